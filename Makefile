@@ -1,0 +1,28 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test venv lint bench clean
+
+demo: venv
+	$(BIN)/bags demo configs/demo.yaml
+
+test: venv
+	$(BIN)/python -m pytest
+
+venv: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: venv
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf .venv demo-output

@@ -1,0 +1,191 @@
+"""`Bags`: a validated ragged collection of sample sets held in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError
+
+
+class Bags(Sequence[np.ndarray]):
+    """A sequence of bags; bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+
+    Parameters
+    ----------
+    points : array_like, shape (n_points, n_dims)
+        Finite coordinates, in the units of the data. float32 and float64 are kept, any other
+        real dtype becomes float64.
+    offsets : array_like of int, shape (n_bags + 1,)
+        Strictly increasing from 0 to n_points: a bag has at least one point.
+
+    Raises
+    ------
+    DataError
+        Wrong shapes, an empty bag, or a coordinate that is NaN or infinite; names the bag and
+        the row within it.
+    """
+
+    __slots__ = ("offsets", "points")
+
+    points: NDArray[np.floating[Any]]
+    offsets: NDArray[np.int64]
+
+    def __init__(self, points: ArrayLike, offsets: ArrayLike) -> None:
+        self.points = _as_points(points)
+        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        _check_offsets(self.offsets, len(self.points))
+        check_finite(self.points, self.offsets)
+
+    @classmethod
+    def from_list(cls, arrays: Sequence[ArrayLike], dtype: Any = None) -> Bags:
+        """Bags from one ``(n_i, n_dims)`` array each; one-dimensional arrays are bags in R^1.
+
+        Raises
+        ------
+        DataError
+            No bags, an empty bag, differing dimensions, or values that are not finite numbers.
+        """
+        parts = [_as_bag(array, i) for i, array in enumerate(arrays)]
+        if not parts:
+            raise DataError("no bags: the list is empty, so the dimension is not known")
+        n_dims = parts[0].shape[1]
+        for i, part in enumerate(parts):
+            if part.shape[1] != n_dims:
+                raise DataError(f"bag {i} has dimension {part.shape[1]}, bag 0 has {n_dims}")
+        sizes = np.array([len(part) for part in parts], dtype=np.int64)
+        points = np.concatenate(parts)
+        return cls(points if dtype is None else points.astype(dtype), offsets_of(sizes))
+
+    @classmethod
+    def trusted(cls, points: NDArray[Any], offsets: NDArray[np.int64]) -> Bags:
+        """Wrap arrays already validated (read from a store, generated) without copying."""
+        bags = object.__new__(cls)
+        bags.points = points
+        bags.offsets = offsets
+        return bags
+
+    @property
+    def n_dims(self) -> int:
+        return int(self.points.shape[1])
+
+    @property
+    def n_points(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Points in each bag, shape (n_bags,)."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, key: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Bags: ...
+    def __getitem__(self, key: Any) -> Any:
+        """One bag as an array view for an integer; Bags for a slice, a mask or indices."""
+        if isinstance(key, (int, np.integer)):
+            i = range(len(self))[int(key)]
+            return self.points[self.offsets[i] : self.offsets[i + 1]]
+        if isinstance(key, slice) and key.step in (None, 1):
+            start, stop, _ = key.indices(len(self))
+            offsets = self.offsets[start : max(start, stop) + 1]
+            return Bags.trusted(self.points[offsets[0] : offsets[-1]], offsets - offsets[0])
+        index = np.arange(len(self))[key]
+        sizes = self.sizes[index]
+        offsets = offsets_of(sizes)
+        rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return Bags.trusted(self.points[rows], offsets)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            yield self.points[start:stop]
+
+    def __repr__(self) -> str:
+        return (
+            f"Bags(n_bags={len(self)}, n_points={self.n_points}, n_dims={self.n_dims}, "
+            f"dtype={self.points.dtype})"
+        )
+
+
+def as_bags(data: Any) -> Bags:
+    """Bags as they are, or Bags from a list of arrays."""
+    if isinstance(data, Bags):
+        return data
+    if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
+        raise DataError(
+            f"expected bags, got one array of shape {data.shape}; pass a list with one "
+            "(n_points, n_dims) array a bag, or Bags"
+        )
+    return Bags.from_list(data)
+
+
+def concatenate(parts: Sequence[Bags]) -> Bags:
+    """One Bags holding the bags of all parts, in order."""
+    return Bags.trusted(
+        np.concatenate([part.points for part in parts]),
+        offsets_of(np.concatenate([part.sizes for part in parts])),
+    )
+
+
+def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Offsets, shape (n_bags + 1,), of bags of the given sizes."""
+    offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def check_finite(
+    points: NDArray[Any], offsets: NDArray[np.int64], ids: Sequence[Any] | None = None
+) -> None:
+    """Raise DataError for the first NaN or infinite coordinate, naming bag and row."""
+    finite = np.isfinite(points)
+    if finite.all():
+        return
+    row, column = np.argwhere(~finite)[0]
+    bag = int(np.searchsorted(offsets, row, side="right") - 1)
+    name = f"bag {bag}" if ids is None else f"bag with id {ids[bag]!r}"
+    raise DataError(
+        f"{name}, row {row - offsets[bag]}: coordinate {column} is {points[row, column]}; "
+        "remove the point or the bag"
+    )
+
+
+def _as_points(points: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(points)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise DataError(f"points have shape {array.shape}; expected (n_points, n_dims)")
+    return np.ascontiguousarray(array, dtype=_float_dtype(array, "points"))
+
+
+def _as_bag(array: ArrayLike, i: int) -> NDArray[Any]:
+    bag = np.asarray(array)
+    if bag.ndim == 1 and bag.size:
+        bag = bag[:, None]
+    if bag.ndim != 2:
+        raise DataError(f"bag {i} has shape {bag.shape}; expected (n_points, n_dims)")
+    if len(bag) == 0:
+        raise DataError(f"bag {i} is empty; a bag needs at least one point")
+    return bag.astype(_float_dtype(bag, f"bag {i}"), copy=False)
+
+
+def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
+    if array.dtype in (np.float32, np.float64):
+        return array.dtype
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{name} has dtype {array.dtype}; expected real numbers")
+    return np.dtype(np.float64)
+
+
+def _check_offsets(offsets: NDArray[np.int64], n_points: int) -> None:
+    if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_points:
+        raise DataError(f"offsets must run from 0 to n_points = {n_points}, one more than bags")
+    empty = np.flatnonzero(np.diff(offsets) <= 0)
+    if len(empty):
+        raise DataError(f"bag {empty[0]} is empty; a bag needs at least one point")

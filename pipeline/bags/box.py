@@ -1,0 +1,85 @@
+"""The box that is scaled to the unit cube [0, 1]^d before projection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError
+
+MARGIN = 0.01  # of the data's range, on each side of a measured box
+
+
+@dataclass(frozen=True)
+class Box:
+    """An axis-aligned box, lo < hi in every dimension, in the units of the data."""
+
+    lo: tuple[float, ...]
+    hi: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.lo) != len(self.hi) or not self.lo:
+            raise DataError(f"box has {len(self.lo)} lower and {len(self.hi)} upper bounds")
+        for j, (lo, hi) in enumerate(zip(self.lo, self.hi, strict=True)):
+            if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
+                raise DataError(f"box, dimension {j}: [{lo}, {hi}] is not a finite range, lo < hi")
+
+    @classmethod
+    def unit(cls, n_dims: int) -> Box:
+        return cls((0.0,) * n_dims, (1.0,) * n_dims)
+
+    @classmethod
+    def of(cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int) -> Box:
+        """The box given as one (lo, hi) a dimension; None is the unit cube.
+
+        Raises
+        ------
+        DataError
+            Another number of dimensions, or a range that is not finite with lo < hi.
+        """
+        if box is None:
+            return cls.unit(n_dims)
+        if not isinstance(box, Box):
+            try:
+                bounds = np.array(box, dtype=np.float64).reshape(len(box), 2)
+            except (TypeError, ValueError):
+                raise DataError(f"box {box!r} is not one (lo, hi) a dimension") from None
+            box = cls(tuple(bounds[:, 0].tolist()), tuple(bounds[:, 1].tolist()))
+        if box.n_dims != n_dims:
+            raise DataError(f"box has {box.n_dims} dimensions, the points have {n_dims}")
+        return box
+
+    @classmethod
+    def around(cls, lo: ArrayLike, hi: ArrayLike) -> Box:
+        """The measured range [lo, hi], widened by 1 % of it on each side.
+
+        A dimension without range (lo = hi) is widened by half a unit (or by its own magnitude
+        times 1e-3, if that is more), so that its points lie in the middle of the box.
+        """
+        low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
+        flat = np.maximum(0.5, 1e-3 * np.abs(low))
+        margin = np.where(high > low, MARGIN * (high - low), flat)
+        return cls(tuple((low - margin).tolist()), tuple((high + margin).tolist()))
+
+    @property
+    def n_dims(self) -> int:
+        return len(self.lo)
+
+    @property
+    def bounds(self) -> list[list[float]]:
+        """One [lo, hi] a dimension, for JSON."""
+        return [list(pair) for pair in zip(self.lo, self.hi, strict=True)]
+
+    def to_unit(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Coordinates in [0, 1] inside the box, float64, shape as given."""
+        lo, hi = np.array(self.lo), np.array(self.hi)
+        return (points - lo) / (hi - lo)
+
+    def from_unit(self, points: NDArray[Any]) -> NDArray[Any]:
+        """The inverse of `to_unit`."""
+        lo, hi = np.array(self.lo), np.array(self.hi)
+        return lo + points * (hi - lo)

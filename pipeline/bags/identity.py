@@ -1,0 +1,100 @@
+"""Bag ids: normalising them and refusing duplicates while a store grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+
+Ids = NDArray[Any]
+
+
+def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
+    """Ids as an int64 or string array of shape (n_bags,), and which of the two ("int64", "str").
+
+    Raises
+    ------
+    DataError
+        Another length, or values that are neither integers nor strings.
+    """
+    array = np.asarray(ids)
+    if array.shape != (n_bags,):
+        raise DataError(f"ids have shape {array.shape}; expected one a bag, ({n_bags},)")
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64), "int64"
+    if array.dtype.kind in "UT" or all(isinstance(value, str) for value in array.tolist()):
+        return array.astype(np.dtypes.StringDType()), "str"
+    raise DataError(f"ids have dtype {array.dtype}; expected integers or strings")
+
+
+class IdRegistry:
+    """The ids a store holds already, asked batch by batch.
+
+    Ids that only grow are compared with the largest one so far; the first batch that is not
+    above it makes the registry load the committed ids, in sorted runs for integers.
+
+    Parameters
+    ----------
+    kind : {"int64", "str"}
+    max_id : int or None
+        The largest integer id held so far.
+    load : callable
+        Yields blocks of all ids held so far.
+    """
+
+    def __init__(self, kind: str, max_id: int | None, load: Callable[[], Iterable[Ids]]) -> None:
+        self.max_id = max_id
+        self._kind = kind
+        self._load: Callable[[], Iterable[Ids]] | None = load
+        self._runs: list[Ids] = []
+        self._names: set[str] = set()
+
+    def add(self, ids: Ids) -> None:
+        """Register new ids; raises DataError naming the first that is there already."""
+        if self._kind == "str":
+            self._add_names(ids)
+        else:
+            self._add_numbers(ids)
+
+    def _add_names(self, ids: Ids) -> None:
+        if self._load is not None:
+            for block in self._load():
+                self._names.update(block.tolist())
+            self._load = None
+        for name in ids.tolist():
+            if name in self._names:
+                raise DataError(f"duplicate bag id {name!r}; ids are unique in a store")
+            self._names.add(name)
+
+    def _add_numbers(self, ids: Ids) -> None:
+        ordered = np.sort(ids)
+        same = ordered[1:] == ordered[:-1]
+        if same.any():
+            raise DataError(f"duplicate bag id {ordered[1:][same][0]}; ids are unique in a store")
+        if self.max_id is None or ordered[0] > self.max_id:
+            self._remember(ordered)
+            self.max_id = int(ordered[-1])
+            return
+        if self._load is not None:
+            blocks = list(self._load())
+            self._runs = [np.sort(np.concatenate(blocks))] if blocks else []
+            self._load = None
+        for run in self._runs:
+            at = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
+            if (run[at] == ordered).any():
+                found = ordered[run[at] == ordered][0]
+                raise DataError(f"duplicate bag id {found}; ids are unique in a store")
+        self._remember(ordered)
+        self.max_id = max(self.max_id, int(ordered[-1]))
+
+    def _remember(self, ordered: Ids) -> None:
+        if self._load is not None:
+            return  # `load` will yield them
+        self._runs.append(ordered)
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            last = self._runs.pop()
+            self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]))

@@ -1,0 +1,111 @@
+"""What a BagStore looks like in Zarr: array names, chunk shapes and the committed metadata."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.codecs import BloscCodec, Crc32cCodec
+
+from ..errors import StoreError
+from .box import Box
+
+FORMAT_VERSION = 1
+ATTRIBUTE = "bagbasis"
+CHUNK_BYTES = 2**21
+CHUNKS_A_SHARD = 16
+ROWS_A_CHUNK = 2**16  # of offsets, ids and targets
+
+
+@dataclass(frozen=True)
+class StoreMeta:
+    """The attributes of a store; writing them is the commit.
+
+    Readers trust ``n_bags`` and ``n_points`` and never the shapes of the arrays. ``max_id`` is
+    the largest committed integer id (None without bags or with string ids). ``source`` says how
+    the bags were made, for stores that `generate` or `ingest` wrote.
+    """
+
+    n_dims: int
+    target_names: tuple[str, ...]
+    box: Box
+    class_names: dict[str, list[str]] = field(default_factory=dict)
+    n_bags: int = 0
+    n_points: int = 0
+    id_kind: str = "int64"
+    max_id: int | None = None
+    source: dict[str, Any] = field(default_factory=dict)
+
+    def grown(self, **counts: Any) -> StoreMeta:
+        return replace(self, **counts)
+
+    def to_attributes(self) -> dict[str, Any]:
+        values = asdict(self)
+        values["box"] = self.box.bounds
+        values["target_names"] = list(self.target_names)
+        return {ATTRIBUTE: {"format_version": FORMAT_VERSION, **values}}
+
+    @classmethod
+    def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
+        if ATTRIBUTE not in attributes:
+            raise StoreError(f"{url}: a Zarr group, but not a bag store")
+        values = dict(attributes[ATTRIBUTE])
+        version = values.pop("format_version", None)
+        if version != FORMAT_VERSION:
+            raise StoreError(
+                f"{url}: bag store of format {version}; this version reads {FORMAT_VERSION}"
+            )
+        try:
+            values["box"] = Box.of(values["box"], values["n_dims"])
+            values["target_names"] = tuple(values["target_names"])
+            return cls(**values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"{url}: damaged bag store attributes ({error})") from error
+
+
+def create_array(
+    group: zarr.Group, name: str, columns: int | None, dtype: Any, chunk_rows: int, fill: Any
+) -> zarr.Array:
+    """An empty, growable, sharded array; ``columns`` None makes it one-dimensional.
+
+    Every stored chunk carries a CRC-32C, so that a flipped bit is an error and not a number.
+    """
+    tail = () if columns is None else (columns,)
+    variable = dtype is str
+    return group.create_array(
+        name,
+        shape=(0, *tail),
+        dtype=dtype,
+        chunks=(chunk_rows, *tail),
+        shards=(chunk_rows * CHUNKS_A_SHARD, *tail),
+        compressors=[
+            BloscCodec(cname="lz4", clevel=5, shuffle="noshuffle" if variable else "shuffle"),
+            Crc32cCodec(),
+        ],
+        fill_value=fill,
+        config={"write_empty_chunks": True},
+        overwrite=True,
+    )
+
+
+def create_arrays(group: zarr.Group, meta: StoreMeta, dtype: Any, chunk_points: int | None) -> None:
+    """All arrays of an empty store; missing data reads as NaN or -1, never as a value."""
+    rows = chunk_points or max(1, CHUNK_BYTES // (np.dtype(dtype).itemsize * meta.n_dims))
+    create_array(group, "points", meta.n_dims, dtype, rows, float("nan"))
+    offsets = create_array(group, "offsets", None, "int64", ROWS_A_CHUNK, -1)
+    create_ids(group, meta.id_kind)
+    create_array(
+        group, "targets", max(1, len(meta.target_names)), "float64", ROWS_A_CHUNK, float("nan")
+    )
+    offsets.resize((1,))
+    offsets[0:1] = np.zeros(1, dtype=np.int64)
+
+
+def create_ids(group: zarr.Group, id_kind: str) -> None:
+    """The array of bag ids, ``id_kind`` "int64" or "str"."""
+    if id_kind == "str":
+        create_array(group, "ids", None, str, ROWS_A_CHUNK, "")
+    else:
+        create_array(group, "ids", None, "int64", ROWS_A_CHUNK, -1)

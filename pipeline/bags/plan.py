@@ -1,0 +1,80 @@
+"""Partition planning: pure functions from offsets, chunk length and a limit to bag ranges."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ParameterError
+
+Range = tuple[int, int]
+
+
+def plan_partitions(offsets: NDArray[np.int64], chunk_rows: int, max_rows: int) -> list[Range]:
+    """Split bags into consecutive ranges of whole bags of at most ``max_rows`` points.
+
+    Greedy: each range is as long as the limit allows, but ends at the last bag boundary that is
+    also a chunk boundary when one lies in the second half of it, so that no chunk is read twice
+    there. A bag larger than the limit is a range of its own.
+
+    Parameters
+    ----------
+    offsets : int64, shape (n_bags + 1,)
+        Strictly increasing rows in the stored points; need not start at 0.
+    chunk_rows : int
+        Rows of a stored chunk, > 0.
+    max_rows : int
+        Points a range may hold, > 0.
+
+    Returns
+    -------
+    list of (start, stop)
+        Bag ranges, relative to ``offsets``; consecutive, none empty, covering all bags.
+    """
+    if chunk_rows < 1 or max_rows < 1:
+        raise ParameterError("chunk_rows and max_rows must be at least 1")
+    n_bags = len(offsets) - 1
+    aligned = np.flatnonzero(offsets % chunk_rows == 0)
+    ranges: list[Range] = []
+    start = 0
+    while start < n_bags:
+        stop = int(np.searchsorted(offsets, offsets[start] + max_rows, side="right")) - 1
+        stop = min(max(stop, start + 1), n_bags)
+        if stop < n_bags:
+            stop = _aligned_stop(offsets, aligned, start, stop)
+        ranges.append((start, stop))
+        start = stop
+    return ranges
+
+
+def split_evenly(n_items: int, n_parts: int, multiple: int = 1) -> list[Range]:
+    """At most ``n_parts`` consecutive ranges whose inner ends are multiples of ``multiple``.
+
+    The lengths differ by at most ``multiple``, but for the last range, which takes the rest.
+    """
+    units = -(-n_items // multiple)
+    n_parts = max(1, min(n_parts, units))
+    ends = [min(n_items, units * (i + 1) // n_parts * multiple) for i in range(n_parts)]
+    return [(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True) if b > a]
+
+
+def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
+    """Up to ``n_runs`` evenly spread, disjoint runs; everything when it is no larger than asked.
+
+    A sample of runs touches few chunks where a sample of single bags would touch one each.
+    """
+    if n_items <= n_runs * run_length:
+        return [(0, n_items)] if n_items else []
+    starts = [(n_items - run_length) * i // (n_runs - 1) for i in range(n_runs)]
+    return [(start, start + run_length) for start in starts]
+
+
+def _aligned_stop(
+    offsets: NDArray[np.int64], aligned: NDArray[np.int64], start: int, stop: int
+) -> int:
+    last = int(np.searchsorted(aligned, stop, side="right")) - 1
+    if last < 0 or aligned[last] <= start:
+        return stop
+    candidate = int(aligned[last])
+    half = (offsets[start] + offsets[stop]) // 2
+    return candidate if offsets[candidate] >= half else stop

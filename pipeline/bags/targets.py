@@ -1,0 +1,88 @@
+"""Targets as callers give them, to the float64 matrix that is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+
+
+def targets_matrix(
+    targets: Any, names: Sequence[str], class_names: Mapping[str, Sequence[str]], n_bags: int
+) -> NDArray[np.float64]:
+    """The targets of ``n_bags`` bags, shape (n_bags, max(1, len(names))), NaN where unlabelled.
+
+    ``targets`` is None (nothing labelled), a mapping or data frame from name to values, an array
+    of shape (n_bags, n_targets), or of shape (n_bags,) when the store has one target. Class
+    labels given as text become their index in ``class_names``.
+
+    Raises
+    ------
+    DataError
+        A name that is missing or unknown, another length, an infinite value, or an unknown label.
+    """
+    matrix = np.full((n_bags, max(1, len(names))), np.nan)
+    if targets is None:
+        return matrix
+    if hasattr(targets, "keys"):
+        given = {str(name): targets[name] for name in targets.keys()}  # noqa: SIM118
+    else:
+        array = np.asarray(targets)
+        columns = array[:, None] if array.ndim == 1 else array
+        if columns.ndim != 2 or columns.shape[1] != len(names):
+            raise DataError(
+                f"targets have shape {array.shape}; expected ({n_bags}, {len(names)}) for "
+                f"{list(names)}"
+            )
+        given = {name: columns[:, j] for j, name in enumerate(names)}
+    _check_names(given, names)
+    for j, name in enumerate(names):
+        matrix[:, j] = _column(given[name], name, class_names.get(name), n_bags)
+    return matrix
+
+
+def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
+    unknown = sorted(set(given) - set(names))
+    missing = sorted(set(names) - set(given))
+    if unknown:
+        raise DataError(f"unknown target {unknown[0]!r}; the store has {list(names)}")
+    if missing:
+        raise DataError(f"missing target {missing[0]!r}; use NaN for bags without a label")
+
+
+def _column(
+    values: Any, name: str, classes: Sequence[str] | None, n_bags: int
+) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.shape != (n_bags,):
+        raise DataError(f"target {name!r} has shape {array.shape}; expected ({n_bags},)")
+    if classes is not None and array.dtype.kind in "OUT":
+        return _codes(array, name, classes)
+    try:
+        column = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"target {name!r} has dtype {array.dtype}; expected numbers (text labels need "
+            "class_names)"
+        ) from None
+    if np.isinf(column).any():
+        raise DataError(
+            f"target {name!r} is infinite for bag {np.flatnonzero(np.isinf(column))[0]}"
+        )
+    return column
+
+
+def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> NDArray[np.float64]:
+    code = {label: float(i) for i, label in enumerate(classes)}
+    out = np.full(len(labels), np.nan)
+    for i, label in enumerate(labels.tolist()):
+        if label is None or label != label or label == "":
+            continue
+        if label not in code:
+            raise DataError(f"target {name!r}: unknown class {label!r} for bag {i}")
+        out[i] = code[label]
+    return out

@@ -1,0 +1,140 @@
+"""Checking a store: every invariant of its committed data, first violation first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+from zarr.core.sync import sync
+
+from ..errors import StoreError
+
+if TYPE_CHECKING:
+    from .store import BagStore
+
+Progress = Callable[[int, int], None]
+
+
+def verify_store(store: BagStore, progress: Progress | None = None) -> None:
+    """Raise StoreError for the first violated invariant; ``progress(points_done, n_points)``."""
+    _check_shapes(store)
+    for name in ("offsets", "ids", "targets", "points"):
+        _check_shards(store, name)
+    _check_offsets(store)
+    _check_ids(store)
+    _check_targets(store)
+    _check_points(store, progress or (lambda done, total: None))
+
+
+def _expected_rows(store: BagStore) -> dict[str, int]:
+    return {
+        "points": store.n_points,
+        "offsets": store.n_bags + 1,
+        "ids": store.n_bags,
+        "targets": store.n_bags,
+    }
+
+
+def _check_shapes(store: BagStore) -> None:
+    for name, rows in _expected_rows(store).items():
+        array = store.array(name)
+        if array.shape[0] < rows:
+            _fail(store, f"array {name!r} has {array.shape[0]} rows, {rows} are committed")
+    columns = max(1, len(store.target_names))
+    for name, expected in (("points", store.n_dims), ("targets", columns)):
+        if store.array(name).shape[1:] != (expected,):
+            _fail(
+                store, f"array {name!r} has {store.array(name).shape[1:]} columns, not {expected}"
+            )
+
+
+def _check_shards(store: BagStore, name: str) -> None:
+    array = store.array(name)
+    shard = _shard_rows(array)
+    rows = _expected_rows(store)[name]
+    tail = "/0" * (array.ndim - 1)
+    for i in range(-(-rows // shard)):
+        key = f"{name}/c/{i}{tail}"
+        if not sync(array.store.exists(key)):
+            bag = "" if name == "points" else f", bags from {i * shard}"
+            _fail(store, f"array {name!r}: object {key} (shard {i}{bag}) is missing")
+
+
+def _check_offsets(store: BagStore) -> None:
+    previous = -1
+    for start, block in _blocks(store, "offsets"):
+        steps = np.diff(block, prepend=previous)
+        if start == 0:
+            steps[0] = 1 if block[0] == 0 else 0
+        if (steps <= 0).any():
+            at = start + int(np.flatnonzero(steps <= 0)[0])
+            _fail(
+                store,
+                f"array 'offsets', chunk {_chunk(store, 'offsets', at)}: bag "
+                f"{max(0, at - 1)} is empty or out of order",
+            )
+        previous = int(block[-1])
+    if previous != store.n_points:
+        _fail(store, f"array 'offsets' ends at {previous}, {store.n_points} points are committed")
+
+
+def _check_ids(store: BagStore) -> None:
+    blocks = [block for _, block in _blocks(store, "ids")]
+    if not blocks:
+        return
+    ids = np.concatenate(blocks)
+    values, first, counts = np.unique(ids, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        value = values[counts > 1][0]
+        again = int(np.flatnonzero(ids == value)[1])
+        _fail(
+            store,
+            f"array 'ids', chunk {_chunk(store, 'ids', again)}, bag {again}: id {value!r} "
+            f"is that of bag {first[counts > 1][0]} too",
+        )
+
+
+def _check_targets(store: BagStore) -> None:
+    for start, block in _blocks(store, "targets"):
+        if np.isinf(block).any():
+            at = start + int(np.argwhere(np.isinf(block))[0, 0])
+            _fail(
+                store,
+                f"array 'targets', chunk {_chunk(store, 'targets', at)}, bag {at}: "
+                "a target is infinite",
+            )
+
+
+def _check_points(store: BagStore, progress: Progress) -> None:
+    for start, block in _blocks(store, "points"):
+        if not np.isfinite(block).all():
+            row = start + int(np.argwhere(~np.isfinite(block))[0, 0])
+            offsets = store.offsets()
+            bag = int(np.searchsorted(offsets, row, side="right")) - 1
+            _fail(
+                store,
+                f"array 'points', chunk {_chunk(store, 'points', row)}, bag {bag}, row "
+                f"{row - offsets[bag]}: missing or not finite",
+            )
+        progress(start + len(block), store.n_points)
+
+
+def _blocks(store: BagStore, name: str) -> Iterator[tuple[int, Any]]:
+    rows = _expected_rows(store)[name]
+    step = _shard_rows(store.array(name))
+    for start in range(0, rows, step):
+        yield start, store.read_array(name, start, min(rows, start + step))
+
+
+def _shard_rows(array: zarr.Array) -> int:
+    return int((array.shards or array.chunks)[0])
+
+
+def _chunk(store: BagStore, name: str, row: int) -> int:
+    return row // int(store.array(name).chunks[0])
+
+
+def _fail(store: BagStore, what: str) -> None:
+    raise StoreError(f"{store.url}: {what}")

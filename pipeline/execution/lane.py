@@ -1,0 +1,48 @@
+"""One lane a process: one accumulating task at a time, on all the cores the process was given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numba
+from dask.system import CPU_COUNT
+from distributed import get_worker
+from threadpoolctl import threadpool_limits
+
+from ..threads import KERNELS
+
+CORES_VARIABLE = "BAGBASIS_LANE_CORES"
+
+
+def lane_cores() -> int:
+    """Cores of this process's lane.
+
+    In a Dask worker: what `connect` put in the environment, else the worker's threads. Outside
+    of workers: the cores this process may use (cgroups and affinity respected).
+    """
+    if CORES_VARIABLE in os.environ:
+        return max(1, int(os.environ[CORES_VARIABLE]))
+    try:
+        return max(1, int(get_worker().state.nthreads))
+    except ValueError:
+        return max(1, int(CPU_COUNT))
+
+
+@contextmanager
+def lane() -> Iterator[int]:
+    """Hold the lane; numba and BLAS use its cores until the block ends. Yields their number.
+
+    Dask's nanny sets one BLAS thread a worker before anything is imported; so the number is set
+    here, inside the task.
+    """
+    with KERNELS:
+        cores = min(lane_cores(), numba.config.NUMBA_NUM_THREADS)
+        before = numba.get_num_threads()
+        numba.set_num_threads(cores)
+        try:
+            with threadpool_limits(cores):
+                yield cores
+        finally:
+            numba.set_num_threads(before)

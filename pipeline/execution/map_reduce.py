@@ -1,0 +1,171 @@
+"""Run tasks in this process or on a cluster, and merge their results in a fixed tree.
+
+The tree depends on the number of tasks and ``split_every`` alone, so the result is the same on
+any number of workers. A node folds its children in order as they arrive: of the wide but shallow
+tree only one partial a level, and those in flight, are alive at a time.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import dask
+from distributed import Client, KilledWorker, as_completed
+
+from ..errors import ClusterError
+from .connect import current_client
+from .lane import lane
+from .progress import Progress, Report, Tally, listening, silent, worker_report
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+SPLIT_EVERY = 16
+RETRIES = 2
+
+
+def map_reduce(
+    function: Callable[[T, Report], R],
+    tasks: Sequence[T],
+    merge: Callable[[R, R], R],
+    *,
+    sizes: Sequence[int],
+    progress: Progress | None = None,
+    split_every: int = SPLIT_EVERY,
+) -> R:
+    """Merge ``function(task, report)`` over all tasks.
+
+    Parameters
+    ----------
+    function : callable
+        Pure; calls ``report(done)`` with the units of the task done so far.
+    tasks : sequence
+        Small: they travel in the graph.
+    merge : callable
+        Pure and associative up to rounding.
+    sizes : sequence of int
+        Units of work in each task, for the progress.
+    split_every : int
+        Children of a node: a wider tree keeps fewer partials alive, a narrower one merges with
+        more parallelism.
+    """
+    client = current_client()
+    tally = Tally(sizes, progress or silent)
+    if client is None:
+        return _fold(_run_here(function, tasks, tally), merge, split_every)
+    with listening(client, tally) as topic:
+        level: list[Any] = _delayed_leaves(function, tasks, topic)
+        merging = dask.delayed(merge, pure=False)
+        while len(level) > 1:
+            level = [
+                _chain(merging, level[i : i + split_every])
+                for i in range(0, len(level), split_every)
+            ]
+        return _result(client, level[0], tally)
+
+
+def map_tasks(
+    function: Callable[[T, Report], R],
+    tasks: Sequence[T],
+    *,
+    sizes: Sequence[int],
+    progress: Progress | None = None,
+) -> Iterator[tuple[int, R]]:
+    """Yield ``(task index, result)`` as tasks finish; results should be small."""
+    client = current_client()
+    tally = Tally(sizes, progress or silent)
+    if client is None:
+        yield from enumerate(_run_here(function, tasks, tally))
+        return
+    with listening(client, tally) as topic:
+        leaves = _delayed_leaves(function, tasks, topic)
+        futures = client.compute(leaves, retries=RETRIES, optimize_graph=False)
+        index = {future.key: i for i, future in enumerate(futures)}
+        try:
+            for future in as_completed(futures):
+                i = index[future.key]
+                value = _gathered(future)
+                tally.finish(i)
+                future.release()
+                yield i, value
+        finally:
+            client.cancel(futures)
+
+
+def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tally) -> Iterator[R]:
+    for i, task in enumerate(tasks):
+        with lane():
+            result = function(task, lambda done, i=i: tally.update(i, done))  # type: ignore[misc]
+        tally.finish(i)
+        yield result
+
+
+def _run_in_worker(function: Callable[[T, Report], R], task: T, topic: str, index: int) -> R:
+    with lane():
+        return function(task, worker_report(topic, index))
+
+
+def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any]:
+    run = dask.delayed(_run_in_worker, pure=False)
+    token = uuid.uuid4().hex
+    name = getattr(function, "__name__", type(function).__name__)
+    return [
+        run(
+            function,
+            dask.delayed(task, traverse=False),
+            topic,
+            i,
+            dask_key_name=f"{name}-{token}-{i}",
+        )
+        for i, task in enumerate(tasks)
+    ]
+
+
+def _chain(merging: Any, children: Sequence[Any]) -> Any:
+    node = children[0]
+    for child in children[1:]:
+        node = merging(node, child)
+    return node
+
+
+def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) -> R:
+    """The same tree as on a cluster, over results that come in order."""
+    nodes: list[tuple[R, int] | None] = []
+    for result in results:
+        value: R | None = result
+        for level in range(len(nodes) + 1):
+            if level == len(nodes):
+                nodes.append(None)
+            node = nodes[level]
+            merged = value if node is None else merge(node[0], value)
+            count = 1 if node is None else node[1] + 1
+            if count < split_every:
+                nodes[level] = (merged, count)
+                break
+            nodes[level] = None
+            value = merged
+    carry: R | None = None
+    for node in nodes:
+        if node is not None:
+            carry = node[0] if carry is None else merge(node[0], carry)
+    assert carry is not None, "no tasks"
+    return carry
+
+
+def _result(client: Client, root: Any, tally: Tally) -> Any:
+    future = client.compute(root, retries=RETRIES, optimize_graph=False)
+    try:
+        return _gathered(future)
+    finally:
+        client.cancel(future)
+
+
+def _gathered(future: Any) -> Any:
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise ClusterError(
+            f"workers died running one task ({error}); most often their memory is too small"
+        ) from error

@@ -1,0 +1,67 @@
+"""Progress by units of work done (bags, files), in this process and from workers."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from distributed import Client, get_worker
+
+Progress = Callable[[int, int], None]  # (units done, units in all)
+Report = Callable[[int], None]  # units of this task done so far
+
+SECONDS_BETWEEN_EVENTS = 1.0
+
+
+def silent(done: int, total: int) -> None:
+    """The progress nobody looks at."""
+
+
+class Tally:
+    """Adds up what tasks report; a task that runs again does not count twice."""
+
+    def __init__(self, sizes: Sequence[int], progress: Progress) -> None:
+        self._sizes = list(sizes)
+        self._done = [0] * len(self._sizes)
+        self._total = sum(self._sizes)
+        self._progress = progress
+        progress(0, self._total)
+
+    def update(self, task: int, done: int) -> None:
+        self._done[task] = min(max(self._done[task], done), self._sizes[task])
+        self._progress(sum(self._done), self._total)
+
+    def finish(self, task: int) -> None:
+        self.update(task, self._sizes[task])
+
+
+def worker_report(topic: str, task: int) -> Report:
+    """A report that reaches the client as a Dask event, at most once a second."""
+    worker = get_worker()
+    last = [0.0]
+
+    def report(done: int) -> None:
+        now = time.monotonic()
+        if now - last[0] >= SECONDS_BETWEEN_EVENTS:
+            last[0] = now
+            worker.log_event(topic, {"task": task, "done": int(done)})
+
+    return report
+
+
+@contextmanager
+def listening(client: Client, tally: Tally) -> Iterator[str]:
+    """Feed a tally from workers' events while the block runs; yields the topic to report to."""
+    topic = f"bagbasis-progress-{uuid.uuid4().hex}"
+
+    def handle(event: tuple[float, dict[str, Any]]) -> None:
+        tally.update(event[1]["task"], event[1]["done"])
+
+    client.subscribe_topic(topic, handle)
+    try:
+        yield topic
+    finally:
+        client.unsubscribe_topic(topic)
