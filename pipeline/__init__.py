@@ -1,0 +1,23 @@
+"""bagbasis: learning from bags (sample sets) at cluster scale."""
+
+from .bags import Bags, BagStore
+from .embeddings import ProjectionEmbedding
+from .execution import connect
+from .features import features
+from .models import load_model
+from .random_features import RandomFourierFeatures
+from .regression import DoubleBasisClassifier, DoubleBasisRegressor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BagStore",
+    "Bags",
+    "DoubleBasisClassifier",
+    "DoubleBasisRegressor",
+    "ProjectionEmbedding",
+    "RandomFourierFeatures",
+    "connect",
+    "features",
+    "load_model",
+]

@@ -38,7 +38,7 @@ def lane() -> Iterator[int]:
     here, inside the task.
     """
     with KERNELS:
-        cores = min(lane_cores(), numba.config.NUMBA_NUM_THREADS)
+        cores = min(lane_cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         before = numba.get_num_threads()
         numba.set_num_threads(cores)
         try:

@@ -34,6 +34,7 @@ def map_reduce(
     sizes: Sequence[int],
     progress: Progress | None = None,
     split_every: int = SPLIT_EVERY,
+    here: bool = False,
 ) -> R:
     """Merge ``function(task, report)`` over all tasks.
 
@@ -108,13 +109,15 @@ def _run_in_worker(function: Callable[[T, Report], R], task: T, topic: str, inde
 
 
 def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any]:
+    """One leaf a task; the function is one node they share, so that it travels once a worker."""
     run = dask.delayed(_run_in_worker, pure=False)
     token = uuid.uuid4().hex
     name = getattr(function, "__name__", type(function).__name__)
+    shared = dask.delayed(function, traverse=False, pure=False, name=f"function-{token}")
     return [
         run(
-            function,
-            dask.delayed(task, traverse=False),
+            shared,
+            dask.delayed(task, traverse=False, pure=False),
             topic,
             i,
             dask_key_name=f"{name}-{token}-{i}",
@@ -132,26 +135,25 @@ def _chain(merging: Any, children: Sequence[Any]) -> Any:
 
 def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) -> R:
     """The same tree as on a cluster, over results that come in order."""
-    nodes: list[tuple[R, int] | None] = []
+    nodes: list[list[R]] = []  # a level's open node: its fold so far, and …
+    counts: list[int] = []  # … how many children it has
     for result in results:
-        value: R | None = result
+        value = result
         for level in range(len(nodes) + 1):
             if level == len(nodes):
-                nodes.append(None)
-            node = nodes[level]
-            merged = value if node is None else merge(node[0], value)
-            count = 1 if node is None else node[1] + 1
-            if count < split_every:
-                nodes[level] = (merged, count)
+                nodes.append([])
+                counts.append(0)
+            value = merge(nodes[level].pop(), value) if nodes[level] else value
+            counts[level] += 1
+            if counts[level] < split_every:
+                nodes[level] = [value]
                 break
-            nodes[level] = None
-            value = merged
-    carry: R | None = None
+            counts[level] = 0
+    carry: list[R] = []
     for node in nodes:
-        if node is not None:
-            carry = node[0] if carry is None else merge(node[0], carry)
-    assert carry is not None, "no tasks"
-    return carry
+        if node:
+            carry = [merge(node[0], carry[0])] if carry else node
+    return carry[0]
 
 
 def _result(client: Client, root: Any, tally: Tally) -> Any:

@@ -1,0 +1,107 @@
+"""Finite sets of multi-indices α of a tensor-product basis (004 §2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ParameterError
+
+MAX_FUNCTIONS = 200_000
+
+
+@lru_cache(maxsize=64)
+def index_set(
+    n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
+) -> NDArray[np.int64]:
+    """Indices α in lexicographic order, shape (s, n_dims), read-only.
+
+    Parameters
+    ----------
+    n_dims : int
+        d ≥ 1.
+    n_per_dim : int, optional
+        Tensor set: 0 ≤ α_j < n_per_dim, so s = n_per_dim^d (10^d in the papers).
+    max_norm : float, optional
+        Ball: ‖α‖₂ ≤ max_norm (004, eq. 2.14). In the trigonometric basis the norm is that of
+        the frequencies, ⌈α_j / 2⌉. With both, the intersection.
+    basis : {"cosine", "trigonometric", "legendre"}
+
+    Raises
+    ------
+    ParameterError
+        Neither or wrong limits, or more than 200,000 functions.
+    """
+    if n_per_dim is None and max_norm is None:
+        raise ParameterError("an index set needs n_per_dim or max_norm")
+    if n_per_dim is not None and n_per_dim < 1:
+        raise ParameterError(f"n_per_dim is {n_per_dim}; expected at least 1")
+    if max_norm is not None and not max_norm >= 0:
+        raise ParameterError(f"max_norm is {max_norm}; expected a number ≥ 0")
+    limit = np.inf if max_norm is None else max_norm**2 * (1 + 1e-12)
+    length = n_per_dim if n_per_dim is not None else _functions_within(max_norm or 0.0, basis)
+    squares = frequencies(np.arange(length), basis).astype(np.float64) ** 2
+    rows = np.zeros((1, 0), dtype=np.int64)
+    sums = np.zeros(1)
+    for _ in range(n_dims):
+        total = sums[:, None] + squares
+        parent, value = np.nonzero(total <= limit)
+        if len(parent) > MAX_FUNCTIONS:
+            raise ParameterError(
+                f"the index set in {n_dims} dimensions has more than {MAX_FUNCTIONS} functions; "
+                "lower n_per_dim or max_norm, or use marginals=1 or 2"
+            )
+        rows = np.concatenate([rows[parent], value[:, None]], axis=1)
+        sums = total[parent, value]
+    rows.setflags(write=False)
+    return rows
+
+
+def frequencies(indices: NDArray[np.int64], basis: str) -> NDArray[np.int64]:
+    """Frequency of each one-dimensional index: itself, or ⌈i / 2⌉ for the trigonometric basis."""
+    return (indices + 1) // 2 if basis == "trigonometric" else indices
+
+
+def norms(indices: NDArray[np.int64], basis: str) -> NDArray[np.float64]:
+    """‖α‖₂ of each index, shape (s,)."""
+    return np.sqrt((frequencies(indices, basis).astype(np.float64) ** 2).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Prefixes:
+    """An index set as the kernel walks it: all but the last index, then a run 0 … count − 1.
+
+    Attributes
+    ----------
+    prefixes : int64, shape (n_prefixes, max(1, d − 1))
+    counts : int64, shape (n_prefixes,)
+        Length of the run of last indices; the runs in order are the index set.
+    changed : int64, shape (n_prefixes,)
+        The first position that differs from the prefix before.
+    """
+
+    prefixes: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    changed: NDArray[np.int64]
+
+
+def prefix_runs(indices: NDArray[np.int64]) -> Prefixes:
+    """Group an index set by all but its last column; the sets of `index_set` have such runs."""
+    n_dims = indices.shape[1]
+    if n_dims == 1:
+        one = np.zeros((1, 1), dtype=np.int64)
+        return Prefixes(one, np.array([len(indices)]), np.zeros(1, dtype=np.int64))
+    starts = np.flatnonzero(indices[:, -1] == 0)
+    prefixes = np.ascontiguousarray(indices[starts, :-1])
+    counts = np.diff(starts, append=len(indices))
+    differs = prefixes[1:] != prefixes[:-1]
+    changed = np.concatenate([[0], differs.argmax(axis=1)]).astype(np.int64)
+    return Prefixes(prefixes, counts.astype(np.int64), changed)
+
+
+def _functions_within(max_norm: float, basis: str) -> int:
+    reach = int(np.floor(max_norm * (1 + 1e-12)))
+    return 2 * reach + 1 if basis == "trigonometric" else reach + 1

@@ -1,0 +1,99 @@
+"""Projecting bags onto a basis: what prepares and launches the kernel."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags, Box
+from ..threads import KERNELS
+from .functions import check_basis, function_scales
+from .index_sets import Prefixes, prefix_runs
+from .projection_kernels import CLIP, DROP, project_bags
+
+PARTS_A_THREAD = 8
+
+
+def project(
+    bags: Bags,
+    indices: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    basis: str,
+    box: Box,
+    out: NDArray[Any],
+    *,
+    drop: bool = False,
+    squared: bool = False,
+) -> NDArray[np.int64]:
+    """Write the coefficients a_α(X) = mean φ_α(x) of each bag into ``out`` (004, eq. 2.7).
+
+    Parameters
+    ----------
+    bags : Bags
+    indices : int64, shape (s, g)
+        From `index_set`.
+    groups : int64, shape (n_groups, g)
+        The columns of each marginal.
+    basis : {"cosine", "trigonometric", "legendre"}
+    box : Box
+        Scaled to the unit cube.
+    out : float32 or float64, shape (n_bags, n_groups · s), written
+        A bag of which no point was kept becomes NaN.
+    drop : bool
+        Leave points outside the box out; default they are clipped to its walls.
+    squared : bool
+        Means of φ_α² instead.
+
+    Returns
+    -------
+    int64, shape (n_bags,)
+        Points of each bag outside the box.
+    """
+    n_outside = np.zeros(len(bags), dtype=np.int64)
+    if len(bags) == 0:
+        return n_outside
+    runs, scales, n_functions = _walk(indices.tobytes(), indices.shape, basis)
+    dtype = bags.points.dtype
+    with KERNELS:
+        project_bags(
+            bags.points,
+            bags.offsets,
+            _equal_parts(bags.offsets, PARTS_A_THREAD * numba.get_num_threads()),
+            groups,
+            np.array(box.lo, dtype=dtype),
+            (1.0 / (np.array(box.hi) - np.array(box.lo))).astype(dtype),
+            DROP if drop else CLIP,
+            check_basis(basis),
+            squared,
+            n_functions,
+            runs.prefixes,
+            runs.counts,
+            runs.changed,
+            scales**2 if squared else scales,
+            out,
+            n_outside,
+        )
+    return n_outside
+
+
+@lru_cache(maxsize=64)
+def _walk(
+    raw: bytes, shape: tuple[int, int], basis: str
+) -> tuple[Prefixes, NDArray[np.float64], int]:
+    indices = np.frombuffer(raw, dtype=np.int64).reshape(shape)
+    n_functions = int(indices.max()) + 1
+    scales = function_scales(basis, n_functions)[indices].prod(axis=1)
+    return prefix_runs(indices), scales, n_functions
+
+
+def _equal_parts(offsets: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
+    """Bag ranges with about equally many points."""
+    n_bags = len(offsets) - 1
+    wanted = np.linspace(0, offsets[-1], min(n_parts, n_bags) + 1)
+    parts = np.searchsorted(offsets, wanted).astype(np.int64)
+    parts[0], parts[-1] = 0, n_bags
+    return parts

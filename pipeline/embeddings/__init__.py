@@ -1,0 +1,40 @@
+"""First bases: from a bag to a vector in R^s."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ModelError
+from .projection import ProjectionEmbedding, ProjectionSpec
+from .spec import Embedding, EmbeddingSpec, Sample
+
+# name: (what people configure, what travels). A new embedding is its module and one line here.
+EMBEDDINGS: dict[str, tuple[Any, Any]] = {"projection": (ProjectionEmbedding, ProjectionSpec)}
+
+
+def spec_to_dict(spec: EmbeddingSpec) -> dict[str, Any]:
+    """JSON-able, with the embedding's registered name."""
+    name = next(name for name, (_, kind) in EMBEDDINGS.items() if type(spec) is kind)
+    return {"name": name, **spec.to_dict()}
+
+
+def spec_from_dict(values: dict[str, Any]) -> EmbeddingSpec:
+    """The inverse of `spec_to_dict`; ModelError for a name this version does not know."""
+    fields = dict(values)
+    name = fields.pop("name", None)
+    if name not in EMBEDDINGS:
+        raise ModelError(f"unknown embedding {name!r}; this version knows {sorted(EMBEDDINGS)}")
+    spec: EmbeddingSpec = EMBEDDINGS[name][1].from_dict(fields)
+    return spec
+
+
+__all__ = [
+    "EMBEDDINGS",
+    "Embedding",
+    "EmbeddingSpec",
+    "ProjectionEmbedding",
+    "ProjectionSpec",
+    "Sample",
+    "spec_from_dict",
+    "spec_to_dict",
+]

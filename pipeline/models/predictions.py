@@ -1,0 +1,236 @@
+"""Predicting a whole store: block by block for evaluation, or written beside its ids."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import zarr
+from numpy.typing import NDArray
+
+from ..bags import BagStore
+from ..bags.plan import Range
+from ..bags.reading import iter_bags
+from ..bags.urls import exists, filesystem, local_path, normalize_url, remove, zarr_store
+from ..errors import ModelError, ParameterError
+from ..execution import Progress, Report, map_tasks
+from ..regression.double_basis import HOLDOUT_SEED
+from ..regression.prediction import prediction_ranges
+from ..regression.split import Split
+
+SUBSETS = ("all", "holdout", "train")
+FORMATS = ("zarr", "parquet")
+
+
+@dataclass(frozen=True)
+class PredictedBlock:
+    """Predictions of the bags ``rows`` (indices in the store)."""
+
+    rows: NDArray[np.int64]
+    prediction: NDArray[Any]
+    probabilities: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class _PredictTask:
+    model: Any
+    store: BagStore
+    subset: str
+
+    def __call__(self, bag_range: Range, report: Report) -> PredictedBlock:
+        values, probabilities, rows = [], [], []
+        for (a, b), bags in iter_bags(self.store, *bag_range):
+            keep = _members(self.model, self.subset, a, b)
+            if keep.any():
+                chosen = bags if keep.all() else bags[keep]
+                value, probability = _predicted(self.model, chosen)
+                values.append(value)
+                if probability is not None:
+                    probabilities.append(probability)
+                rows.append(a + np.flatnonzero(keep))
+            report(b - bag_range[0])
+        if not rows:
+            return PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
+        return PredictedBlock(
+            np.concatenate(rows),
+            np.concatenate(values),
+            np.concatenate(probabilities) if probabilities else None,
+        )
+
+
+@dataclass(frozen=True)
+class _WriteTask:
+    """Predict a range and write it; the range is its own rows, or its own file."""
+
+    predict: _PredictTask
+    url: str
+    format: str
+
+    def __call__(self, bag_range: Range, report: Report) -> int:
+        start, stop = bag_range
+        block = self.predict(bag_range, report)
+        ids = self.predict.store.ids(start, stop)
+        if self.format == "zarr":
+            group = zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
+            for name, values in _columns(block).items():
+                group[name][start:stop] = values  # type: ignore[index]
+            group["ids"][start:stop] = ids  # type: ignore[index]
+        else:
+            fs, path = filesystem(self.url)
+            with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
+                _frame(self.predict.model, ids, block).to_parquet(file, index=False)
+        return stop - start
+
+
+def iter_predictions(
+    model: Any, store: BagStore, *, subset: str = "all", progress: Progress | None = None
+) -> Iterator[PredictedBlock]:
+    """Blocks of predictions as they are done, on the open cluster or in this process.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    store : BagStore
+        The order of blocks is not that of the bags: use ``rows``.
+    subset : {"all", "holdout", "train"}
+        Bags that the model's ``holdout`` left out of fitting, or the others.
+
+    Raises
+    ------
+    ModelError
+        Bags of another dimension, or subset="holdout" where the model held nothing out.
+    """
+    task = _task(model, store, subset)
+    ranges = prediction_ranges(store, model.features_)
+    for _, block in map_tasks(task, ranges, sizes=_sizes(ranges), progress=progress):
+        if len(block.rows):
+            yield block
+
+
+def write_predictions(
+    model: Any,
+    store: BagStore,
+    url: str | os.PathLike[str],
+    *,
+    format: str = "zarr",
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Predict every bag and write predictions with the bags' ids.
+
+    Zarr: arrays ``ids`` (n_bags,), ``predictions`` (n_bags,) or (n_bags, n_targets), for
+    classifiers ``probabilities`` (n_bags, n_classes), and names in the attributes. Parquet: a
+    folder of files with the columns id, one a target (or ``prediction``), and ``p_<class>``.
+    Workers write their own blocks; the result appears under its name when it is whole.
+
+    Raises
+    ------
+    ModelError
+        Bags of another dimension, or something is stored at the URL.
+    """
+    if format not in FORMATS:
+        raise ParameterError(f"format is {format!r}; expected one of {list(FORMATS)}")
+    url = normalize_url(url)
+    if exists(url) and not overwrite:
+        raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
+    task = _task(model, store, "all")
+    ranges = prediction_ranges(store, model.features_)
+    path = local_path(url)
+    target = url if path is None else f"{path}.partial-{uuid.uuid4().hex[:8]}"
+    if path is None:
+        remove(url)
+    try:
+        _prepare(model, store, target, format, ranges[0][1] if ranges else 1)
+        write = _WriteTask(task, target, format)
+        for _ in map_tasks(write, ranges, sizes=_sizes(ranges), progress=progress):
+            pass
+        if path is not None:
+            remove(url)
+            os.replace(target, path)
+    finally:
+        if path is not None:
+            remove(target)
+
+
+def _prepare(model: Any, store: BagStore, url: str, format: str, step: int) -> None:
+    if format == "parquet":
+        fs, path = filesystem(url)
+        fs.makedirs(path, exist_ok=True)
+        return
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3)
+    n = store.n_bags
+    ids = str if store.meta.id_kind == "str" else "int64"
+    group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids)
+    attributes: dict[str, Any] = {"target_names": list(model.target_names_), "data_url": store.url}
+    if hasattr(model, "classes_"):
+        group.create_array(
+            "predictions", shape=(n,), chunks=(step,), dtype=_stored(model.classes_.dtype)
+        )
+        k = len(model.classes_)
+        group.create_array("probabilities", shape=(n, k), chunks=(step, k), dtype="float64")
+        attributes["classes"] = model.classes_.tolist()
+    else:
+        tail = () if model.single_target_ else (len(model.intercept_),)
+        group.create_array("predictions", shape=(n, *tail), chunks=(step, *tail), dtype="float64")
+    group.update_attributes(attributes)
+
+
+def _task(model: Any, store: BagStore, subset: str) -> _PredictTask:
+    if subset not in SUBSETS:
+        raise ParameterError(f"subset is {subset!r}; expected one of {list(SUBSETS)}")
+    if store.n_dims != model.features_.n_dims:
+        raise ModelError(
+            f"the model was fitted on bags of dimension {model.features_.n_dims}, {store.url} "
+            f"holds dimension {store.n_dims}"
+        )
+    if subset == "holdout" and not model.holdout_:
+        raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
+    return _PredictTask(model, store, subset)
+
+
+def _members(model: Any, subset: str, start: int, stop: int) -> NDArray[np.bool_]:
+    if subset == "all" or not model.holdout_:
+        return np.ones(stop - start, dtype=bool)
+    out = Split(model.holdout_, HOLDOUT_SEED).members(start, stop)
+    return out if subset == "holdout" else ~out
+
+
+def _predicted(model: Any, bags: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    if not hasattr(model, "classes_"):
+        return model.values(bags), None
+    return model.classified(bags)
+
+
+def _columns(block: PredictedBlock) -> dict[str, NDArray[Any]]:
+    columns = {"predictions": block.prediction}
+    if block.probabilities is not None:
+        columns["probabilities"] = block.probabilities
+    return columns
+
+
+def _frame(model: Any, ids: NDArray[Any], block: PredictedBlock) -> pd.DataFrame:
+    columns: dict[str, Any] = {"id": ids.tolist()}
+    if block.prediction.ndim == 1:
+        name = model.target_names_[0] if model.target_names_ else "prediction"
+        columns[name] = block.prediction
+    else:
+        for j in range(block.prediction.shape[1]):
+            name = model.target_names_[j] if model.target_names_ else f"prediction_{j}"
+            columns[name] = block.prediction[:, j]
+    if block.probabilities is not None:
+        for j, label in enumerate(model.classes_.tolist()):
+            columns[f"p_{label}"] = block.probabilities[:, j]
+    return pd.DataFrame(columns)
+
+
+def _stored(dtype: np.dtype[Any]) -> Any:
+    return str if dtype.kind in "UT" else dtype
+
+
+def _sizes(ranges: list[Range]) -> list[int]:
+    return [stop - start for start, stop in ranges]

@@ -1,0 +1,184 @@
+"""Saving and loading fitted estimators as Zarr arrays and JSON attributes, never pickle."""
+
+from __future__ import annotations
+
+import os
+import platform
+import uuid
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ..bags import Box
+from ..bags.urls import exists, local_path, normalize_url, remove, zarr_store
+from ..embeddings import EMBEDDINGS
+from ..errors import ModelError
+from ..random_features import RandomFourierFeatures
+from ..regression import DoubleBasisClassifier, DoubleBasisRegressor, FeatureMap
+
+FORMAT_VERSION = 1
+ATTRIBUTE = "bagbasis_model"
+ESTIMATORS = {kind.__name__: kind for kind in (DoubleBasisRegressor, DoubleBasisClassifier)}
+ARRAYS = ("coef_", "intercept_", "alphas_", "alpha_scores_")
+PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
+
+
+def save_model(model: Any, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+    """Write a fitted estimator; a reader finds the whole model or none.
+
+    Locally the model is written beside the target and renamed; elsewhere its attributes, without
+    which nothing loads, are written last.
+
+    Raises
+    ------
+    ModelError
+        Not fitted, or something is stored at the URL and ``overwrite`` is False.
+    """
+    if not hasattr(model, "coef_"):
+        raise ModelError("the model is not fitted; call fit before save")
+    url = normalize_url(url)
+    if exists(url) and not overwrite:
+        raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
+    path = local_path(url)
+    if path is None:
+        remove(url)
+        _write(model, url)
+        return
+    unique = uuid.uuid4().hex[:8]
+    fresh, old = f"{path}.partial-{unique}", f"{path}.old-{unique}"
+    try:
+        _write(model, fresh)
+        if path.exists():
+            os.replace(path, old)
+        os.replace(fresh, path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ModelError(f"{url}: saving failed ({reason}); nothing was saved") from error
+    finally:
+        remove(fresh)
+        remove(old)
+
+
+def load_model(url: str | os.PathLike[str]) -> Any:
+    """A fitted `DoubleBasisRegressor` or `DoubleBasisClassifier`.
+
+    Loading runs no code from the file.
+
+    Raises
+    ------
+    ModelError
+        Nothing there, not a model, or a format this version does not know.
+    """
+    url = normalize_url(url)
+    if not exists(url):
+        raise ModelError(f"{url}: no model there")
+    try:
+        group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+        attributes: dict[str, Any] = dict(group.attrs)
+        state = attributes[ATTRIBUTE]
+    except Exception as error:
+        raise ModelError(f"{url}: not a saved model ({type(error).__name__})") from error
+    if state.get("format_version") != FORMAT_VERSION:
+        raise ModelError(
+            f"{url}: model of format {state.get('format_version')}; this version reads "
+            f"{FORMAT_VERSION}"
+        )
+    try:
+        return _restored(state, group)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
+
+
+def _write(model: Any, url: str) -> None:
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3)
+    for name in ARRAYS:
+        group.create_array(name.rstrip("_"), data=np.ascontiguousarray(getattr(model, name)))
+    group.update_attributes({ATTRIBUTE: _state(model)})
+
+
+def _state(model: Any) -> dict[str, Any]:
+    params = model.get_params(deep=False)
+    state = {
+        "format_version": FORMAT_VERSION,
+        "estimator": type(model).__name__,
+        "params": {
+            name: _plain(value)
+            for name, value in params.items()
+            if name not in ("embedding", "random_features")
+        },
+        "embedding": _embedding_params(params["embedding"]),
+        "random_features": _plain_params(params["random_features"]),
+        "features": model.features_.to_dict(),
+        "alpha": model.alpha_,
+        "holdout": model.holdout_,
+        "target_names": list(model.target_names_),
+        "report": model.report_,
+        "versions": {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}},
+    }
+    if hasattr(model, "classes_"):
+        state["classes"] = model.classes_.tolist()
+    else:
+        state["single_target"] = model.single_target_
+    return state
+
+
+def _restored(state: dict[str, Any], group: zarr.Group) -> Any:
+    if state["estimator"] not in ESTIMATORS:
+        raise ModelError(f"unknown estimator {state['estimator']!r}")
+    embedding, second = state["embedding"], state["random_features"]
+    model = ESTIMATORS[state["estimator"]](
+        embedding=None
+        if embedding is None
+        else EMBEDDINGS[embedding["name"]][0](**embedding["params"]),
+        random_features=None if second is None else RandomFourierFeatures(**second),
+        **state["params"],
+    )
+    for name in ARRAYS:
+        setattr(model, name, _array(group, name.rstrip("_")))
+    model.features_ = FeatureMap.from_dict(state["features"])
+    model.alpha_ = state["alpha"]
+    model.holdout_ = state["holdout"]
+    model.target_names_ = tuple(state["target_names"])
+    model.report_ = state["report"]
+    model.versions_ = state["versions"]
+    if "classes" in state:
+        model.classes_ = np.array(state["classes"])
+    else:
+        model.single_target_ = state["single_target"]
+    return model
+
+
+def _array(group: zarr.Group, name: str) -> NDArray[Any]:
+    array = group[name]
+    if not isinstance(array, zarr.Array):
+        raise ModelError(f"{name!r} is not an array")
+    return np.asarray(array[:])
+
+
+def _embedding_params(embedding: Any) -> dict[str, Any] | None:
+    if embedding is None:
+        return None
+    name = next(name for name, (kind, _) in EMBEDDINGS.items() if type(embedding) is kind)
+    return {"name": name, "params": _plain_params(embedding)}
+
+
+def _plain_params(estimator: Any) -> dict[str, Any] | None:
+    if estimator is None:
+        return None
+    return {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON holds it."""
+    if isinstance(value, Box):
+        return value.bounds
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,191 @@
+"""`RandomFourierFeatures`: the second basis, random sines and cosines of a Gaussian kernel."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..errors import ParameterError
+from ..threads import KERNELS
+from .fourier_kernels import sine_cosine
+
+FREQUENCIES_A_BLOCK = 256
+MEDIAN_SAMPLE = 1024
+
+
+@dataclass(frozen=True)
+class FourierSpec:
+    """Random features with everything decided; frequencies are regenerated, never shipped."""
+
+    n_inputs: int
+    n_features: int
+    scale: float
+    seed: int = 0
+    orthogonal: bool = False
+
+    def frequencies(self) -> NDArray[np.float64]:
+        """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
+        return _frequencies(self)
+
+    def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
+        half = self.n_features // 2
+        dtype = out.dtype
+        np.matmul(embeddings.astype(dtype, copy=False), _typed(self, dtype.name), out=out[:, :half])
+        amplitude = np.sqrt(2.0 / self.n_features)
+        if dtype == np.float32:
+            with KERNELS:
+                sine_cosine(out, np.float32(amplitude))
+        else:
+            phases = out[:, :half]
+            np.cos(phases, out=out[:, half:])
+            np.sin(phases, out=phases)
+            out *= amplitude
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class RandomFourierFeatures(TransformerMixin, BaseEstimator):
+    """Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (004, §3.2.2).
+
+    Paired sines and cosines of n_features / 2 Gaussian frequencies: ‖z‖ = 1 exactly, and less
+    variance than the phase form of 004, eq. 3.9 (000, §3.2).
+
+    Parameters
+    ----------
+    n_features : int, default 2048
+        D, even.
+    scale : float or "median"
+        σ. "median": the median pairwise distance of up to 1,024 rows of what `fit` sees,
+        times ``scale_multiplier``.
+    scale_multiplier : float
+        Of the median; not used when scale is a number.
+    orthogonal : bool
+        Frequencies orthogonal within blocks of n_inputs, with the lengths of Gaussian ones:
+        less variance still for smooth kernels.
+    seed : int
+        Frequencies are those of (seed, block), on any machine and in any order.
+
+    Attributes
+    ----------
+    spec_ : FourierSpec
+    """
+
+    def __init__(
+        self,
+        n_features: int = 2048,
+        scale: float | str = "median",
+        scale_multiplier: float = 1.0,
+        orthogonal: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.n_features = n_features
+        self.scale = scale
+        self.scale_multiplier = scale_multiplier
+        self.orthogonal = orthogonal
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
+        """Fix σ from the rows of X, shape (n_samples, n_inputs)."""
+        X = validate_data(self, X, dtype=[np.float32, np.float64])
+        self.spec_ = self.resolve(spread_rows(X, MEDIAN_SAMPLE))
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Features, shape (n_samples, n_features), in the dtype of X (float32 or float64)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
+        out = np.empty((len(X), self.spec_.n_features), dtype=X.dtype)
+        self.spec_.transform(X, out)
+        return out
+
+    def resolve(self, sample: NDArray[Any]) -> FourierSpec:
+        """The spec for inputs like ``sample``, shape (n, n_inputs)."""
+        self._check()
+        scale = (
+            self.scale_multiplier * median_distance(sample)
+            if self.scale == "median"
+            else float(self.scale)
+        )
+        return FourierSpec(
+            sample.shape[1], int(self.n_features), float(scale), int(self.seed), self.orthogonal
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """sin0 … and cos0 …"""
+        check_is_fitted(self)
+        half = self.spec_.n_features // 2
+        return np.array([f"{f}{j}" for f in ("sin", "cos") for j in range(half)], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check(self) -> None:
+        if self.n_features < 2 or self.n_features % 2:
+            raise ParameterError(f"n_features is {self.n_features}; expected an even number ≥ 2")
+        if isinstance(self.scale, str) and self.scale != "median":
+            raise ParameterError(f"scale is {self.scale!r}; expected a number > 0 or 'median'")
+        if not isinstance(self.scale, str) and not 0 < self.scale < np.inf:
+            raise ParameterError(f"scale is {self.scale}; expected a number > 0 or 'median'")
+        if not 0 < self.scale_multiplier < np.inf:
+            raise ParameterError(f"scale_multiplier is {self.scale_multiplier}; expected > 0")
+        if self.seed < 0:
+            raise ParameterError(f"seed is {self.seed}; expected an integer ≥ 0")
+
+
+def median_distance(sample: NDArray[Any]) -> float:
+    """Median pairwise distance of the rows; 1 when most rows are the same.
+
+    Parameters
+    ----------
+    sample : shape (n, s)
+    """
+    rows = np.asarray(sample, dtype=np.float64)
+    rows = rows - rows.mean(axis=0)
+    squares = (rows**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * rows @ rows.T
+    upper = distances[np.triu_indices(len(rows), 1)]
+    median = float(np.sqrt(max(0.0, np.median(upper)))) if len(upper) else 0.0
+    return median if median > 1e-12 * max(1.0, float(np.sqrt(squares.max()))) else 1.0
+
+
+def spread_rows(rows: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    """Up to n_rows rows, evenly spread."""
+    if len(rows) <= n_rows:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, n_rows).astype(np.int64)]
+
+
+@lru_cache(maxsize=4)
+def _frequencies(spec: FourierSpec) -> NDArray[np.float64]:
+    n = spec.n_features // 2
+    width = spec.n_inputs if spec.orthogonal else FREQUENCIES_A_BLOCK
+    blocks = [_block(spec, b) for b in range(-(-n // width))]
+    frequencies = np.concatenate(blocks, axis=1)[:, :n] / spec.scale
+    frequencies.setflags(write=False)
+    return frequencies
+
+
+def _block(spec: FourierSpec, block: int) -> NDArray[np.float64]:
+    """Standard normal frequencies of one block, in columns."""
+    generator = np.random.Generator(np.random.Philox(key=[spec.seed, block]))
+    if not spec.orthogonal:
+        return generator.standard_normal((FREQUENCIES_A_BLOCK, spec.n_inputs)).T
+    s = spec.n_inputs
+    directions, r = np.linalg.qr(generator.standard_normal((s, s)))
+    lengths = np.sqrt(generator.chisquare(s, size=s))
+    return directions * np.sign(np.diag(r)) * lengths
+
+
+@lru_cache(maxsize=4)
+def _typed(spec: FourierSpec, dtype: str) -> NDArray[Any]:
+    return np.ascontiguousarray(spec.frequencies().astype(dtype))

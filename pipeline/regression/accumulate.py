@@ -1,0 +1,182 @@
+"""The task of a fit: a range of bags to its statistics, and how a fit is cut into tasks."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags
+from ..bags.plan import Range, split_evenly
+from ..errors import DataError
+from ..execution import Progress, Report, map_reduce
+from .feature_map import FeatureMap
+from .source import MemorySource, Source
+from .split import Split
+from .statistics import RidgeStatistics, StatisticsBuilder
+
+TASK_SECONDS = 60.0
+SMALL_TASK_SECONDS = 4.0
+SMALL_TASKS = 16
+MAX_TASKS = 4096
+ROWS_A_BLOCK = 4096
+FLOPS_A_CORE = 1e11  # float32 products; the plan needs the right order, not the right number
+
+
+@dataclass(frozen=True)
+class FitStatistics:
+    """What a pass over the data leaves: statistics to fit, held-out ones, and counts."""
+
+    train: RidgeStatistics
+    validation: RidgeStatistics | None
+    n_unlabelled: int
+    n_held_out: int
+    n_points: int
+    n_outside: int
+
+    def __add__(self, other: FitStatistics) -> FitStatistics:
+        validation = (
+            None
+            if self.validation is None or other.validation is None
+            else self.validation + other.validation
+        )
+        return FitStatistics(
+            self.train + other.train,
+            validation,
+            self.n_unlabelled + other.n_unlabelled,
+            self.n_held_out + other.n_held_out,
+            self.n_points + other.n_points,
+            self.n_outside + other.n_outside,
+        )
+
+
+@dataclass(frozen=True)
+class AccumulateTask:
+    """Statistics of a range of bags: a pure function of its fields and the range.
+
+    ``classes`` makes the targets one-hot. Bags in ``holdout`` are left out, those in
+    ``validation`` counted apart, those with a NaN target left out and counted.
+    """
+
+    source: Source
+    features: FeatureMap
+    n_targets: int
+    classes: tuple[float, ...] | None
+    holdout: Split | None
+    validation: Split | None
+    precision: str
+
+    def __call__(self, bag_range: Range, report: Report) -> FitStatistics:
+        start, stop = bag_range
+        train = self._builder(None)
+        held = self._builder(train.square) if self.validation else None
+        n_unlabelled = n_held_out = n_points = n_outside = 0
+        for (a, b), bags, raw in self.source.batches(start, stop):
+            out = self._held_out(a, b)
+            labelled = ~np.isnan(raw).any(axis=1)
+            n_held_out += int(out.sum())
+            n_unlabelled += int((~labelled & ~out).sum())
+            for rows in _blocks(np.flatnonzero(labelled & ~out)):
+                chosen = _take(bags, rows)
+                n_points += chosen.n_points
+                n_outside += self._add(chosen, a + rows, self._encoded(raw[rows]), train, held)
+                report(a + int(rows[-1]) + 1 - start)
+        return FitStatistics(
+            train.finish(),
+            held.finish() if held else None,
+            n_unlabelled,
+            n_held_out,
+            n_points,
+            n_outside,
+        )
+
+    def _add(
+        self,
+        bags: Bags,
+        rows: NDArray[np.int64],
+        y: NDArray[np.float64],
+        train: StatisticsBuilder,
+        held: StatisticsBuilder | None,
+    ) -> int:
+        try:
+            embeddings, n_outside = self.features.embed(bags, self.precision)
+        except DataError as error:
+            where = self.source.url or "bags in memory"
+            raise DataError(f"{where}, in bags {rows[0]} to {rows[-1]}: {error}") from error
+        if held is None or self.validation is None:
+            self._fill(train, embeddings, y)
+        else:
+            apart = self.validation.members(int(rows[0]), int(rows[-1]) + 1)[rows - rows[0]]
+            self._fill(train, embeddings[~apart], y[~apart])
+            self._fill(held, embeddings[apart], y[apart])
+        return n_outside
+
+    def _fill(
+        self, builder: StatisticsBuilder, embeddings: NDArray[Any], y: NDArray[np.float64]
+    ) -> None:
+        done = 0
+        while done < len(embeddings):
+            room = builder.room(len(embeddings) - done)
+            stop = done + len(room)
+            self.features.features_of(embeddings[done:stop], room)
+            builder.commit(y[done:stop])
+            done = stop
+
+    def _builder(self, scratch: Any) -> StatisticsBuilder:
+        return StatisticsBuilder(self.features.n_features, self.n_targets, self.precision, scratch)
+
+    def _held_out(self, start: int, stop: int) -> NDArray[np.bool_]:
+        if self.holdout is None:
+            return np.zeros(stop - start, dtype=bool)
+        return self.holdout.members(start, stop)
+
+    def _encoded(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.classes is None:
+            return raw
+        return (raw == np.array(self.classes)).astype(np.float64)
+
+
+def _blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    for first in range(0, len(rows), ROWS_A_BLOCK):
+        yield rows[first : first + ROWS_A_BLOCK]
+
+
+def _take(bags: Bags, rows: NDArray[np.int64]) -> Bags:
+    """The bags of ascending ``rows``, as a view when they are consecutive."""
+    first, last = int(rows[0]), int(rows[-1])
+    return bags[first : last + 1] if last - first + 1 == len(rows) else bags[rows]
+
+
+def accumulate(task: AccumulateTask, progress: Progress | None = None) -> FitStatistics:
+    """One pass over the source: on the open cluster, or in this process."""
+    ranges = task_ranges(task.source.n_bags, task.source.n_points, task.features)
+    return map_reduce(
+        task,
+        ranges,
+        operator.add,
+        sizes=[stop - start for start, stop in ranges],
+        progress=progress,
+        here=isinstance(task.source, MemorySource),
+    )
+
+
+def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]:
+    """Cut a fit into tasks of about a minute; small fits into a few, so that lanes fill.
+
+    A function of the data's size and the features alone, never of workers or chunks: so the
+    result is the same on any cluster and for any chunk size.
+    """
+    d, s = features.n_features, features.embedding.n_features
+    seconds_a_bag = (
+        n_points / max(1, n_bags) * features.embedding.cost + (d * d + s * d) / FLOPS_A_CORE
+    )
+    seconds = n_bags * seconds_a_bag
+    wanted = max(
+        int(np.ceil(seconds / TASK_SECONDS)),
+        min(SMALL_TASKS, int(np.ceil(seconds / SMALL_TASK_SECONDS))),
+    )
+    return split_evenly(n_bags, min(MAX_TASKS, max(1, wanted)))

@@ -1,0 +1,188 @@
+"""What the Double-Basis estimators share: fitting from one pass, and raw prediction."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..bags import Bags, BagStore, as_bags
+from ..embeddings import ProjectionEmbedding
+from ..errors import ModelError, ParameterError
+from ..execution import Progress, lane, lazy_rows
+from ..random_features import RandomFourierFeatures
+from .accumulate import AccumulateTask, FitStatistics, accumulate
+from .feature_map import FeatureMap, resolve_features
+from .prediction import PredictedRows, prediction_ranges
+from .ridge import RidgeSolution, default_alphas, solve, solve_gcv, solve_validation
+from .source import Source
+from .split import Split
+from .statistics_kernels import linear_predictions
+
+HOLDOUT_SEED, VALIDATION_SEED = 1, 2
+
+
+class DoubleBasis(BaseEstimator):
+    """What the Double-Basis regressor and classifier share: parameters, fit and raw prediction.
+
+    Subclasses say what the targets become and what a prediction is.
+    """
+
+    def __init__(
+        self,
+        embedding: Any = None,
+        random_features: Any = None,
+        alpha: Any = "gcv",
+        alphas: Any = None,
+        validation_fraction: float = 0.1,
+        precision: str = "float32",
+    ) -> None:
+        self.embedding = embedding
+        self.random_features = random_features
+        self.alpha = alpha
+        self.alphas = alphas
+        self.validation_fraction = validation_fraction
+        self.precision = precision
+
+    # ------------------------------------------------------------------ fitting
+
+    def _fit(
+        self,
+        source: Source,
+        n_targets: int,
+        classes: tuple[float, ...] | None,
+        holdout: float,
+        progress: Progress | None,
+    ) -> None:
+        self._check_parameters(holdout)
+        clock = time.perf_counter()
+        features = self._resolve(source)
+        resolved = time.perf_counter()
+        split = Split(holdout, HOLDOUT_SEED) if holdout else None
+        validation = (
+            Split(self.validation_fraction, VALIDATION_SEED) if self.alpha == "validation" else None
+        )
+        task = AccumulateTask(
+            source, features, n_targets, classes, split, validation, self.precision
+        )
+        statistics = accumulate(task, progress)
+        accumulated = time.perf_counter()
+        with lane():
+            solution = self._solve(statistics)
+        self.features_ = features
+        self.coef_ = solution.coef
+        self.intercept_ = solution.intercept
+        self.alpha_ = solution.alpha
+        self.alphas_ = solution.alphas
+        self.alpha_scores_ = solution.scores
+        self.holdout_ = float(holdout)
+        self.report_ = {
+            "data_url": source.url,
+            "n_bags": source.n_bags,
+            "n_points": source.n_points,
+            "n_bags_fitted": statistics.train.n
+            + (statistics.validation.n if statistics.validation else 0),
+            "n_bags_unlabelled": statistics.n_unlabelled,
+            "n_bags_held_out": statistics.n_held_out,
+            "n_points_seen": statistics.n_points,
+            "n_points_outside_box": statistics.n_outside,
+            "seconds": {
+                "choose": resolved - clock,
+                "accumulate": accumulated - resolved,
+                "solve": time.perf_counter() - accumulated,
+            },
+        }
+
+    def _resolve(self, source: Source) -> FeatureMap:
+        """Both bases for this data; parameters are cloned, so that a fit never uses an old one."""
+        embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
+        second = self.random_features
+        random_features = clone(second) if second is not None else RandomFourierFeatures()
+        with lane():
+            return resolve_features(source, embedding, random_features)
+
+    def _solve(self, statistics: FitStatistics) -> RidgeSolution:
+        train = statistics.train
+        grid = self._alpha_grid(train.n)
+        if self.alpha == "validation":
+            if statistics.validation is None:
+                raise ModelError("no validation statistics")
+            return solve_validation(train, statistics.validation, grid, self._noise)
+        if len(grid) > 1 or self.alpha == "gcv":
+            return solve_gcv(train, grid)
+        return solve(train, float(grid[0]), self._noise)
+
+    def _alpha_grid(self, n_rows: int) -> NDArray[np.float64]:
+        if isinstance(self.alpha, str):
+            values = default_alphas(max(1, n_rows)) if self.alphas is None else self.alphas
+        else:
+            values = self.alpha
+        return np.atleast_1d(np.asarray(values, dtype=np.float64))
+
+    @property
+    def _noise(self) -> float:
+        """Eigenvalues below this share of the largest are rounding."""
+        return 1e-7 if self.precision == "float32" else 1e-13
+
+    def _check_parameters(self, holdout: float) -> None:
+        if isinstance(self.alpha, str) and self.alpha not in ("gcv", "validation"):
+            raise ParameterError(
+                f"alpha is {self.alpha!r}; expected a number ≥ 0, a list, 'gcv' or 'validation'"
+            )
+        if self.alphas is not None and not isinstance(self.alpha, str):
+            raise ParameterError("alphas is the grid of alpha='gcv' or 'validation'")
+        grid = self._alpha_grid(1)
+        if grid.size == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
+            raise ParameterError(f"alpha is {self.alpha!r}; penalties are finite numbers ≥ 0")
+        if grid.size > 1 and (grid == 0).any():
+            raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
+        if self.precision not in ("float32", "float64"):
+            raise ParameterError(f"precision is {self.precision!r}; 'float32' or 'float64'")
+        if not 0 < self.validation_fraction < 1:
+            raise ParameterError("validation_fraction is a share between 0 and 1")
+        if not 0 <= holdout < 1:
+            raise ParameterError(f"holdout is {holdout}; expected a share, 0 ≤ holdout < 1")
+
+    # ------------------------------------------------------------------ predicting
+
+    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+        """z(A(X))ᵀψ + intercept for bags in memory, shape (n_bags, k) (004, eq. 3.15)."""
+        check_is_fitted(self, "coef_")
+        if bags.n_dims != self.features_.n_dims:
+            raise ModelError(
+                f"the model was fitted on bags of dimension {self.features_.n_dims}, these have "
+                f"{bags.n_dims}"
+            )
+        out = np.empty((len(bags), len(self.intercept_)))
+        with lane():
+            for start, features, _ in self.features_.blocks(bags, self.precision):
+                rows = out[start : start + len(features)]
+                linear_predictions(features, self.coef_, self.intercept_, rows)
+        return out
+
+    def _predict(self, X: Any, method: str, n_columns: int | None, dtype: Any) -> Any:
+        """numpy for bags in memory; for a BagStore a lazy dask.array, a chunk a range of bags."""
+        check_is_fitted(self, "coef_")
+        if isinstance(X, BagStore):
+            if X.n_dims != self.features_.n_dims:
+                raise ModelError(
+                    f"the model was fitted on bags of dimension {self.features_.n_dims}, "
+                    f"{X.url} holds dimension {X.n_dims}"
+                )
+            rows = PredictedRows(self, X, method)
+            return lazy_rows(rows, prediction_ranges(X, self.features_), n_columns, dtype)
+        return getattr(self, method)(as_bags(X))
+
+    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Save as Zarr and JSON; see `models.save_model`."""
+        from ..models import save_model
+
+        save_model(self, url, overwrite)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")

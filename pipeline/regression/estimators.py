@@ -1,0 +1,204 @@
+"""`DoubleBasisRegressor` and `DoubleBasisClassifier`: distribution to real regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from ..bags import Bags
+from ..errors import DataError
+from ..execution import Progress
+from .double_basis import DoubleBasis
+from .source import MemorySource, Source, as_source
+
+MAX_CLASSES = 10_000
+
+
+class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
+    """The (ridge) Double-Basis estimator, bag → real vector (004, §3.2, eq. 3.16-3.20).
+
+    Parameters
+    ----------
+    embedding : embedding, default `ProjectionEmbedding()`
+        The first basis.
+    random_features : `RandomFourierFeatures`, default with its defaults
+        The second basis.
+    alpha : float ≥ 0, list of float, "gcv" (default) or "validation"
+        The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
+        0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
+        generalised cross-validation. "gcv" and "validation" search ``alphas``.
+    alphas : list of float, optional
+        The grid of "gcv" and "validation"; default n · 10^−7 … n · 10 in half decades.
+    validation_fraction : float in (0, 1)
+        Share of the bags that alpha="validation" holds out, by a hash of their index. They have
+        their own statistics, so the path takes one pass, and the final fit uses all bags.
+    precision : {"float32", "float64"}
+        Of features and products. Sums are float64 always. float32 resolves penalties down to
+        about n · 10^−6.
+
+    Attributes
+    ----------
+    coef_ : float64, shape (n_targets, n_features)
+    intercept_ : float64, shape (n_targets,)
+        Not penalised.
+    alpha_ : float
+        The penalty used; ``alphas_`` and ``alpha_scores_`` those tried and their scores (mean
+        squared error over target variance; lower is better).
+    features_ : FeatureMap
+        Both bases with everything decided.
+    target_names_ : tuple of str
+        Empty for targets given as an array.
+    report_ : dict
+        Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds.
+    """
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        target: str | Sequence[str] | None = None,
+        holdout: float = 0.0,
+        progress: Progress | None = None,
+    ) -> DoubleBasisRegressor:
+        """Fit from one pass over the bags; on a cluster if one is connected and X is a store.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        y : array, shape (n_bags,) or (n_bags, n_targets)
+            For bags in memory; NaN where a bag has no label.
+        target : str or list of str
+            For a store; may be left out when it has one target.
+        holdout : float in [0, 1)
+            Share of a store's bags left out, by a hash of their index, to evaluate on.
+        progress : callable (bags done, bags in all), optional
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        source, single = as_source(X, y, target)
+        n_targets = _n_targets(source)
+        self._fit(source, n_targets, None, holdout, progress)
+        self.single_target_ = single
+        self.target_names_ = source.target_names
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predicted targets, shape (n_bags,) or (n_bags, n_targets), float64.
+
+        numpy for bags in memory, a lazy dask.array for a BagStore.
+
+        Raises
+        ------
+        ModelError
+            Bags of another dimension.
+        """
+        columns = None if getattr(self, "single_target_", True) else len(self.intercept_)
+        return self._predict(X, "values", columns, np.float64)
+
+    def values(self, bags: Bags) -> NDArray[np.float64]:
+        """`predict` for bags in memory."""
+        rows = self.decision_rows(bags)
+        return rows[:, 0] if self.single_target_ else rows
+
+
+class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
+    """The Double-Basis estimator on one-hot classes, bag → class.
+
+    Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``, sorted; labels in
+    a store are its target's values (integers where they are whole numbers).
+    """
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        target: str | None = None,
+        holdout: float = 0.0,
+        progress: Progress | None = None,
+    ) -> DoubleBasisClassifier:
+        """Fit one ridge a class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
+        labels = None
+        if y is not None:
+            labels = np.asarray(y)
+            if labels.ndim != 1:
+                raise DataError(f"y has shape {labels.shape}; expected one class a bag")
+            if labels.dtype.kind not in "iufb":
+                labels, y = np.unique(labels.astype(str), return_inverse=True)
+            else:
+                labels = None
+        source, _ = as_source(X, y, target)
+        if _n_targets(source) != 1:
+            raise DataError("a classifier has one target; name it with target=")
+        codes = _distinct(source)
+        self._fit(source, len(codes), tuple(codes.tolist()), holdout, progress)
+        self.classes_ = labels if labels is not None else _as_integers(codes)
+        self.target_names_ = source.target_names
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The class of the largest score, shape (n_bags,); lazy for a BagStore."""
+        dtype = self.classes_.dtype if hasattr(self, "classes_") else None
+        return self._predict(X, "labels", None, dtype)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Scores clipped at 0 and divided by their sum, shape (n_bags, n_classes).
+
+        A one-hot ridge estimates P(class | bag) by least squares: in the mean over bags they
+        are right, and their order is what `predict` uses, but they are not calibrated: they may
+        be exactly 0, and are too even where the fit is strongly penalised.
+        """
+        n_classes = len(self.intercept_) if hasattr(self, "intercept_") else 0
+        return self._predict(X, "probabilities", n_classes, np.float64)
+
+    def labels(self, bags: Bags) -> NDArray[Any]:
+        """`predict` for bags in memory."""
+        return self.classified(bags)[0]
+
+    def probabilities(self, bags: Bags) -> NDArray[np.float64]:
+        """`predict_proba` for bags in memory."""
+        return self.classified(bags)[1]
+
+    def classified(self, bags: Bags) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Both, from one pass over the features."""
+        rows = self.decision_rows(bags)
+        scores = np.maximum(rows, 0.0)
+        total = scores.sum(axis=1, keepdims=True)
+        even = np.full_like(scores, 1.0 / scores.shape[1])
+        shares = np.divide(scores, total, out=even, where=total > 0)
+        return self.classes_[rows.argmax(axis=1)], shares
+
+
+def _n_targets(source: Source) -> int:
+    if isinstance(source, MemorySource):
+        targets = source.targets
+        if targets.dtype.kind not in "iufb":
+            raise DataError(f"y has dtype {targets.dtype}; expected numbers")
+        if np.isinf(targets.astype(np.float64)).any():
+            raise DataError("y has an infinite value; use NaN for bags without a label")
+        return int(targets.shape[1])
+    return len(source.target_names)
+
+
+def _distinct(source: Source) -> NDArray[np.float64]:
+    """The distinct labels, sorted."""
+    found = np.empty(0)
+    for block in source.all_targets():
+        values = block.astype(np.float64)[:, 0]
+        found = np.union1d(found, values[~np.isnan(values)])
+        if len(found) > MAX_CLASSES:
+            raise DataError(f"more than {MAX_CLASSES} classes: is the target a real number?")
+    if len(found) < 2:
+        raise DataError(f"a classifier needs two classes, the labels have {len(found)}")
+    return found
+
+
+def _as_integers(codes: NDArray[np.float64]) -> NDArray[Any]:
+    return codes.astype(np.int64) if (codes == np.round(codes)).all() else codes

@@ -1,0 +1,107 @@
+"""Bags to regression features: the first and the second basis composed, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags, Box
+from ..embeddings import EmbeddingSpec, spec_from_dict, spec_to_dict
+from ..errors import DataError
+from ..random_features import FourierSpec
+
+ROWS_A_BLOCK = 1024
+CHOICE_SAMPLE = (32, 128)  # runs, bags a run: for the choice of an index set
+MEDIAN_SAMPLE = (32, 32)  # for the median distance
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """z(A(X)): an embedding and, unless None, random features of it."""
+
+    embedding: EmbeddingSpec
+    fourier: FourierSpec | None
+
+    @property
+    def n_dims(self) -> int:
+        return self.embedding.n_dims
+
+    @property
+    def n_features(self) -> int:
+        return self.fourier.n_features if self.fourier else self.embedding.n_features
+
+    def embed(self, bags: Bags, dtype: Any) -> tuple[NDArray[Any], int]:
+        """A, shape (n_bags, s), and the number of points outside the box.
+
+        Raises
+        ------
+        DataError
+            A bag whose embedding is not finite.
+        """
+        embeddings = np.empty((len(bags), self.embedding.n_features), dtype=dtype)
+        n_outside = self.embedding.embed(bags, embeddings)
+        if not np.isfinite(np.add.reduce(embeddings.ravel())):
+            bad = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
+            if len(bad):
+                raise DataError(f"bag {bad[0]}: its embedding is not finite; verify the store")
+        return embeddings, n_outside
+
+    def features_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """z of each embedding into ``out``, shape (n, D)."""
+        if self.fourier is None:
+            out[:] = embeddings
+        else:
+            self.fourier.transform(embeddings, out)
+
+    def blocks(self, bags: Bags, dtype: Any) -> Iterator[tuple[int, NDArray[Any], int]]:
+        """(first bag, features, points outside) of consecutive blocks; the array is reused."""
+        buffer = np.empty((min(ROWS_A_BLOCK, len(bags)), self.n_features), dtype=dtype)
+        for start in range(0, len(bags), ROWS_A_BLOCK):
+            block = bags[start : start + ROWS_A_BLOCK]
+            embeddings, n_outside = self.embed(block, dtype)
+            features = buffer[: len(block)]
+            self.features_of(embeddings, features)
+            yield start, features, n_outside
+
+    def to_dict(self) -> dict[str, Any]:
+        fourier = None if self.fourier is None else self.fourier.to_dict()
+        return {"embedding": spec_to_dict(self.embedding), "random_features": fourier}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> FeatureMap:
+        fourier = values["random_features"]
+        return cls(
+            spec_from_dict(values["embedding"]), None if fourier is None else FourierSpec(**fourier)
+        )
+
+
+class Sampled(Protocol):
+    """Data that features are decided for."""
+
+    @property
+    def n_dims(self) -> int: ...
+    @property
+    def box(self) -> Box: ...
+    def sample(self, n_runs: int, run_length: int) -> Iterator[Bags]: ...
+
+
+def resolve_features(source: Sampled, embedding: Any, random_features: Any) -> FeatureMap:
+    """Decide box, index set and σ from samples of the data; fitted parts stay as they are.
+
+    ``random_features`` None leaves the embedding alone.
+    """
+    spec = getattr(embedding, "spec_", None) or embedding.resolve(
+        source.n_dims, source.box, lambda: source.sample(*CHOICE_SAMPLE)
+    )
+    first = FeatureMap(spec, None)
+    if random_features is None:
+        return first
+    fourier = getattr(random_features, "spec_", None)
+    if fourier is None:
+        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(*MEDIAN_SAMPLE)]
+        fourier = random_features.resolve(np.concatenate(rows))
+    return FeatureMap(spec, fourier)

@@ -1,0 +1,175 @@
+"""Solving (ZᵀZ + λI) ψ = ZᵀY from statistics, for one λ or a path, with the intercept.
+
+004, eq. 3.19-3.20; the papers have no intercept, here features and targets are centred, which
+leaves the intercept unpenalised.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .statistics import RidgeStatistics
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_EXPONENTS = np.arange(-7.0, 1.5, 0.5)
+
+
+@dataclass(frozen=True)
+class RidgeSolution:
+    """coef (k, D), intercept (k,), and for a path the score of each λ tried."""
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    alpha: float
+    alphas: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+def default_alphas(n_rows: int) -> NDArray[np.float64]:
+    """n · 10^−7 … n · 10 in half decades: trace(ZᵀZ) = n for paired random features."""
+    return n_rows * 10.0**DEFAULT_EXPONENTS
+
+
+def solve(statistics: RidgeStatistics, alpha: float, noise: float) -> RidgeSolution:
+    """The ridge solution at one λ ≥ 0.
+
+    λ = 0 is least squares; where ZᵀZ is singular (numerically: eigenvalues below ``noise``
+    times the largest) the solution of least norm.
+    """
+    _check_rows(statistics)
+    alphas, scores = np.array([float(alpha)]), np.full(1, np.nan)
+    coef = _Spectrum(statistics).least_norm(noise) if alpha == 0 else _cholesky(statistics, alpha)
+    return _solution(statistics, coef, float(alpha), alphas, scores)
+
+
+def solve_gcv(
+    statistics: RidgeStatistics, alphas: Sequence[float] | NDArray[np.float64]
+) -> RidgeSolution:
+    """The λ of least generalised cross-validation score, from one eigendecomposition.
+
+    GCV(λ) = (1/n) RSS(λ) / (1 − df(λ)/n)² with df = 1 + Σ e/(e + λ) (the intercept counts one).
+    With several targets one λ for all: scores are divided by each target's variance and
+    averaged.
+    """
+    _check_rows(statistics)
+    grid = np.asarray(alphas, dtype=np.float64)
+    spectrum = _Spectrum(statistics)
+    n = statistics.n
+    variance = _target_variance(statistics)
+    scores = np.empty(len(grid))
+    for i, alpha in enumerate(grid):
+        freedom = 1.0 - (1.0 + spectrum.degrees_of_freedom(alpha)) / n
+        rss = spectrum.residual_squares(alpha, statistics.centred_yy())
+        scores[i] = np.mean(rss / n / variance) / freedom**2 if freedom > 1e-9 else np.inf
+    best = float(grid[int(np.argmin(scores))])
+    return _solution(statistics, spectrum.solve(best), best, grid, scores)
+
+
+def solve_validation(
+    train: RidgeStatistics,
+    held_out: RidgeStatistics,
+    alphas: Sequence[float] | NDArray[np.float64],
+    noise: float,
+) -> RidgeSolution:
+    """The λ of least error on held-out rows, from their own statistics, then fitted on all.
+
+    With several targets the errors are divided by each target's variance and averaged.
+    """
+    _check_rows(train)
+    if held_out.n == 0:
+        raise DataError("no labelled bag was held out for validation; hold out a larger fraction")
+    grid = np.asarray(alphas, dtype=np.float64)
+    variance = _target_variance(held_out)
+    gram = held_out.centred_gram()
+    scores = np.empty(len(grid))
+    for i, alpha in enumerate(grid):
+        fitted = solve(train, float(alpha), noise)
+        scores[i] = np.mean(_mean_squared_error(held_out, gram, fitted) / variance)
+    best = float(grid[int(np.argmin(scores))])
+    final = solve(train + held_out, best, noise)
+    return RidgeSolution(final.coef, final.intercept, best, grid, scores)
+
+
+class _Spectrum:
+    """The eigendecomposition of the centred Gram matrix and of what is solved with it."""
+
+    def __init__(self, statistics: RidgeStatistics) -> None:
+        values, vectors = scipy.linalg.eigh(
+            statistics.centred_gram().T, lower=True, overwrite_a=True, driver="evd"
+        )
+        self.values = np.maximum(values, 0.0)
+        self.vectors = vectors
+        self.cross = vectors.T @ statistics.centred_cross()
+
+    def solve(self, alpha: float) -> NDArray[np.float64]:
+        return self.vectors @ (self.cross / (self.values + alpha)[:, None])
+
+    def least_norm(self, noise: float) -> NDArray[np.float64]:
+        keep = self.values > noise * self.values[-1]
+        inverse = np.divide(1.0, self.values, out=np.zeros_like(self.values), where=keep)
+        return self.vectors @ (self.cross * inverse[:, None])
+
+    def degrees_of_freedom(self, alpha: float) -> float:
+        return float(np.sum(self.values / (self.values + alpha)))
+
+    def residual_squares(self, alpha: float, yy: NDArray[np.float64]) -> NDArray[np.float64]:
+        e = self.values[:, None]
+        return np.maximum(0.0, yy - np.sum(self.cross**2 * (e + 2 * alpha) / (e + alpha) ** 2, 0))
+
+
+def _cholesky(statistics: RidgeStatistics, alpha: float) -> NDArray[np.float64]:
+    try:
+        factor = scipy.linalg.cho_factor(
+            statistics.centred_gram(alpha).T, lower=True, overwrite_a=True, check_finite=False
+        )
+        solved: NDArray[np.float64] = scipy.linalg.cho_solve(
+            factor, statistics.centred_cross(), check_finite=False
+        )
+        return solved
+    except scipy.linalg.LinAlgError:
+        logger.warning(
+            "alpha = %g is below the rounding of the float32 products; solving with the "
+            "eigenvalues clipped at zero (precision='float64' resolves smaller ones)",
+            alpha,
+        )
+        return _Spectrum(statistics).solve(alpha)
+
+
+def _solution(
+    statistics: RidgeStatistics,
+    coef: NDArray[np.float64],
+    alpha: float,
+    alphas: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> RidgeSolution:
+    intercept = (statistics.sum_y - statistics.sum_z @ coef) / statistics.n
+    return RidgeSolution(np.ascontiguousarray(coef.T), intercept, alpha, alphas, scores)
+
+
+def _mean_squared_error(
+    rows: RidgeStatistics, gram: NDArray[np.float64], solution: RidgeSolution
+) -> NDArray[np.float64]:
+    """Mean squared error of a solution on rows known by their statistics, shape (k,)."""
+    psi = solution.coef.T
+    quadratic = np.sum(psi * scipy.linalg.blas.dsymm(1.0, gram.T, psi, lower=1), axis=0)
+    cross = np.sum(psi * rows.centred_cross(), axis=0)
+    bias = (rows.sum_y - psi.T @ rows.sum_z) / rows.n - solution.intercept
+    return np.maximum(0.0, rows.centred_yy() - 2 * cross + quadratic) / rows.n + bias**2
+
+
+def _target_variance(statistics: RidgeStatistics) -> NDArray[np.float64]:
+    variance = statistics.centred_yy() / statistics.n
+    return np.where(variance > 0, variance, 1.0)
+
+
+def _check_rows(statistics: RidgeStatistics) -> None:
+    if statistics.n == 0:
+        raise DataError("no labelled bags to fit: every target is NaN (or held out)")

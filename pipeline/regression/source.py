@@ -1,0 +1,141 @@
+"""Where labelled bags come from: memory or a store, behind one interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags, BagStore, Box, as_bags
+from ..bags.plan import Range, sample_ranges
+from ..bags.reading import iter_bags, sample_of
+from ..embeddings.projection import box_of_bags
+from ..errors import DataError, ParameterError
+
+Batch = tuple[Range, Bags, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class MemorySource:
+    """Bags in memory with targets (n_bags, k), NaN where unlabelled."""
+
+    bags: Bags
+    targets: NDArray[np.float64]
+    target_names: tuple[str, ...] = ()
+
+    @property
+    def n_bags(self) -> int:
+        return len(self.bags)
+
+    @property
+    def n_points(self) -> int:
+        return self.bags.n_points
+
+    @property
+    def n_dims(self) -> int:
+        return self.bags.n_dims
+
+    @property
+    def box(self) -> Box:
+        return box_of_bags(self.bags)
+
+    @property
+    def url(self) -> str | None:
+        return None
+
+    def batches(self, start: int, stop: int) -> Iterator[Batch]:
+        yield (start, stop), self.bags[start:stop], self.targets[start:stop]
+
+    def sample(self, n_runs: int, run_length: int) -> Iterator[Bags]:
+        for start, stop in sample_ranges(self.n_bags, n_runs, run_length):
+            yield self.bags[start:stop]
+
+    def all_targets(self) -> Iterator[NDArray[np.float64]]:
+        yield self.targets
+
+
+@dataclass(frozen=True)
+class StoreSource:
+    """Bags of a store at its committed length, with the named targets."""
+
+    store: BagStore
+    target_names: tuple[str, ...]
+
+    @property
+    def n_bags(self) -> int:
+        return self.store.n_bags
+
+    @property
+    def n_points(self) -> int:
+        return self.store.n_points
+
+    @property
+    def n_dims(self) -> int:
+        return self.store.n_dims
+
+    @property
+    def box(self) -> Box:
+        return self.store.box
+
+    @property
+    def url(self) -> str | None:
+        return self.store.url
+
+    def batches(self, start: int, stop: int) -> Iterator[Batch]:
+        for (a, b), bags in iter_bags(self.store, start, stop):
+            yield (a, b), bags, self.store.targets(a, b, self.target_names)
+
+    def sample(self, n_runs: int, run_length: int) -> Iterator[Bags]:
+        return sample_of(self.store, n_runs, run_length)
+
+    def all_targets(self) -> Iterator[NDArray[np.float64]]:
+        step = 2**20
+        for start in range(0, self.n_bags, step):
+            yield self.store.targets(start, min(self.n_bags, start + step), self.target_names)
+
+
+Source = MemorySource | StoreSource
+
+
+def as_source(X: Any, y: Any, target: str | Sequence[str] | None) -> tuple[Source, bool]:
+    """The source of what `fit` was given, and whether its targets are one-dimensional.
+
+    Raises
+    ------
+    DataError
+        No targets, targets of another length, or names the store does not have.
+    ParameterError
+        y beside a store, or target beside bags in memory.
+    """
+    if isinstance(X, BagStore):
+        if y is not None:
+            raise ParameterError("a BagStore carries its targets: pass target='name', not y")
+        names = _names(X, target)
+        X.target_columns(names)
+        if X.n_bags == 0:
+            raise DataError(f"{X.url}: no bags to fit")
+        return StoreSource(X, names), isinstance(target, str) or (
+            target is None and len(names) == 1
+        )
+    if target is not None:
+        raise ParameterError("target names a column of a BagStore; pass y for bags in memory")
+    bags = as_bags(X)
+    if y is None:
+        raise DataError("y is missing: one target, or a row of targets, a bag")
+    targets = np.asarray(y)
+    if targets.ndim not in (1, 2) or len(targets) != len(bags):
+        raise DataError(f"y has shape {targets.shape}, there are {len(bags)} bags")
+    return MemorySource(bags, targets.reshape(len(bags), -1)), targets.ndim == 1
+
+
+def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ...]:
+    if target is None:
+        if len(store.target_names) != 1:
+            raise DataError(
+                f"{store.url} has the targets {list(store.target_names)}; say which with target="
+            )
+        return store.target_names
+    return (target,) if isinstance(target, str) else tuple(target)

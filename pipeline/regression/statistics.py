@@ -1,0 +1,146 @@
+"""Sufficient statistics of ridge regression: mergeable, subtractable, of fixed size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .statistics_kernels import (
+    add_sums,
+    add_triangle,
+    gram_float32,
+    gram_float64,
+    unpack_centred,
+)
+
+BLOCK_ROWS = 4096
+BLOCK_BYTES = 2**28
+
+
+@dataclass(frozen=True)
+class RidgeStatistics:
+    """n, Σz, ZᵀZ, Σy, ZᵀY and Σy² of rows (z, y); all sums in float64.
+
+    Attributes
+    ----------
+    n : int
+    sum_z : shape (D,)
+    gram : shape (D (D + 1) / 2,)
+        The upper triangle of ZᵀZ, packed by rows.
+    sum_y : shape (k,)
+    cross : shape (k, D)
+        YᵀZ.
+    sum_yy : shape (k,)
+    """
+
+    n: int
+    sum_z: NDArray[np.float64]
+    gram: NDArray[np.float64]
+    sum_y: NDArray[np.float64]
+    cross: NDArray[np.float64]
+    sum_yy: NDArray[np.float64]
+
+    @property
+    def n_features(self) -> int:
+        return len(self.sum_z)
+
+    @property
+    def n_targets(self) -> int:
+        return len(self.sum_y)
+
+    def __add__(self, other: RidgeStatistics) -> RidgeStatistics:
+        """The statistics of both sets of rows."""
+        return RidgeStatistics(*(a + b for a, b in _pairs(self, other)))
+
+    def __sub__(self, other: RidgeStatistics) -> RidgeStatistics:
+        """The statistics without rows that were counted before."""
+        return RidgeStatistics(*(a - b for a, b in _pairs(self, other)))
+
+    def centred_gram(self, shift: float = 0.0) -> NDArray[np.float64]:
+        """ZᵀZ − n z̄z̄ᵀ + shift·I, shape (D, D); only the upper triangle is set."""
+        square = np.empty((self.n_features, self.n_features))
+        unpack_centred(self.gram, self.sum_z, float(self.n), float(shift), square)
+        return square
+
+    def centred_cross(self) -> NDArray[np.float64]:
+        """ZᵀY − n z̄ȳᵀ, shape (D, k)."""
+        return (self.cross - np.outer(self.sum_y, self.sum_z) / self.n).T
+
+    def centred_yy(self) -> NDArray[np.float64]:
+        """Σ (y − ȳ)², shape (k,)."""
+        return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.n)
+
+
+class StatisticsBuilder:
+    """Collects rows in a block and adds each full block into `RidgeStatistics`.
+
+    Blocks go through one SYRK in the working precision and are added into float64. What a row
+    is added with depends on its position among the rows alone, so the result does not depend on
+    how they arrive.
+
+    Memory: the packed float64 triangle, one D × D square and one block of rows.
+    """
+
+    def __init__(
+        self, n_features: int, n_targets: int, dtype: Any = np.float32, scratch: Any = None
+    ) -> None:
+        self._dtype = np.dtype(dtype)
+        rows = BLOCK_BYTES // (self._dtype.itemsize * n_features)
+        self._rows = int(np.clip(rows, 64, BLOCK_ROWS))
+        self._z = np.empty((self._rows, n_features), dtype=dtype)
+        self._y = np.empty((self._rows, n_targets))
+        self._filled = 0
+        self._n = 0
+        self.square = np.empty((n_features, n_features), dtype) if scratch is None else scratch
+        self._gram = np.zeros(n_features * (n_features + 1) // 2)
+        self._sum_z = np.zeros(n_features)
+        self._sum_y = np.zeros(n_targets)
+        self._cross = np.zeros((n_targets, n_features))
+        self._sum_yy = np.zeros(n_targets)
+
+    def room(self, n_rows: int) -> NDArray[Any]:
+        """The block's next rows, to be filled with features: up to n_rows of them."""
+        return self._z[self._filled : self._filled + n_rows]
+
+    def commit(self, y: NDArray[np.float64]) -> None:
+        """Count the next ``len(y)`` rows of the room as filled, with these targets (n, k)."""
+        stop = self._filled + len(y)
+        self._y[self._filled : stop] = y
+        self._filled = stop
+        if stop == self._rows:
+            self._flush()
+
+    def add(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
+        """Add rows that are at hand: z (n, D), y (n, k)."""
+        done = 0
+        while done < len(z):
+            room = self.room(len(z) - done)
+            room[:] = z[done : done + len(room)]
+            self.commit(y[done : done + len(room)])
+            done += len(room)
+
+    def finish(self) -> RidgeStatistics:
+        """The statistics of all rows."""
+        self._flush()
+        return RidgeStatistics(
+            self._n, self._sum_z, self._gram, self._sum_y, self._cross, self._sum_yy
+        )
+
+    def _flush(self) -> None:
+        if self._filled == 0:
+            return
+        z, y = self._z[: self._filled], self._y[: self._filled]
+        (gram_float32 if self._dtype == np.float32 else gram_float64)(z, self.square)
+        add_triangle(self._gram, self.square)
+        add_sums(z, y, self._sum_z, self._cross)
+        self._sum_y += y.sum(axis=0)
+        self._sum_yy += (y**2).sum(axis=0)
+        self._n += self._filled
+        self._filled = 0
+
+
+def _pairs(a: RidgeStatistics, b: RidgeStatistics) -> Any:
+    return ((getattr(a, f.name), getattr(b, f.name)) for f in fields(RidgeStatistics))

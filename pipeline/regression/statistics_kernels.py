@@ -1,0 +1,132 @@
+"""Kernels of the sufficient statistics: SYRK without the GIL, packed triangles, exact sums."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from numba import njit, prange
+from numba.extending import get_cython_function_address
+
+STRIPE = 256  # columns of features summed by one thread at a time: their sums stay in L1
+
+_POINTER = ctypes.c_void_p
+_SYRK = ctypes.CFUNCTYPE(None, *([_POINTER] * 10))
+
+
+def _cython_blas(name):
+    return _SYRK(get_cython_function_address("scipy.linalg.cython_blas", name))
+
+
+_ssyrk = _cython_blas("ssyrk")
+_dsyrk = _cython_blas("dsyrk")
+
+# SciPy's own wrapper holds the GIL for the whole product, and with it the thread that reads the
+# next partition; called from a kernel that released it, the same routine does not.
+
+
+@njit(nogil=True)
+def gram_float32(z, gram):
+    """Upper triangle of gram = zᵀz; z float32 (n, D), gram float32 (D, D), both C-ordered."""
+    flags = np.array([ord("L"), ord("N")], dtype=np.uint8)
+    sizes = np.array([z.shape[1], z.shape[0]], dtype=np.int32)
+    factors = np.array([1.0, 0.0], dtype=np.float32)
+    _ssyrk(
+        flags.ctypes, flags[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, factors.ctypes,
+        z.ctypes, sizes.ctypes, factors[1:].ctypes, gram.ctypes, sizes.ctypes,
+    )  # fmt: skip
+
+
+@njit(nogil=True)
+def gram_float64(z, gram):
+    """`gram_float32` in double precision."""
+    flags = np.array([ord("L"), ord("N")], dtype=np.uint8)
+    sizes = np.array([z.shape[1], z.shape[0]], dtype=np.int32)
+    factors = np.array([1.0, 0.0], dtype=np.float64)
+    _dsyrk(
+        flags.ctypes, flags[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, factors.ctypes,
+        z.ctypes, sizes.ctypes, factors[1:].ctypes, gram.ctypes, sizes.ctypes,
+    )  # fmt: skip
+
+
+@njit(cache=True, inline="always")
+def row_start(i, n):
+    """Where row i begins in a packed upper triangle of order n."""
+    return i * n - i * (i - 1) // 2
+
+
+@njit(cache=True, nogil=True)
+def _add_row(packed, square, i):
+    n = square.shape[0]
+    target = packed[row_start(i, n) : row_start(i + 1, n)]
+    source = square[i, i:]
+    for j in range(n - i):
+        target[j] += source[j]
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def add_triangle(packed, square):
+    """packed += the upper triangle of ``square``, row by row; packed is float64."""
+    n = square.shape[0]
+    for pair in prange((n + 1) // 2):  # a long and a short row: equal work a thread
+        _add_row(packed, square, pair)
+        if n - 1 - pair > pair:
+            _add_row(packed, square, n - 1 - pair)
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def unpack_centred(packed, sums, n_rows, shift, square):
+    """Upper triangle of square = packed − sums sumsᵀ / n_rows + shift · I, float64."""
+    n = square.shape[0]
+    for i in prange(n):
+        start = row_start(i, n) - i
+        mean = sums[i] / n_rows
+        for j in range(i, n):
+            square[i, j] = packed[start + j] - mean * sums[j]
+        square[i, i] += shift
+
+
+@njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
+def add_sums(z, y, sums, cross):
+    """sums += Σ z and cross += zᵀy in double precision.
+
+    Parameters
+    ----------
+    z : float32 or float64, shape (n, D)
+    y : float64, shape (n, k)
+    sums : float64, shape (D,)
+    cross : float64, shape (k, D)
+    """
+    n, d = z.shape
+    k = y.shape[1]
+    for stripe in prange((d + STRIPE - 1) // STRIPE):
+        first = stripe * STRIPE
+        last = min(d, first + STRIPE)
+        for i in range(n):
+            for j in range(first, last):
+                sums[j] += z[i, j]
+            for t in range(k):
+                value = y[i, t]
+                if value != 0.0:
+                    for j in range(first, last):
+                        cross[t, j] += z[i, j] * value
+
+
+@njit(cache=True, parallel=True, nogil=True, fastmath={"contract", "reassoc"})
+def linear_predictions(z, coefficients, intercept, out):
+    """out = z coefficientsᵀ + intercept, summed in double precision.
+
+    Parameters
+    ----------
+    z : float32 or float64, shape (n, D)
+    coefficients : float64, shape (k, D)
+    intercept : float64, shape (k,)
+    out : float64, shape (n, k), written
+    """
+    n, d = z.shape
+    for i in prange(n):
+        for t in range(len(intercept)):
+            total = 0.0
+            for j in range(d):
+                total += z[i, j] * coefficients[t, j]
+            out[i, t] = total + intercept[t]
