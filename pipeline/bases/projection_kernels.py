@@ -83,15 +83,18 @@ def _fill_cosine(x, m, table, scratch):
         table[0, b] = one
     for k in range(1, n_functions):
         row = table[k]
-        if k > 1:
+        if k == 1:
+            for b in range(m):
+                row[b] = value[b] * sign[b]
+        elif k % 2 == 1:
             for b in range(m):
                 step[b] -= delta[b] * value[b]
                 value[b] += step[b]
-        if k % 2 == 1:
-            for b in range(m):
                 row[b] = value[b] * sign[b]
         else:
             for b in range(m):
+                step[b] -= delta[b] * value[b]
+                value[b] += step[b]
                 row[b] = value[b]
 
 
@@ -222,16 +225,19 @@ def _paired_dots(left, right, table, m, count, sums, at_left, at_right):
 def _load(points, start, m, columns, lo, inverse, mode, x):
     """Scale a block to [0, 1] and transpose it; returns points kept and points outside."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
-    beyond = 0
+    beyond = zero  # how far, in sum: a test in floats vectorises where a count does not
     for j in range(len(columns)):
         c = columns[j]
         low, factor = lo[c], inverse[c]
-        row = x[j]
+        row, column = x[j], points[start : start + m, c]
         for b in range(m):
-            v = x.dtype.type((points[start + b, c] - low) * factor)
-            row[b] = v
-            beyond += (v < zero) | (v > one)
-    return (m, 0) if beyond == 0 else _confine(x, m, mode)
+            row[b] = x.dtype.type((column[b] - low) * factor)
+        for b in range(m):
+            v = row[b]
+            w = v if v > zero else zero
+            w = w if w < one else one
+            beyond += abs(v - w)
+    return (m, 0) if beyond == zero else _confine(x, m, mode)
 
 
 @njit(cache=True)
@@ -252,19 +258,19 @@ def _confine(x, m, mode):
 
 
 @njit(cache=True, fastmath=FAST)
-def _weight(tables, prefixes, changed, p, padded, products, last):
-    """Π_j φ_{α_j}(x_b) over all but the last dimension of prefix p, shape (padded,)."""
+def _multiply(tables, prefixes, changed, p, padded, products, last):
+    """products[last] = Π_j φ_{α_j}(x_b) over all but the last of three or more dimensions, for
+    prefix p; products of shorter prefixes are kept in between."""
     n_dims = tables.shape[0]
     row = tables[0, prefixes[p, 0]]
     for level in range(1, n_dims - 1):
         final = level == n_dims - 2
-        target = last if final else products[level]
+        target = products[last if final else level]
         if final or level >= changed[p]:
             factor = tables[level, prefixes[p, level]]
             for b in range(padded):
                 target[b] = row[b] * factor[b]
         row = target
-    return row
 
 
 @njit(cache=True, fastmath=FAST)
@@ -290,20 +296,27 @@ def _add_block(tables, x, kept, basis, squared, prefixes, counts, changed, produ
         products[0, :] = 1
         _dots(products[0], last, padded, 0, counts[0], sums, 0)
         return
-    p, at = 0, 0
-    while p + 1 < len(counts):
-        left = _weight(tables, prefixes, changed, p, padded, products, products[0])
-        right = _weight(tables, prefixes, changed, p + 1, padded, products, products[n_dims - 1])
+    n_prefixes = len(counts)
+    at = 0
+    for p in range(0, n_prefixes, 2):
+        q = min(p + 1, n_prefixes - 1)
+        if n_dims == 2:
+            left, right = tables[0, prefixes[p, 0]], tables[0, prefixes[q, 0]]
+        else:
+            _multiply(tables, prefixes, changed, p, padded, products, 0)
+            _multiply(tables, prefixes, changed, q, padded, products, n_dims - 1)
+            left, right = products[0], products[n_dims - 1]
+        if q == p:
+            _dots(left, last, padded, 0, counts[p], sums, at)
+            return
         next_at = at + counts[p]
-        both = min(counts[p], counts[p + 1])
+        both = min(counts[p], counts[q])
         _paired_dots(left, right, last, padded, both, sums, at, next_at)
-        _dots(left, last, padded, both, counts[p], sums, at)
-        _dots(right, last, padded, both, counts[p + 1], sums, next_at)
-        at = next_at + counts[p + 1]
-        p += 2
-    if p < len(counts):
-        weight = _weight(tables, prefixes, changed, p, padded, products, products[0])
-        _dots(weight, last, padded, 0, counts[p], sums, at)
+        if both < counts[p]:
+            _dots(left, last, padded, both, counts[p], sums, at)
+        if both < counts[q]:
+            _dots(right, last, padded, both, counts[q], sums, next_at)
+        at = next_at + counts[q]
 
 
 @njit(cache=True, parallel=True, fastmath=FAST)

@@ -16,7 +16,7 @@ from .statistics_kernels import (
     unpack_centred,
 )
 
-BLOCK_ROWS = 4096
+BLOCK_ROWS = 8192
 BLOCK_BYTES = 2**28
 
 
