@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test venv lint bench clean
+.PHONY: demo test venv lint bench clean clean-kernels
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
@@ -24,5 +24,8 @@ lint: venv
 bench: venv
 	$(BIN)/python -m tests.benchmarks
 
-clean:
-	rm -rf .venv demo-output
+clean: clean-kernels
+	rm -rf .venv demo-output bench-output
+
+clean-kernels:
+	find pipeline -name '*.nb[ci]' -delete

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, StoreError
 from .bags import Bags, check_finite
+from .box import Box
+from .durable import WriterStore, remove_partials
 from .identity import IdRegistry, as_ids
-from .layout import StoreMeta, create_ids
+from .layout import StoreMeta, replace_ids
 from .targets import targets_matrix
+from .urls import local_path, zarr_store
 
 if TYPE_CHECKING:
     from .store import BagStore
@@ -30,10 +33,16 @@ class TailWriter:
         self._pending: list[NDArray[Any]] = []
         self._n_pending = 0
 
+    @property
+    def length(self) -> int:
+        """Rows written or pending."""
+        return self.end + self._n_pending
+
     def push(self, rows: NDArray[Any]) -> None:
-        self._pending.append(rows)
+        full = (self.length + len(rows)) // self._shard * self._shard - self.end
+        # What stays pending is a copy: the caller may use the array again.
+        self._pending.append(rows if full > 0 else rows.copy())
         self._n_pending += len(rows)
-        full = (self.end + self._n_pending) // self._shard * self._shard - self.end
         if full > 0:
             self._write(full)
 
@@ -62,13 +71,26 @@ class TailWriter:
         self._pending = [rows[n_rows:].copy()] if self._n_pending else []
 
 
+class Labels(NamedTuple):
+    """What belongs to the bags of one write, checked."""
+
+    targets: NDArray[np.float64]
+    ids: NDArray[Any]
+    id_kind: str
+
+
 class AppendSession:
     """Bags on their way into a store; made by `BagStore.appending`, committed on clean exit."""
 
-    def __init__(self, store: BagStore) -> None:
+    def __init__(self, store: BagStore, still_ours: Callable[[], None]) -> None:
         self._store = store
         self._meta = store.meta
-        group = store.writable_group()
+        path = local_path(store.url)
+        if path is not None:
+            remove_partials(path)
+        store.check_ends()
+        self._out = WriterStore(zarr_store(store.url), still_ours)
+        group = zarr.open_group(self._out, mode="r+", zarr_format=3)
         self._group = group
         self._points = TailWriter(_array(group, "points"), self._meta.n_points)
         self._offsets = TailWriter(_array(group, "offsets"), self._meta.n_bags + 1)
@@ -76,37 +98,68 @@ class AppendSession:
         self._open_ids()
         self._n_points = self._meta.n_points
         self._n_bags = self._meta.n_bags
+        self._torn = False
 
     def write(
         self, bags: Bags, targets: Any = None, ids: Sequence[Any] | NDArray[Any] | None = None
     ) -> None:
-        """Append bags; see `BagStore.append` for the arguments."""
-        points = self._checked_points(bags, ids)
-        with write_errors(self._store.url):
-            self._register(bags.sizes, targets, ids)
+        """Append bags; see `BagStore.append` for the arguments.
+
+        Refused input (DataError) changes nothing; after any other error the session can only end.
+        """
+        self._check_whole()
+        labels = self._labels(len(bags), targets, ids)
+        points = self._checked_points(bags, None if ids is None else labels.ids)
+        self._claim(labels)
+        with self._changing():
+            self._push_labels(bags.sizes, labels)
             self._points.push(points)
 
-    def reserve(
-        self, sizes: NDArray[np.int64], targets: Any = None, ids: NDArray[Any] | None = None
-    ) -> int:
-        """Append bags whose points are written by `BagStore.write_points`; the first row's index.
+    def reserve_points(self, n_points: int) -> int:
+        """Make room for points whose bags `register` names next; the first row's index."""
+        self._check_whole()
+        with self._changing():
+            self._points.skip(n_points)
+        return self._n_points
 
-        The caller sees to it that all points are there before the session ends.
+    def register(
+        self, sizes: NDArray[np.int64], targets: Any = None, ids: NDArray[Any] | None = None
+    ) -> None:
+        """Name the bags of all the points reserved last.
+
+        Raises
+        ------
+        DataError
+            Sizes that do not add up to the reserved points, or targets or ids that can not be
+            used.
         """
-        row = self._n_points
-        with write_errors(self._store.url):
-            self._register(sizes, targets, ids)
-            self._points.skip(int(sizes.sum()))
-        return row
+        reserved = self._points.length - self._n_points
+        if sizes.sum() != reserved:
+            raise DataError(f"bags of {sizes.sum()} points for {reserved} reserved ones")
+        labels = self._labels(len(sizes), targets, ids)
+        self._claim(labels)
+        with self._changing():
+            self._push_labels(sizes, labels)
 
     def commit(self, source: Mapping[str, Any] | None = None) -> StoreMeta:
-        """Flush and put the new counts in one metadata write."""
+        """Flush, and when all is on the disk put the new counts in one metadata write."""
+        self._check_whole()
         with write_errors(self._store.url):
             for tail in (self._points, self._offsets, self._ids, self._targets):
                 tail.flush()
+            self._out.sync()
             meta = self._grown(source)
             self._group.update_attributes(meta.to_attributes())
+            self._out.sync()
         return meta
+
+    def set_box(self, box: Box) -> None:
+        """The box that the commit gives the store: for points measured while they are written."""
+        self._meta = self._meta.grown(box=Box.of(box, self._meta.n_dims))
+
+    def close(self) -> None:
+        """Nothing is written any more once this returns; for `BagStore.appending`."""
+        self._out.close()
 
     def _grown(self, source: Mapping[str, Any] | None) -> StoreMeta:
         return self._meta.grown(
@@ -127,34 +180,56 @@ class AppendSession:
         check_finite(points, bags.offsets, ids)
         return points
 
-    def _register(self, sizes: NDArray[np.int64], targets: Any, ids: Any) -> None:
-        n_new = len(sizes)
+    def _labels(self, n_new: int, targets: Any, ids: Any) -> Labels:
         matrix = targets_matrix(targets, self._meta.target_names, self._meta.class_names, n_new)
-        new_ids = self._new_ids(ids, n_new)
-        self._registry.add(new_ids)
-        self._ids.push(new_ids)
-        self._targets.push(matrix)
+        if ids is not None:
+            array, kind = as_ids(ids, n_new)
+            if kind != self._meta.id_kind and self._n_bags and n_new:
+                raise DataError(f"{self._store.url} has {self._meta.id_kind} ids, got {kind}")
+            return Labels(matrix, array, kind)
+        if self._meta.id_kind == "str" and self._n_bags:
+            raise DataError(f"{self._store.url} has string ids; pass ids, one a bag")
+        first = self._n_bags if self._registry.max_id is None else self._registry.max_id + 1
+        return Labels(matrix, np.arange(first, first + n_new, dtype=np.int64), "int64")
+
+    def _claim(self, labels: Labels) -> None:
+        """Make the ids taken; a duplicate changes nothing."""
+        if not len(labels.ids):
+            return
+        with write_errors(self._store.url):
+            if labels.id_kind != self._meta.id_kind:
+                self._meta = self._meta.grown(id_kind=labels.id_kind)
+                self._open_ids()
+            self._registry.add(labels.ids)
+
+    def _push_labels(self, sizes: NDArray[np.int64], labels: Labels) -> None:
+        self._ids.push(labels.ids)
+        self._targets.push(labels.targets)
         self._offsets.push(self._n_points + np.cumsum(sizes, dtype=np.int64))
         self._n_points += int(sizes.sum())
-        self._n_bags += n_new
+        self._n_bags += len(sizes)
 
-    def _new_ids(self, ids: Any, n_new: int) -> NDArray[Any]:
-        if ids is None:
-            if self._meta.id_kind == "str":
-                raise DataError(f"{self._store.url} has string ids; pass ids, one a bag")
-            first = self._n_bags if self._registry.max_id is None else self._registry.max_id + 1
-            return np.arange(first, first + n_new, dtype=np.int64)
-        array, kind = as_ids(ids, n_new)
-        if kind != self._meta.id_kind:
-            if self._n_bags:
-                raise DataError(f"{self._store.url} has {self._meta.id_kind} ids, got {kind}")
-            self._meta = self._meta.grown(id_kind=kind)
-            create_ids(self._group, kind)
-            self._open_ids()
-        return array
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self._torn = True
+        with write_errors(self._store.url):
+            yield
+        self._torn = False
+
+    def _check_whole(self) -> None:
+        if self._torn or self._points.length != self._n_points:
+            raise StoreError(
+                f"{self._store.url}: a write of this session failed, or its reserved points have "
+                "no bags; nothing was committed"
+            )
 
     def _open_ids(self) -> None:
-        self._ids = TailWriter(_array(self._group, "ids"), self._meta.n_bags)
+        array = _array(self._group, "ids")
+        kind = "int64" if array.dtype == np.int64 else "str"
+        if kind != self._meta.id_kind and not self._meta.n_bags:  # an append that was not committed
+            replace_ids(self._group, self._meta.id_kind)
+            array = _array(self._group, "ids")
+        self._ids = TailWriter(array, self._meta.n_bags)
         self._registry = IdRegistry(self._meta.id_kind, self._meta.max_id, self._ids.blocks)
 
 

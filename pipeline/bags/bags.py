@@ -36,7 +36,7 @@ class Bags(Sequence[np.ndarray]):
 
     def __init__(self, points: ArrayLike, offsets: ArrayLike) -> None:
         self.points = _as_points(points)
-        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.offsets = _as_offsets(offsets)
         _check_offsets(self.offsets, len(self.points))
         check_finite(self.points, self.offsets)
 
@@ -49,7 +49,7 @@ class Bags(Sequence[np.ndarray]):
         DataError
             No bags, an empty bag, differing dimensions, or values that are not finite numbers.
         """
-        parts = [_as_bag(array, i) for i, array in enumerate(arrays)]
+        parts = [as_bag(array, i) for i, array in enumerate(arrays)]
         if not parts:
             raise DataError("no bags: the list is empty, so the dimension is not known")
         n_dims = parts[0].shape[1]
@@ -58,7 +58,10 @@ class Bags(Sequence[np.ndarray]):
                 raise DataError(f"bag {i} has dimension {part.shape[1]}, bag 0 has {n_dims}")
         sizes = np.array([len(part) for part in parts], dtype=np.int64)
         points = np.concatenate(parts)
-        return cls(points if dtype is None else points.astype(dtype), offsets_of(sizes))
+        if dtype is not None:
+            with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
+                points = points.astype(dtype)
+        return cls(points, offsets_of(sizes))
 
     @classmethod
     def trusted(cls, points: NDArray[Any], offsets: NDArray[np.int64]) -> Bags:
@@ -150,7 +153,7 @@ def check_finite(
         return
     row, column = np.argwhere(~finite)[0]
     bag = int(np.searchsorted(offsets, row, side="right") - 1)
-    name = f"bag {bag}" if ids is None else f"bag with id {ids[bag]!r}"
+    name = f"bag {bag}" if ids is None else f"bag with id {np.asarray(ids).tolist()[bag]!r}"
     raise DataError(
         f"{name}, row {row - offsets[bag]}: coordinate {column} is {points[row, column]}; "
         "remove the point or the bag"
@@ -164,11 +167,21 @@ def _as_points(points: ArrayLike) -> NDArray[Any]:
     return np.ascontiguousarray(array, dtype=_float_dtype(array, "points"))
 
 
-def _as_bag(array: ArrayLike, i: int) -> NDArray[Any]:
-    bag = np.asarray(array)
-    if bag.ndim == 1 and bag.size:
+def as_bag(array: ArrayLike, i: int) -> NDArray[Any]:
+    """The points of bag ``i``, float32 or float64, shape (n_points, n_dims).
+
+    Raises
+    ------
+    DataError
+        Another shape, no points, or values that are not real numbers.
+    """
+    try:
+        bag = np.asarray(array)
+    except ValueError as error:
+        raise DataError(f"bag {i} is not an (n_points, n_dims) array ({error})") from error
+    if bag.ndim == 1:
         bag = bag[:, None]
-    if bag.ndim != 2:
+    if bag.ndim != 2 or bag.shape[1] == 0:
         raise DataError(f"bag {i} has shape {bag.shape}; expected (n_points, n_dims)")
     if len(bag) == 0:
         raise DataError(f"bag {i} is empty; a bag needs at least one point")
@@ -181,6 +194,13 @@ def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name} has dtype {array.dtype}; expected real numbers")
     return np.dtype(np.float64)
+
+
+def _as_offsets(offsets: ArrayLike) -> NDArray[np.int64]:
+    array = np.asarray(offsets)
+    if array.dtype.kind not in "iu":
+        raise DataError(f"offsets have dtype {array.dtype}; expected integers")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def _check_offsets(offsets: NDArray[np.int64], n_points: int) -> None:

@@ -19,15 +19,20 @@ def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
     Raises
     ------
     DataError
-        Another length, or values that are neither integers nor strings.
+        Another length, or values that are neither 64-bit integers nor (Unicode) strings.
     """
     array = np.asarray(ids)
     if array.shape != (n_bags,):
         raise DataError(f"ids have shape {array.shape}; expected one a bag, ({n_bags},)")
     if array.dtype.kind in "iu":
+        if array.dtype.kind == "u" and n_bags and array.max() > np.iinfo(np.int64).max:
+            raise DataError(f"id {array.max()} is too large; integer ids are below 2**63")
         return array.astype(np.int64), "int64"
     if array.dtype.kind in "UT" or all(isinstance(value, str) for value in array.tolist()):
-        return array.astype(np.dtypes.StringDType()), "str"
+        try:
+            return array.astype(np.dtypes.StringDType()), "str"
+        except (TypeError, UnicodeError) as error:
+            raise DataError(f"an id is not valid Unicode ({error})") from error
     raise DataError(f"ids have dtype {array.dtype}; expected integers or strings")
 
 
@@ -54,7 +59,13 @@ class IdRegistry:
         self._names: set[str] = set()
 
     def add(self, ids: Ids) -> None:
-        """Register new ids; raises DataError naming the first that is there already."""
+        """Register new ids, at least one.
+
+        Raises
+        ------
+        DataError
+            An id that is there already; none of them is registered then.
+        """
         if self._kind == "str":
             self._add_names(ids)
         else:
@@ -65,10 +76,12 @@ class IdRegistry:
             for block in self._load():
                 self._names.update(block.tolist())
             self._load = None
+        names: set[str] = set()
         for name in ids.tolist():
-            if name in self._names:
+            if name in names or name in self._names:
                 raise DataError(f"duplicate bag id {name!r}; ids are unique in a store")
-            self._names.add(name)
+            names.add(name)
+        self._names |= names
 
     def _add_numbers(self, ids: Ids) -> None:
         ordered = np.sort(ids)

@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import MemoryStore
 
 from ..errors import StoreError
 from .box import Box
+from .urls import exists, filesystem, zarr_store
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis"
@@ -49,9 +53,11 @@ class StoreMeta:
 
     @classmethod
     def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
-        if ATTRIBUTE not in attributes:
+        if not isinstance(attributes.get(ATTRIBUTE), dict):
             raise StoreError(f"{url}: a Zarr group, but not a bag store")
         values = dict(attributes[ATTRIBUTE])
+        if not values:
+            raise StoreError(f"{url}: a bag store whose making was interrupted; make it again")
         version = values.pop("format_version", None)
         if version != FORMAT_VERSION:
             raise StoreError(
@@ -60,9 +66,31 @@ class StoreMeta:
         try:
             values["box"] = Box.of(values["box"], values["n_dims"])
             values["target_names"] = tuple(values["target_names"])
+            for name in ("n_bags", "n_points"):
+                if not isinstance(values[name], int) or values[name] < 0:
+                    raise ValueError(f"{name} is {values[name]!r}")
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{url}: damaged bag store attributes ({error})") from error
+
+
+def read_attributes(url: str) -> dict[str, Any]:
+    """The attributes of the Zarr group at a normalized URL, read anew.
+
+    Raises
+    ------
+    StoreError
+        Nothing is there, or no group.
+    """
+    fs, _ = filesystem(url)
+    fs.invalidate_cache()
+    if not exists(url):
+        raise StoreError(f"{url}: not found")
+    try:
+        group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+    except Exception as error:
+        raise StoreError(f"{url}: not a bag store ({type(error).__name__}: {error})") from error
+    return dict(group.attrs)
 
 
 def create_array(
@@ -103,9 +131,19 @@ def create_arrays(group: zarr.Group, meta: StoreMeta, dtype: Any, chunk_points: 
     offsets[0:1] = np.zeros(1, dtype=np.int64)
 
 
-def create_ids(group: zarr.Group, id_kind: str) -> None:
+def create_ids(group: zarr.Group, id_kind: str) -> zarr.Array:
     """The array of bag ids, ``id_kind`` "int64" or "str"."""
     if id_kind == "str":
-        create_array(group, "ids", None, str, ROWS_A_CHUNK, "")
-    else:
-        create_array(group, "ids", None, "int64", ROWS_A_CHUNK, -1)
+        return create_array(group, "ids", None, str, ROWS_A_CHUNK, "")
+    return create_array(group, "ids", None, "int64", ROWS_A_CHUNK, -1)
+
+
+def replace_ids(group: zarr.Group, id_kind: str) -> None:
+    """Make the array of bag ids, without committed rows, one of the other kind.
+
+    The metadata is replaced in one write, so that a killed writer leaves one array or the other.
+    """
+    array = create_ids(zarr.create_group(MemoryStore()), id_kind)
+    sync(group.store.delete_dir("ids/c"))
+    for key, value in array.metadata.to_buffer_dict(default_buffer_prototype()).items():
+        sync(group.store.set(f"ids/{key}", value))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import StoreError, WriterBusyError
 from .urls import filesystem, local_path
@@ -19,10 +22,28 @@ from .urls import filesystem, local_path
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
 LEASE_SECONDS = 120.0
 
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A store held for writing.
+
+    Attributes
+    ----------
+    token : str
+        Tells this hold from every other; `holder` returns it as long as nobody else took over.
+    check : callable
+        Raises WriterBusyError when the store is no longer ours.
+    """
+
+    token: str
+    check: Callable[[], None]
+
 
 @contextmanager
-def writer_lock(url: str) -> Iterator[Callable[[], None]]:
-    """Hold the store for writing; yields a check to call right before the commit.
+def writer_lock(url: str) -> Iterator[Hold]:
+    """Hold the store for writing; the hold is to be checked before every write.
 
     On local files the lock is the kernel's (flock): it goes with the process, however that
     ends. Elsewhere it is a lease object, renewed while held, that expires two minutes after its
@@ -32,79 +53,164 @@ def writer_lock(url: str) -> Iterator[Callable[[], None]]:
     ------
     WriterBusyError
         Another writer holds the store, or took it over meanwhile.
+    StoreError
+        The lock can not be written.
     """
     path = local_path(url)
-    if path is not None:
-        with _file_lock(path, url):
-            yield lambda: None
-    else:
-        with _lease(url) as check:
-            yield check
+    token = uuid.uuid4().hex
+    with _file_lock(path, url, token) if path is not None else _lease(url, token) as check:
+        yield Hold(token, check)
+
+
+def holder(url: str) -> str | None:
+    """The token of the writer that holds the store, or held it when it was killed."""
+    path = local_path(url)
+    if path is None:
+        return _Lease(url, "").current().get("owner")
+    with suppress(OSError):
+        return (path / LOCK_NAME).read_text() or None
+    return None
 
 
 @contextmanager
-def _file_lock(path: Path, url: str) -> Iterator[None]:
+def _file_lock(path: Path, url: str, token: str) -> Iterator[Callable[[], None]]:
+    lock = path / LOCK_NAME
+
+    def check() -> None:
+        if not _is_open_as(fd, lock):
+            raise WriterBusyError(f"{url}: the store was replaced; nothing was committed")
+
     try:
-        fd = os.open(path / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o666)
+        lock.parent.mkdir(exist_ok=True)
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise StoreError(f"{url}: can not be written ({error.strerror})") from error
+        raise _not_writable(url, error) from error
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise WriterBusyError(
                 f"{url}: another writer is appending; wait for it to end and try again"
             ) from error
-        yield
+        except OSError as error:
+            raise _not_writable(url, error) from error
+        try:
+            check()
+            _rewrite(fd, token, url)
+            yield check
+        finally:
+            with suppress(OSError):
+                os.ftruncate(fd, 0)
+            fcntl.flock(fd, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open, too
     finally:
         os.close(fd)
 
 
-@contextmanager
-def _lease(url: str) -> Iterator[Callable[[], None]]:
-    fs, root = filesystem(url)
-    path = f"{root}/{LOCK_NAME}"
-    owner = uuid.uuid4().hex
-
-    def body() -> bytes:
-        lease = {"owner": owner, "host": socket.gethostname(), "renewed": time.time()}
-        return json.dumps(lease).encode()
-
-    def current() -> dict[str, object]:
-        fs.invalidate_cache(root)
-        try:
-            return dict(json.loads(fs.cat_file(path)))
-        except FileNotFoundError:
-            return {}
-
-    def check() -> None:
-        if current().get("owner") != owner:
-            raise WriterBusyError(f"{url}: another writer took the store over; nothing committed")
-
-    held = current()
-    if held and time.time() - float(str(held["renewed"])) < LEASE_SECONDS:
-        raise WriterBusyError(
-            f"{url}: another writer ({held['host']}) is appending; if it died, its lease ends "
-            f"{LEASE_SECONDS:.0f} s after its last sign of life"
-        )
-    if held:
-        fs.rm_file(path)
+def _is_open_as(fd: int, path: Path) -> bool:
     try:
-        fs.pipe_file(path, body(), mode="create")
-    except FileExistsError as error:
-        raise WriterBusyError(f"{url}: another writer is appending; try again later") from error
-    stop = threading.Event()
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
 
-    def renew() -> None:
-        while not stop.wait(LEASE_SECONDS / 4):
-            fs.pipe_file(path, body())
 
-    renewer = threading.Thread(target=renew, daemon=True)
+def _rewrite(fd: int, text: str, url: str) -> None:
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, text.encode(), 0)
+    except OSError as error:
+        raise _not_writable(url, error) from error
+
+
+def _not_writable(url: str, error: OSError) -> StoreError:
+    reason = error.strerror or str(error)
+    return StoreError(f"{url}: can not be written ({reason}); nothing was committed")
+
+
+@contextmanager
+def _lease(url: str, token: str) -> Iterator[Callable[[], None]]:
+    lease = _Lease(url, token)
+    lease.take()
+    over = threading.Event()
+    renewer = threading.Thread(target=lease.renew_until, args=(over,), daemon=True)
     renewer.start()
     try:
-        yield check
+        yield lease.check
     finally:
-        stop.set()
+        over.set()
         renewer.join()
-        if current().get("owner") == owner:
-            fs.rm_file(path)
+        lease.release()
+
+
+class _Lease:
+    """An object beside the points that says who writes, and when it last gave a sign of life."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._url = url
+        self._token = token
+        self._fs, root = filesystem(url)
+        self._root = root
+        self._path = f"{root}/{LOCK_NAME}"
+
+    def current(self) -> dict[str, Any]:
+        """The lease as it is stored; empty without one."""
+        self._fs.invalidate_cache(self._root)
+        try:
+            text = self._fs.cat_file(self._path)
+        except FileNotFoundError:
+            return {}
+        try:
+            lease = dict(json.loads(text))
+            return {**lease, "renewed": float(lease["renewed"])}
+        except (ValueError, TypeError, KeyError) as error:
+            raise StoreError(
+                f"{self._url}: the lease {LOCK_NAME} is unreadable; delete it if nobody is writing"
+            ) from error
+
+    def take(self) -> None:
+        held = self.current()
+        if held and time.time() - held["renewed"] < LEASE_SECONDS:
+            raise WriterBusyError(
+                f"{self._url}: another writer ({held.get('host')}) is appending; if it died, its "
+                f"lease ends {LEASE_SECONDS:.0f} s after its last sign of life"
+            )
+        try:
+            if held:
+                self._fs.rm_file(self._path)
+            self._fs.pipe_file(self._path, self._body(), mode="create")
+        except (FileExistsError, FileNotFoundError) as error:
+            raise WriterBusyError(
+                f"{self._url}: another writer is appending; try again later"
+            ) from error
+        except OSError as error:
+            raise _not_writable(self._url, error) from error
+        self.check()
+
+    def check(self) -> None:
+        """Raise WriterBusyError when the lease is somebody else's; renew it when it is old."""
+        held = self.current()
+        if held.get("owner") != self._token:
+            raise WriterBusyError(
+                f"{self._url}: another writer took the store over; nothing was committed"
+            )
+        if time.time() - held["renewed"] > LEASE_SECONDS / 8:
+            self._fs.pipe_file(self._path, self._body())
+
+    def renew_until(self, over: threading.Event) -> None:
+        while not over.wait(LEASE_SECONDS / 4):
+            try:
+                self.check()
+            except WriterBusyError:
+                return
+            except Exception as error:
+                logger.warning("%s: the lease could not be renewed (%s)", self._url, error)
+
+    def release(self) -> None:
+        try:
+            if self.current().get("owner") == self._token:
+                self._fs.rm_file(self._path)
+        except Exception as error:
+            logger.warning("%s: the lease could not be released (%s)", self._url, error)
+
+    def _body(self) -> bytes:
+        lease = {"owner": self._token, "host": socket.gethostname(), "renewed": time.time()}
+        return json.dumps(lease).encode()

@@ -65,7 +65,7 @@ def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
     """
     if n_items <= n_runs * run_length:
         return [(0, n_items)] if n_items else []
-    starts = [(n_items - run_length) * i // (n_runs - 1) for i in range(n_runs)]
+    starts = [(n_items - run_length) * i // max(1, n_runs - 1) for i in range(n_runs)]
     return [(start, start + run_length) for start in starts]
 
 

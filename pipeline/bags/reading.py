@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TypeVar
 
 from .bags import Bags
-from .plan import Range, plan_partitions
+from .plan import Range, plan_partitions, sample_ranges
 from .store import BagStore
 
 PARTITION_BYTES = 2**25
@@ -27,15 +28,16 @@ def partitions(
 def iter_bags(store: BagStore, start: int, stop: int) -> Iterator[tuple[Range, Bags]]:
     """Partitions of ``start:stop`` in order, each with its bags, prefetching one."""
     ranges = partitions(store, start, stop)
-    return zip(ranges, prefetch(lambda r: store.read(*r), ranges), strict=True)
+    with closing(prefetch(lambda r: store.read(*r), ranges)) as loaded:
+        yield from zip(ranges, loaded, strict=True)
 
 
-def sample_bags(store: BagStore, ranges: Sequence[Range]) -> Iterator[Bags]:
-    """The bags of each range, prefetching one range."""
-    return prefetch(lambda r: store.read(*r), ranges)
+def sample_of(store: BagStore, n_runs: int, run_length: int) -> Iterator[Bags]:
+    """Bags of up to ``n_runs`` evenly spread runs of ``run_length`` bags, run by run."""
+    return prefetch(lambda r: store.read(*r), sample_ranges(store.n_bags, n_runs, run_length))
 
 
-def prefetch(load: Callable[[Range], T], ranges: Sequence[Range]) -> Iterator[T]:
+def prefetch(load: Callable[[Range], T], ranges: Sequence[Range]) -> Generator[T, None, None]:
     """``load`` of each range in order; one thread loads the next while the caller works."""
     if not ranges:
         return

@@ -11,13 +11,16 @@ import numpy as np
 import zarr
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DataError, ParameterError, StoreError
+from ..errors import DataError, StoreError, WriterBusyError
 from .append import AppendSession, write_errors
-from .bags import Bags, as_bags
+from .bags import Bags, as_bags, check_finite
 from .box import Box
-from .layout import StoreMeta, create_arrays
-from .lock import writer_lock
-from .urls import exists, filesystem, local_path, normalize_url, zarr_store
+from .creation import check_parameters, check_replaceable, create_store, is_vacant
+from .durable import WriterStore
+from .layout import StoreMeta, read_attributes
+from .lock import holder, writer_lock
+from .rows import UnreadableChunk, read_rows
+from .urls import normalize_url, zarr_store
 
 
 class BagStore:
@@ -37,6 +40,7 @@ class BagStore:
         self.url = url
         self.meta = meta
         self._arrays: dict[str, zarr.Array] = {}
+        self._writer: str | None = None  # the token of our open session
 
     # ------------------------------------------------------------------ creating and opening
 
@@ -72,33 +76,34 @@ class BagStore:
         chunk_points : int, optional
             Points a stored chunk holds; default two MiB of them. Sixteen chunks are one object.
         overwrite : bool
-            Replace a store that is there. A store of ours without committed bags (what a killed
-            job leaves) is replaced anyway.
+            Replace a bag store that is there; nothing else is ever replaced. A bag store without
+            committed bags (what a killed job leaves) is replaced anyway.
 
         Raises
         ------
+        ParameterError
+            A parameter outside its range.
         StoreError
             Something is stored at the URL, or it can not be written.
+        WriterBusyError
+            Somebody is appending to the store that is there.
         """
         url = normalize_url(url)
-        if np.dtype(dtype) not in (np.float32, np.float64):
-            raise ParameterError(f"dtype is {dtype}; points are float32 or float64")
-        if n_dims < 1:
-            raise ParameterError(f"n_dims is {n_dims}; expected at least 1")
-        if len(set(target_names)) != len(target_names):
-            raise ParameterError(f"target names are not unique: {list(target_names)}")
+        classes = {name: list(values) for name, values in (class_names or {}).items()}
+        check_parameters(n_dims, target_names, classes, dtype, chunk_points)
         meta = StoreMeta(
             n_dims=n_dims,
             target_names=tuple(target_names),
             box=Box.of(box, n_dims),
-            class_names={name: list(values) for name, values in (class_names or {}).items()},
+            class_names=classes,
         )
-        if exists(url) and not overwrite and not _is_empty(url):
-            raise StoreError(f"{url}: exists already; remove it or pass overwrite=True")
-        with write_errors(url):
-            group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3)
-            create_arrays(group, meta, dtype, chunk_points)
-            group.update_attributes(meta.to_attributes())
+        if is_vacant(url):
+            create_store(url, meta, dtype, chunk_points)
+        else:
+            check_replaceable(url, overwrite)
+            with writer_lock(url):
+                check_replaceable(url, overwrite)
+                create_store(url, meta, dtype, chunk_points)
         return cls(url, meta)
 
     @classmethod
@@ -111,11 +116,11 @@ class BagStore:
             Nothing there, or not a bag store.
         """
         url = normalize_url(url)
-        return cls(url, _read_meta(url))
+        return cls(url, StoreMeta.from_attributes(read_attributes(url), url))
 
     def refresh(self) -> BagStore:
         """See what was committed since; returns the store itself."""
-        self.meta = _read_meta(self.url)
+        self.meta = StoreMeta.from_attributes(read_attributes(self.url), self.url)
         self._arrays.clear()
         return self
 
@@ -172,12 +177,12 @@ class BagStore:
         start, stop = self._range(start, stop)
         offsets = self.offsets(start, stop)
         points = self.read_array("points", int(offsets[0]), int(offsets[-1]))
-        if not np.isfinite(np.add.reduce(points.ravel())) and not np.isfinite(points).all():
+        if not np.isfinite(points).all():
             row = int(offsets[0] + np.argwhere(~np.isfinite(points))[0, 0])
             bag = start + int(np.searchsorted(offsets, row, side="right")) - 1
             raise StoreError(
                 f"{self.url}: array 'points', chunk {row // self.chunk_points}, bag {bag}: "
-                "missing or not finite; run `bags verify`"
+                "a coordinate is not finite; run `bags verify`"
             )
         return Bags.trusted(points, offsets - offsets[0])
 
@@ -235,16 +240,37 @@ class BagStore:
         return self._arrays[name]
 
     def read_array(self, name: str, start: int, stop: int) -> NDArray[Any]:
-        """Rows of one array; an unreadable chunk is a StoreError naming it."""
-        array = self.array(name)
+        """Rows of one array; an unreadable chunk is a StoreError naming it and its first bag."""
         try:
-            return np.asarray(array[start:stop])
-        except Exception as error:
-            first, last = start // array.chunks[0], max(start, stop - 1) // array.chunks[0]
-            raise StoreError(
-                f"{self.url}: array {name!r}, chunks {first} to {last}: can not be read "
-                f"({error}); run `bags verify`"
-            ) from error
+            return read_rows(self.array(name), start, stop)
+        except UnreadableChunk as error:
+            raise self.damage(name, error) from error
+
+    def damage(self, name: str, error: UnreadableChunk) -> StoreError:
+        """The error for a chunk of an array that can not be read, with its first bag."""
+        return StoreError(
+            f"{self.url}: array {name!r}, {error}; its first bag is {self._bag_of(name, error.row)}"
+        )
+
+    def rows(self) -> dict[str, int]:
+        """Committed rows of each array."""
+        return {
+            "offsets": self.n_bags + 1,
+            "ids": self.n_bags,
+            "targets": self.n_bags,
+            "points": self.n_points,
+        }
+
+    def check_ends(self) -> None:
+        """Read the last committed row of each array: an append must not write over damage.
+
+        Raises
+        ------
+        StoreError
+            A row that can not be read.
+        """
+        for name, rows in self.rows().items():
+            self.read_array(name, max(0, rows - 1), rows)
 
     # ------------------------------------------------------------------ writing
 
@@ -279,27 +305,58 @@ class BagStore:
 
     @contextmanager
     def appending(self, source: Mapping[str, Any] | None = None) -> Iterator[AppendSession]:
-        """A session of many writes and one commit, made when the block ends without an error."""
-        if local_path(self.url) is not None and not exists(self.url):
-            raise StoreError(f"{self.url}: not found")
-        with writer_lock(self.url) as still_ours:
-            self.refresh()
-            session = AppendSession(self)
-            yield session
-            still_ours()
-            self.meta = session.commit(source)
-            self._arrays.clear()
+        """A session of many writes and one commit, made when the block ends without an error.
+
+        Within the block the store is at its committed length; after an error it sees what it saw
+        before.
+        """
+        seen = self.meta
+        with writer_lock(self.url) as hold:
+            try:
+                self.refresh()
+                session = AppendSession(self, hold.check)
+                self._writer = hold.token
+                try:
+                    yield session
+                    seen = session.commit(source)
+                finally:
+                    session.close()
+            finally:
+                self._writer = None
+                self.meta = seen
+                self._arrays.clear()
 
     def write_points(self, row: int, points: NDArray[Any]) -> None:
-        """Write points into rows that an open session reserved, from any process."""
-        array = zarr.open_array(zarr_store(self.url), path="points", mode="r+")
-        array = array.with_config({"write_empty_chunks": True})
-        with write_errors(self.url):
-            array[row : row + len(points)] = points
+        """Write points into rows that an open session reserved, from any process.
 
-    def writable_group(self) -> zarr.Group:
-        """The root group, open for writing; for `AppendSession`."""
-        return zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
+        To be called on the store that holds the session or on a pickled copy of it, made while
+        the session was open. Two calls at a time must not write into the same stored object.
+
+        Raises
+        ------
+        WriterBusyError
+            The session is over.
+        DataError
+            A coordinate that is NaN or infinite, or rows that are not reserved.
+        StoreError
+            Writing failed.
+        """
+        self._check_session()
+        check_finite(points, np.array([0, len(points)]))
+        out = WriterStore(zarr_store(self.url), self._check_session)
+        with write_errors(self.url):
+            array = zarr.open_array(out, path="points", mode="r+")
+            array = array.with_config({"write_empty_chunks": True})
+            if row < self.n_points or row + len(points) > array.shape[0]:
+                raise DataError(
+                    f"{self.url}: rows {row}:{row + len(points)} are not reserved; reserved are "
+                    f"{self.n_points}:{array.shape[0]}"
+                )
+            try:
+                array[row : row + len(points)] = points
+                out.sync()
+            finally:
+                out.close()
 
     def verify(self, progress: Any = None) -> None:
         """Check every invariant of the committed data.
@@ -315,6 +372,20 @@ class BagStore:
 
     # ------------------------------------------------------------------ inside
 
+    def _check_session(self) -> None:
+        if self._writer is None or holder(self.url) != self._writer:
+            raise WriterBusyError(f"{self.url}: the session that reserved these rows is over")
+
+    def _bag_of(self, name: str, row: int) -> int | str:
+        """The bag a row of an array belongs to; unknown where the offsets are unreadable."""
+        if name != "points":
+            return max(0, row - 1) if name == "offsets" else row
+        try:
+            offsets = read_rows(self.array("offsets"), 0, self.n_bags + 1)
+        except (UnreadableChunk, StoreError):
+            return "unknown"
+        return int(np.searchsorted(offsets, row, side="right")) - 1
+
     def _range(self, start: int, stop: int | None) -> tuple[int, int]:
         end = self.n_bags if stop is None else stop
         if not 0 <= start <= end <= self.n_bags:
@@ -322,24 +393,4 @@ class BagStore:
         return start, end
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"url": self.url, "meta": self.meta, "_arrays": {}}
-
-
-def _read_meta(url: str) -> StoreMeta:
-    fs, _ = filesystem(url)
-    fs.invalidate_cache()
-    if not exists(url):
-        raise StoreError(f"{url}: not found")
-    try:
-        group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
-    except Exception as error:
-        raise StoreError(f"{url}: not a bag store ({type(error).__name__}: {error})") from error
-    return StoreMeta.from_attributes(dict(group.attrs), url)
-
-
-def _is_empty(url: str) -> bool:
-    try:
-        return _read_meta(url).n_bags == 0
-    except StoreError:
-        path = local_path(url)
-        return path is not None and path.is_dir() and not any(path.iterdir())
+        return {"url": self.url, "meta": self.meta, "_arrays": {}, "_writer": self._writer}

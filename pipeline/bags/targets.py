@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 
+MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
+
 
 def targets_matrix(
     targets: Any, names: Sequence[str], class_names: Mapping[str, Sequence[str]], n_bags: int
@@ -23,22 +25,24 @@ def targets_matrix(
     Raises
     ------
     DataError
-        A name that is missing or unknown, another length, an infinite value, or an unknown label.
+        A name that is missing or unknown, another length, values that are not real numbers, an
+        infinite value, or a class that the store does not have.
     """
     matrix = np.full((n_bags, max(1, len(names))), np.nan)
     if targets is None:
         return matrix
-    if hasattr(targets, "keys"):
-        given = {str(name): targets[name] for name in targets.keys()}  # noqa: SIM118
+    if isinstance(targets, Mapping) or hasattr(targets, "columns"):
+        columns = targets.keys() if isinstance(targets, Mapping) else targets.columns
+        given = {str(name): targets[name] for name in columns}
     else:
         array = np.asarray(targets)
-        columns = array[:, None] if array.ndim == 1 else array
-        if columns.ndim != 2 or columns.shape[1] != len(names):
+        table = array[:, None] if array.ndim == 1 else array
+        if table.ndim != 2 or table.shape[1] != len(names):
             raise DataError(
                 f"targets have shape {array.shape}; expected ({n_bags}, {len(names)}) for "
                 f"{list(names)}"
             )
-        given = {name: columns[:, j] for j, name in enumerate(names)}
+        given = {name: table[:, j] for j, name in enumerate(names)}
     _check_names(given, names)
     for j, name in enumerate(names):
         matrix[:, j] = _column(given[name], name, class_names.get(name), n_bags)
@@ -62,25 +66,37 @@ def _column(
         raise DataError(f"target {name!r} has shape {array.shape}; expected ({n_bags},)")
     if classes is not None and array.dtype.kind in "OUT":
         return _codes(array, name, classes)
-    try:
-        column = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise DataError(
-            f"target {name!r} has dtype {array.dtype}; expected numbers (text labels need "
-            "class_names)"
-        ) from None
+    column = _numbers(array, name)
     if np.isinf(column).any():
         raise DataError(
             f"target {name!r} is infinite for bag {np.flatnonzero(np.isinf(column))[0]}"
         )
+    if classes is not None:
+        unknown = np.flatnonzero(~np.isnan(column) & ~np.isin(column, np.arange(len(classes))))
+        if len(unknown):
+            raise DataError(
+                f"target {name!r} is {column[unknown[0]]:g} for bag {unknown[0]}; classes are "
+                f"0 to {len(classes) - 1}"
+            )
     return column
+
+
+def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if array.dtype.kind in "biufO":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise DataError(
+        f"target {name!r} has dtype {array.dtype}; expected numbers (text labels need class_names)"
+    )
 
 
 def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> NDArray[np.float64]:
     code = {label: float(i) for i, label in enumerate(classes)}
     out = np.full(len(labels), np.nan)
     for i, label in enumerate(labels.tolist()):
-        if label is None or label != label or label == "":
+        if not label if isinstance(label, str) else str(label) in MISSING:
             continue
         if label not in code:
             raise DataError(f"target {name!r}: unknown class {label!r} for bag {i}")

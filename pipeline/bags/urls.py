@@ -11,12 +11,14 @@ import fsspec
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore
 
+from ..errors import StoreError
+
 
 def normalize_url(url: str | os.PathLike[str]) -> str:
     """An absolute path for local files, any other URL as it is, without a trailing slash."""
     text = os.fspath(url)
-    if text.startswith("file://"):
-        text = text.removeprefix("file://")
+    for scheme in ("file://", "local://"):
+        text = text.removeprefix(scheme)
     if "://" in text or "::" in text:
         return text.rstrip("/")
     return str(Path(text).expanduser().absolute())
@@ -40,8 +42,17 @@ def zarr_store(url: str, read_only: bool = False) -> Store:
 
 
 def filesystem(url: str) -> tuple[Any, str]:
-    """The fsspec filesystem of a URL and the path in it."""
-    fs, path = fsspec.core.url_to_fs(url)
+    """The fsspec filesystem of a URL and the path in it.
+
+    Raises
+    ------
+    StoreError
+        An unknown protocol, or one whose package is not installed.
+    """
+    try:
+        fs, path = fsspec.core.url_to_fs(url)
+    except (ValueError, ImportError) as error:
+        raise StoreError(f"{url}: {error}") from error
     return fs, path
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import zarr
-from zarr.core.sync import sync
 
 from ..errors import StoreError
+from .rows import UnreadableChunk, check_objects, shard_rows
 
 if TYPE_CHECKING:
     from .store import BagStore
@@ -20,25 +19,16 @@ Progress = Callable[[int, int], None]
 def verify_store(store: BagStore, progress: Progress | None = None) -> None:
     """Raise StoreError for the first violated invariant; ``progress(points_done, n_points)``."""
     _check_shapes(store)
-    for name in ("offsets", "ids", "targets", "points"):
-        _check_shards(store, name)
+    _check_objects(store)
     _check_offsets(store)
-    _check_ids(store)
+    if store.n_bags:
+        _check_ids(store)
     _check_targets(store)
     _check_points(store, progress or (lambda done, total: None))
 
 
-def _expected_rows(store: BagStore) -> dict[str, int]:
-    return {
-        "points": store.n_points,
-        "offsets": store.n_bags + 1,
-        "ids": store.n_bags,
-        "targets": store.n_bags,
-    }
-
-
 def _check_shapes(store: BagStore) -> None:
-    for name, rows in _expected_rows(store).items():
+    for name, rows in store.rows().items():
         array = store.array(name)
         if array.shape[0] < rows:
             _fail(store, f"array {name!r} has {array.shape[0]} rows, {rows} are committed")
@@ -50,16 +40,12 @@ def _check_shapes(store: BagStore) -> None:
             )
 
 
-def _check_shards(store: BagStore, name: str) -> None:
-    array = store.array(name)
-    shard = _shard_rows(array)
-    rows = _expected_rows(store)[name]
-    tail = "/0" * (array.ndim - 1)
-    for i in range(-(-rows // shard)):
-        key = f"{name}/c/{i}{tail}"
-        if not sync(array.store.exists(key)):
-            bag = "" if name == "points" else f", bags from {i * shard}"
-            _fail(store, f"array {name!r}: object {key} (shard {i}{bag}) is missing")
+def _check_objects(store: BagStore) -> None:
+    for name, rows in store.rows().items():
+        try:
+            check_objects(store.array(name), 0, rows)
+        except UnreadableChunk as error:
+            raise store.damage(name, error) from error
 
 
 def _check_offsets(store: BagStore) -> None:
@@ -81,19 +67,20 @@ def _check_offsets(store: BagStore) -> None:
 
 
 def _check_ids(store: BagStore) -> None:
-    blocks = [block for _, block in _blocks(store, "ids")]
-    if not blocks:
-        return
-    ids = np.concatenate(blocks)
+    ids = np.concatenate([block for _, block in _blocks(store, "ids")])
     values, first, counts = np.unique(ids, return_index=True, return_counts=True)
     if (counts > 1).any():
         value = values[counts > 1][0]
         again = int(np.flatnonzero(ids == value)[1])
         _fail(
             store,
-            f"array 'ids', chunk {_chunk(store, 'ids', again)}, bag {again}: id {value!r} "
+            f"array 'ids', chunk {_chunk(store, 'ids', again)}, bag {again}: id "
+            f"{ids[again : again + 1].tolist()[0]!r} "
             f"is that of bag {first[counts > 1][0]} too",
         )
+    largest = int(values[-1]) if store.meta.id_kind == "int64" else None
+    if largest != store.meta.max_id:
+        _fail(store, f"array 'ids': the largest id is {largest}, {store.meta.max_id} is committed")
 
 
 def _check_targets(store: BagStore) -> None:
@@ -116,20 +103,16 @@ def _check_points(store: BagStore, progress: Progress) -> None:
             _fail(
                 store,
                 f"array 'points', chunk {_chunk(store, 'points', row)}, bag {bag}, row "
-                f"{row - offsets[bag]}: missing or not finite",
+                f"{row - offsets[bag]}: a coordinate is not finite",
             )
         progress(start + len(block), store.n_points)
 
 
 def _blocks(store: BagStore, name: str) -> Iterator[tuple[int, Any]]:
-    rows = _expected_rows(store)[name]
-    step = _shard_rows(store.array(name))
+    rows = store.rows()[name]
+    step = shard_rows(store.array(name))
     for start in range(0, rows, step):
         yield start, store.read_array(name, start, min(rows, start + step))
-
-
-def _shard_rows(array: zarr.Array) -> int:
-    return int((array.shards or array.chunks)[0])
 
 
 def _chunk(store: BagStore, name: str, row: int) -> int:

@@ -33,29 +33,29 @@ def index_set(
     Raises
     ------
     ParameterError
-        Neither or wrong limits, or more than 200,000 functions.
+        Neither or wrong limits, or more than 200,000 functions (of one dimension, or in all).
     """
+    if n_dims < 1:
+        raise ParameterError(f"n_dims is {n_dims}; expected at least 1")
     if n_per_dim is None and max_norm is None:
         raise ParameterError("an index set needs n_per_dim or max_norm")
     if n_per_dim is not None and n_per_dim < 1:
         raise ParameterError(f"n_per_dim is {n_per_dim}; expected at least 1")
-    if max_norm is not None and not max_norm >= 0:
-        raise ParameterError(f"max_norm is {max_norm}; expected a number ≥ 0")
+    if max_norm is not None and not 0 <= max_norm < np.inf:
+        raise ParameterError(f"max_norm is {max_norm}; expected a finite number ≥ 0")
     limit = np.inf if max_norm is None else max_norm**2 * (1 + 1e-12)
     length = n_per_dim if n_per_dim is not None else _functions_within(max_norm or 0.0, basis)
+    _check_size(length, n_dims)
     squares = frequencies(np.arange(length), basis).astype(np.float64) ** 2
     rows = np.zeros((1, 0), dtype=np.int64)
     sums = np.zeros(1)
     for _ in range(n_dims):
-        total = sums[:, None] + squares
-        parent, value = np.nonzero(total <= limit)
-        if len(parent) > MAX_FUNCTIONS:
-            raise ParameterError(
-                f"the index set in {n_dims} dimensions has more than {MAX_FUNCTIONS} functions; "
-                "lower n_per_dim or max_norm, or use marginals=1 or 2"
-            )
-        rows = np.concatenate([rows[parent], value[:, None]], axis=1)
-        sums = total[parent, value]
+        counts = np.searchsorted(squares, limit - sums, side="right")
+        _check_size(int(counts.sum()), n_dims)
+        starts = np.cumsum(counts) - counts
+        value = np.arange(counts.sum()) - np.repeat(starts, counts)
+        rows = np.concatenate([np.repeat(rows, counts, axis=0), value[:, None]], axis=1)
+        sums = np.repeat(sums, counts) + squares[value]
     rows.setflags(write=False)
     return rows
 
@@ -100,6 +100,14 @@ def prefix_runs(indices: NDArray[np.int64]) -> Prefixes:
     differs = prefixes[1:] != prefixes[:-1]
     changed = np.concatenate([[0], differs.argmax(axis=1)]).astype(np.int64)
     return Prefixes(prefixes, counts.astype(np.int64), changed)
+
+
+def _check_size(n_functions: int, n_dims: int) -> None:
+    if n_functions > MAX_FUNCTIONS:
+        raise ParameterError(
+            f"the index set in {n_dims} dimensions has more than {MAX_FUNCTIONS} functions; "
+            "lower n_per_dim or max_norm, or use marginals=1 or 2"
+        )
 
 
 def _functions_within(max_norm: float, basis: str) -> int:

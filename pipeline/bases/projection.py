@@ -57,15 +57,15 @@ def project(
     if len(bags) == 0:
         return n_outside
     runs, scales, n_functions = _walk(indices.tobytes(), indices.shape, basis)
-    dtype = bags.points.dtype
+    lo, inverse = _scaling(box, bags.points.dtype)
     with KERNELS:
         project_bags(
             bags.points,
             bags.offsets,
             _equal_parts(bags.offsets, PARTS_A_THREAD * numba.get_num_threads()),
             groups,
-            np.array(box.lo, dtype=dtype),
-            (1.0 / (np.array(box.hi) - np.array(box.lo))).astype(dtype),
+            lo,
+            inverse,
             DROP if drop else CLIP,
             check_basis(basis),
             squared,
@@ -88,6 +88,18 @@ def _walk(
     n_functions = int(indices.max()) + 1
     scales = function_scales(basis, n_functions)[indices].prod(axis=1)
     return prefix_runs(indices), scales, n_functions
+
+
+def _scaling(box: Box, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """(lo, 1 / width) in the points' precision.
+
+    The width is that of the walls as the points can hold them: a point on a wall is then scaled
+    to exactly 0 or at most 1, where the rounding of another width would put it outside.
+    """
+    lo, hi = np.array(box.lo, dtype=dtype), np.array(box.hi, dtype=dtype)
+    width = hi - lo
+    exact = (np.array(box.hi) - np.array(box.lo)).astype(dtype)
+    return lo, dtype.type(1) / np.where(width > 0, width, exact)
 
 
 def _equal_parts(offsets: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -83,8 +84,13 @@ class ProjectionSpec:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ProjectionSpec:
-        box = values["box"]
-        return cls(**{**values, "box": Box.of(box, len(box))})
+        """The inverse of `to_dict`; a wrong value is refused as it is by `ProjectionEmbedding`."""
+        fields = {name: value for name, value in values.items() if value is not None}
+        box = fields["box"]
+        spec = ProjectionEmbedding(**fields).resolve(len(box), Box.of(box, len(box)), list)
+        if set(values) != set(spec.to_dict()):
+            raise ParameterError(f"expected the fields {sorted(spec.to_dict())}")
+        return spec
 
 
 class ProjectionEmbedding(TransformerMixin, BaseEstimator):
@@ -102,7 +108,7 @@ class ProjectionEmbedding(TransformerMixin, BaseEstimator):
     max_norm : float or "auto", optional
         Ball index set ‖α‖₂ ≤ max_norm instead (n_per_dim is then not used). "auto", here or
         there, minimises the leave-one-out score (004, eq. 2.24) averaged over bags of the
-        data, among sets of at most 1,024 functions.
+        data, among sets of at most 1,024 functions (and 64 a dimension).
     marginals : 1 or 2, optional
         One embedding a coordinate, or a pair of coordinates, concatenated: for d ≳ 4.
     out_of_box : {"clip", "drop", "error"}
@@ -148,6 +154,8 @@ class ProjectionEmbedding(TransformerMixin, BaseEstimator):
             )
         else:
             bags = as_bags(X)
+            if len(bags) == 0:
+                raise DataError("no bags to fit")
             self.spec_ = self.resolve(bags.n_dims, box_of_bags(bags), lambda: [bags])
         return self
 
@@ -155,8 +163,12 @@ class ProjectionEmbedding(TransformerMixin, BaseEstimator):
         """Coefficients, shape (n_bags, s), of Bags or a list of arrays.
 
         Without a `fit` before, a box that is not given is the unit cube, and points outside of
-        it are refused.
+        it are refused. For a BagStore there is `pipeline.features`.
         """
+        if isinstance(X, BagStore):
+            raise DataError(
+                f"{X.url}: a store's features are lazy; use pipeline.features(store, …)"
+            )
         bags = as_bags(X)
         spec = getattr(self, "spec_", None)
         if spec is None:
@@ -173,22 +185,25 @@ class ProjectionEmbedding(TransformerMixin, BaseEstimator):
         box = box if self.box is None else Box.of(self.box, n_dims)
         n_per_dim: Any = self.n_per_dim
         max_norm: Any = self.max_norm
+        if max_norm is not None:
+            n_per_dim = None
         if "auto" in (n_per_dim, max_norm):
             shape = "ball" if max_norm is not None else "tensor"
             groups = ProjectionSpec(
                 self.basis, 1, None, self.marginals, self.out_of_box, box
             ).groups
-            n_per_dim, max_norm = choose_index_set(sample(), shape, self.basis, groups, box)
-        elif max_norm is not None:
-            n_per_dim = None
-        return ProjectionSpec(
+            drop = self.out_of_box == "drop"
+            n_per_dim, max_norm = choose_index_set(sample(), shape, self.basis, groups, box, drop)
+        spec = ProjectionSpec(
             self.basis,
             None if n_per_dim is None else int(n_per_dim),
             None if max_norm is None else float(max_norm),
-            self.marginals,
+            None if self.marginals is None else int(self.marginals),
             self.out_of_box,
             box,
         )
+        spec.indices  # noqa: B018 - too many functions are refused here, not at transform
+        return spec
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "spec_")
@@ -201,16 +216,28 @@ class ProjectionEmbedding(TransformerMixin, BaseEstimator):
             )
         if self.dtype not in ("float32", "float64"):
             raise ParameterError(f"dtype is {self.dtype!r}; expected 'float32' or 'float64'")
-        if self.marginals is not None and not 1 <= self.marginals <= n_dims:
+        if self.marginals is not None and not (
+            isinstance(self.marginals, Integral) and 1 <= self.marginals <= n_dims
+        ):
             raise ParameterError(f"marginals is {self.marginals}; expected 1 to {n_dims} or None")
-        for name in ("n_per_dim", "max_norm"):
-            value = getattr(self, name)
-            if isinstance(value, str) and value != "auto":
-                raise ParameterError(f"{name} is {value!r}; expected a number or 'auto'")
+        n_per_dim, max_norm = self.n_per_dim, self.max_norm
+        unused = n_per_dim is None and max_norm is not None
+        if not (unused or n_per_dim == "auto") and not (
+            isinstance(n_per_dim, Integral) and n_per_dim >= 1
+        ):
+            raise ParameterError(f"n_per_dim is {n_per_dim!r}; expected an integer ≥ 1 or 'auto'")
+        if max_norm not in (None, "auto") and not (
+            isinstance(max_norm, Real) and 0 <= max_norm < np.inf
+        ):
+            raise ParameterError(
+                f"max_norm is {max_norm!r}; expected a finite number ≥ 0, 'auto' or None"
+            )
 
 
 def box_of_bags(bags: Bags) -> Box:
     """The unit cube if the points lie in it, else their range widened by 1 % on each side."""
+    if len(bags) == 0:
+        return Box.unit(bags.n_dims)
     lo, hi = bags.points.min(axis=0), bags.points.max(axis=0)
     if (lo >= 0).all() and (hi <= 1).all():
         return Box.unit(bags.n_dims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,57 +20,78 @@ SAMPLE_RUNS, SAMPLE_BAGS = 32, 128  # 4,096 bags in runs, so that few chunks are
 class LeaveOneOutScore:
     """Additive statistics of Ŝ for every index at once; bags of one point say nothing.
 
-    Ŝ_t = Σ_{α ∈ M_t} score_α with score_α = −(n+1)/(n−1) a_α² + 2/(n−1) mean φ_α².
+    Ŝ_t = Σ_{α ∈ M_t} score_α with score_α = −(n+1)/(n−1) a_α² + 2/(n−1) mean φ_α², n the points
+    that were kept.
     """
 
-    def __init__(self, indices: NDArray[np.int64], groups: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        indices: NDArray[np.int64],
+        groups: NDArray[np.int64],
+        basis: str,
+        box: Box,
+        drop: bool,
+    ) -> None:
         self.indices = indices
         self.groups = groups
-        self.n_bags = 0
-        self.total = np.zeros(len(indices))
+        self._project = partial(project, basis=basis, box=box, drop=drop)
+        self.n_bags = np.zeros(len(groups), dtype=np.int64)
+        self.total = np.zeros((len(groups), len(indices)))
+        self._drop = drop
 
-    def add(self, bags: Bags, basis: str, box: Box) -> None:
-        n = bags.sizes.astype(np.float64)
-        bags, n = bags[n > 1], n[n > 1]
-        if len(bags) == 0:
-            return
-        shape = (len(bags), len(self.groups) * len(self.indices))
-        first, second = np.empty(shape), np.empty(shape)
-        project(bags, self.indices, self.groups, basis, box, first)
-        project(bags, self.indices, self.groups, basis, box, second, squared=True)
+    def add(self, bags: Bags) -> None:
+        for start in range(0, len(bags), SAMPLE_BAGS):
+            block = bags[start : start + SAMPLE_BAGS]
+            for g in range(len(self.groups)):
+                self._add_group(block, g)
+
+    def _add_group(self, bags: Bags, g: int) -> None:
+        first, second = (np.empty((len(bags), len(self.indices))) for _ in range(2))
+        group = self.groups[g : g + 1]
+        n_outside = self._project(bags, self.indices, group, out=first)
+        self._project(bags, self.indices, group, out=second, squared=True)
+        n = (bags.sizes - n_outside if self._drop else bags.sizes).astype(np.float64)
+        first, second, n = first[n > 1], second[n > 1], n[n > 1]
         weights = 1 / (n - 1)
-        score = 2 * weights @ second - ((n + 1) * weights) @ first**2
-        self.total += score.reshape(len(self.groups), -1).sum(axis=0)
-        self.n_bags += len(bags)
+        self.total[g] += 2 * weights @ second - ((n + 1) * weights) @ first**2
+        self.n_bags[g] += len(n)
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """The average score of each index, shape (s,)."""
-        return self.total / max(1, self.n_bags)
+        """The average score of each index, summed over the groups, shape (s,)."""
+        return (self.total / np.maximum(1, self.n_bags)[:, None]).sum(axis=0)
 
 
 def choose_index_set(
-    sample: Iterable[Bags], shape: str, basis: str, groups: NDArray[np.int64], box: Box
+    sample: Iterable[Bags],
+    shape: str,
+    basis: str,
+    groups: NDArray[np.int64],
+    box: Box,
+    drop: bool = False,
 ) -> tuple[int | None, float | None]:
     """(n_per_dim, None) for shape "tensor", (None, max_norm) for "ball", of the least score.
+
+    ``drop`` leaves points outside the box out of the score, as they are of the embedding.
 
     Raises
     ------
     DataError
-        No bag of the sample has two points.
+        No bag of the sample has two points (inside the box, with ``drop``).
     """
     n_dims = groups.shape[1]
     indices = _candidates(n_dims, shape, basis)
-    score = LeaveOneOutScore(indices, groups)
+    score = LeaveOneOutScore(indices, groups, basis, box, drop)
     for bags in sample:
-        score.add(bags, basis, box)
-    if score.n_bags == 0:
+        score.add(bags)
+    if not score.n_bags.any():
         raise DataError("the leave-one-out choice needs bags of at least two points")
-    size = norms(indices, basis) if shape == "ball" else indices.max(axis=1).astype(np.float64)
-    levels, level = np.unique(np.round(size, 9), return_inverse=True)
+    # whole numbers, so that equal sizes are one level: the square of the norm for a ball
+    size = np.round(norms(indices, basis) ** 2) if shape == "ball" else indices.max(axis=1)
+    levels, level = np.unique(size.astype(np.int64), return_inverse=True)
     curve = np.cumsum(np.bincount(level, weights=score.mean))
-    best = levels[int(curve.argmin())]
-    return (None, float(best)) if shape == "ball" else (int(best) + 1, None)
+    best = int(levels[int(curve.argmin())])
+    return (None, float(np.sqrt(best))) if shape == "ball" else (best + 1, None)
 
 
 def _candidates(n_dims: int, shape: str, basis: str) -> NDArray[np.int64]:

@@ -110,7 +110,7 @@ def _local(profile: Profile) -> Client:
         n_workers=n_workers,
         threads_per_worker=1,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
         env={CORES_VARIABLE: str(lane), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
         **options,
     )

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import dask
 from distributed import Client, KilledWorker, as_completed
 
-from ..errors import ClusterError
+from ..errors import ClusterError, ParameterError
 from .connect import current_client
 from .lane import lane
-from .progress import Progress, Report, Tally, listening, silent, worker_report
+from .progress import Progress, Report, Tally, listening, log_finished, silent, worker_report
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -49,22 +49,24 @@ def map_reduce(
     sizes : sequence of int
         Units of work in each task, for the progress.
     split_every : int
-        Children of a node: a wider tree keeps fewer partials alive, a narrower one merges with
-        more parallelism.
+        Children of a node, at least two: a wider tree keeps fewer partials alive, a narrower one
+        merges with more parallelism.
+    here : bool
+        Run in this process even when a cluster is connected: for data that lie in its memory.
     """
-    client = current_client()
+    if split_every < 2:
+        raise ParameterError(f"split_every is {split_every}; expected at least 2")
+    client = None if here else current_client()
     tally = Tally(sizes, progress or silent)
     if client is None:
         return _fold(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
-        level: list[Any] = _delayed_leaves(function, tasks, topic)
+        leaves = _delayed_leaves(function, tasks, topic)
         merging = dask.delayed(merge, pure=False)
-        while len(level) > 1:
-            level = [
-                _chain(merging, level[i : i + split_every])
-                for i in range(0, len(level), split_every)
-            ]
-        return _result(client, level[0], tally)
+        merged = _result(client, _tree(leaves, merging, split_every))
+    for i in range(len(tasks)):
+        tally.finish(i)
+    return merged
 
 
 def map_tasks(
@@ -105,7 +107,9 @@ def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tal
 
 def _run_in_worker(function: Callable[[T, Report], R], task: T, topic: str, index: int) -> R:
     with lane():
-        return function(task, worker_report(topic, index))
+        result = function(task, worker_report(topic, index))
+    log_finished(topic, index)
+    return result
 
 
 def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any]:
@@ -126,7 +130,16 @@ def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any
     ]
 
 
-def _chain(merging: Any, children: Sequence[Any]) -> Any:
+def _tree(leaves: Sequence[Any], merging: Callable[[Any, Any], Any], split_every: int) -> Any:
+    level = list(leaves)
+    while len(level) > 1:
+        level = [
+            _chain(merging, level[i : i + split_every]) for i in range(0, len(level), split_every)
+        ]
+    return level[0]
+
+
+def _chain(merging: Callable[[Any, Any], Any], children: Sequence[Any]) -> Any:
     node = children[0]
     for child in children[1:]:
         node = merging(node, child)
@@ -156,7 +169,7 @@ def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) ->
     return carry[0]
 
 
-def _result(client: Client, root: Any, tally: Tally) -> Any:
+def _result(client: Client, root: Any) -> Any:
     future = client.compute(root, retries=RETRIES, optimize_graph=False)
     try:
         return _gathered(future)

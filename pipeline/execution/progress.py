@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +22,13 @@ def silent(done: int, total: int) -> None:
 
 
 class Tally:
-    """Adds up what tasks report; a task that runs again does not count twice."""
+    """Adds up what tasks report; a task that runs again does not count twice.
+
+    Reports come from any thread; ``progress`` sees them one at a time, and never a smaller count.
+    """
 
     def __init__(self, sizes: Sequence[int], progress: Progress) -> None:
+        self._lock = threading.Lock()
         self._sizes = list(sizes)
         self._done = [0] * len(self._sizes)
         self._total = sum(self._sizes)
@@ -31,8 +36,11 @@ class Tally:
         progress(0, self._total)
 
     def update(self, task: int, done: int) -> None:
-        self._done[task] = min(max(self._done[task], done), self._sizes[task])
-        self._progress(sum(self._done), self._total)
+        with self._lock:
+            before = self._done[task]
+            self._done[task] = min(max(before, done), self._sizes[task])
+            if self._done[task] > before:
+                self._progress(sum(self._done), self._total)
 
     def finish(self, task: int) -> None:
         self.update(task, self._sizes[task])
@@ -52,13 +60,22 @@ def worker_report(topic: str, task: int) -> Report:
     return report
 
 
+def log_finished(topic: str, task: int) -> None:
+    """Say that a task is done: its last report may have been too soon after the one before."""
+    get_worker().log_event(topic, {"task": task, "done": None})
+
+
 @contextmanager
 def listening(client: Client, tally: Tally) -> Iterator[str]:
     """Feed a tally from workers' events while the block runs; yields the topic to report to."""
     topic = f"bagbasis-progress-{uuid.uuid4().hex}"
 
     def handle(event: tuple[float, dict[str, Any]]) -> None:
-        tally.update(event[1]["task"], event[1]["done"])
+        task, done = event[1]["task"], event[1]["done"]
+        if done is None:
+            tally.finish(task)
+        else:
+            tally.update(task, done)
 
     client.subscribe_topic(topic, handle)
     try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import dask.dataframe as dd
 import numpy as np
@@ -13,11 +15,65 @@ import pandas as pd
 from distributed import Client, Future
 
 from ..bags.ingest_files import Piece, Table
-from ..bags.ingest_rows import Decoder
-from .map_reduce import RETRIES
-from .progress import worker_report
+from ..bags.ingest_rows import Decoder, Group, group, label
+from ..bags.ingest_survey import Survey, first_rows
+from ..errors import BagbasisError, ClusterError, DataError
+from .map_reduce import RETRIES, _gathered
+from .progress import Progress, Tally, listening, worker_report
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 BARRIER = "shuffle-barrier-"  # how distributed names the task all outputs of a shuffle wait for
+
+
+def groups_of_bags(
+    client: Client,
+    tables: Sequence[Table],
+    surveys: Sequence[Sequence[Survey]],
+    decoders: Sequence[Decoder],
+    progress: Progress,
+) -> Generator[Group, None, None]:
+    """The bags of one range of ids after the other; a few ranges are in memory at a time.
+
+    Parameters
+    ----------
+    client : Client
+    tables : sequence of Table
+        The table of points, and the target table if there is one.
+    surveys, decoders : sequence
+        Of each table, the surveys of its pieces, and how it is read.
+    progress : callable
+        Called with the points shuffled and their number.
+
+    Raises
+    ------
+    DataError
+        See `group` and `label`.
+    ClusterError
+        Workers were lost, or their disks are full.
+    """
+    sizes = [survey.n_rows for survey in surveys[0]]
+    sizes += [0] * sum(len(table.pieces) for table in tables[1:])
+    ahead = max(2, len(client.scheduler_info(n_workers=-1)["workers"]))
+    pending: deque[Future] = deque()
+    with ExitStack() as stack:
+        topic = stack.enter_context(listening(client, Tally(sizes, progress)))
+        shuffled: list[ShuffledTable] = []
+        first_task = 0
+        for table, of_table, decoder in zip(tables, surveys, decoders, strict=True):
+            rows = first_rows(table, of_table)
+            shuffled.append(ShuffledTable(client, table, decoder, rows, topic, first_task))
+            stack.callback(shuffled[-1].close)
+            first_task += len(table.pieces)
+        stack.callback(lambda: [future.release() for future in pending])
+        for i in range(len(decoders[0].places)):
+            frames = [rows.rows(i) for rows in shuffled]
+            pending.append(client.submit(_bags, *frames, decoders, tables[-1].files, pure=False))
+            if len(pending) > ahead:
+                yield _result(pending.popleft())
+        while pending:
+            yield _result(pending.popleft())
 
 
 class ShuffledTable:
@@ -85,8 +141,8 @@ class ShuffledTable:
 
     def close(self) -> None:
         """Let the workers delete their files."""
-        self._client.cancel(list(self._held.values()))
-        self._held.clear()
+        for future in self._held.values():
+            future.release()
 
 
 def spread(n_ranges: int) -> tuple[int, ...]:
@@ -111,9 +167,50 @@ def quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _read(
-    piece: Piece, first_row: int, task: int, decoder: Decoder, topic: str
-) -> pd.DataFrame:
+def returning_refusals(function: Callable[P, R]) -> Callable[P, R | DataError]:
+    """The task returns a DataError instead of raising it.
+
+    Bad data stays bad: a worker would run the task again, and log each failure at length.
+    """
+
+    @wraps(function)
+    def task(*args: P.args, **kwargs: P.kwargs) -> R | DataError:
+        try:
+            return function(*args, **kwargs)
+        except DataError as error:
+            return error
+
+    return task
+
+
+def raised(result: R | DataError) -> R:
+    """What a task returned; a DataError is raised."""
+    if isinstance(result, DataError):
+        raise result
+    return result
+
+
+@returning_refusals
+def _bags(*arguments: Any) -> Group:
+    *frames, decoders, files = arguments
+    found = group(frames[0], decoders[0])
+    return found if len(frames) == 1 else label(found, frames[1], decoders[1], files)
+
+
+def _result(future: Future) -> Group:
+    try:
+        bags: Group | DataError = _gathered(future)
+    except BagbasisError:
+        raise
+    except (OSError, RuntimeError) as error:
+        raise ClusterError(
+            f"bringing the rows of each bag together failed ({error}); see that the workers' disks "
+            "have room for the points, and run it again"
+        ) from error
+    return raised(bags)
+
+
+def _read(piece: Piece, first_row: int, task: int, decoder: Decoder, topic: str) -> pd.DataFrame:
     frame = decoder.decode(piece, first_row)
     report: Callable[[int], None] = worker_report(topic, task)
     report(len(frame))

@@ -10,42 +10,38 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from dask.system import CPU_COUNT
-from distributed import Client, Future
+from distributed import Client
 
 from ..bags import BagStore, Box
+from ..bags.creation import check_parameters
 from ..bags.ingest import new_store
-from ..bags.ingest_files import Columns, Piece, Table, open_table
-from ..bags.ingest_rows import Decoder, Group, group, label
+from ..bags.ingest_files import Columns, Piece, Source, Table, open_table
+from ..bags.ingest_rows import Decoder
 from ..bags.ingest_survey import (
     Survey,
     check_rows,
     class_names,
-    first_rows,
     id_type,
     measured_box,
     range_starts,
     survey_piece,
 )
-from ..errors import BagbasisError, ClusterError, DataError, ParameterError
+from ..errors import DataError, ParameterError
 from .connect import connect, current_client
-from .map_reduce import RETRIES, map_tasks
-from .progress import Progress, Report, Tally, listening, silent
-from .shuffle import ShuffledTable, quiet, spread
+from .map_reduce import map_tasks
+from .progress import Progress, Report, silent
+from .shuffle import groups_of_bags, quiet, raised, returning_refusals, spread
 
-RANGE_BYTES = 2**26
+RANGE_BYTES = 2**25
 LOCAL_WORKERS = 8
 
 logger = logging.getLogger(__name__)
-
-Source = str | os.PathLike[str]
 
 
 def ingest_tables(
@@ -119,18 +115,140 @@ def ingest_tables(
     ClusterError
         Workers were lost, or their disks are full.
     """
-    dtype = np.dtype(dtype).name
-    columns, target_columns = _columns(
-        id_column, coordinates, targets, target_table is not None, target_id_column
-    )
-    given_box = None if box is None else Box.of(box, len(columns.coordinates))
-    tables = [open_table(points, columns)]
-    if target_table is not None:
-        tables.append(open_table(target_table, target_columns))
-    report = progress or silent
-    with new_store(url, overwrite) as create, _cluster() as client:
-        surveys = [
-            _survey(table, dtype, _part(report, i, len(tables), 0))
-            for i, table in enumerate(tables)
-        ]
-        ...
+    columns = Columns(id_column, _names("coordinates", coordinates), _names("targets", targets))
+    check_parameters(len(coordinates), columns.targets, {}, dtype, chunk_points)
+    given_box = None if box is None else Box.of(box, len(coordinates))
+    tables = _open(points, columns, target_table, target_id_column)
+    thirds = _Thirds(progress or silent)
+    with quiet(), new_store(url, overwrite) as create, _cluster() as client:
+        surveys = _survey(tables, np.dtype(dtype).name, thirds.phase(0))
+        decoders = _decoders(tables, surveys, np.dtype(dtype).name)
+        store = create(
+            len(coordinates),
+            target_names=columns.targets,
+            box=given_box or measured_box(surveys[0]),
+            class_names=decoders[-1].classes,
+            dtype=dtype,
+            chunk_points=chunk_points,
+        )
+        source = {"job": "ingest", "from": [_shown(points), _shown(target_table)]}
+        groups = groups_of_bags(client, tables, surveys, decoders, thirds.phase(1))
+        with store.appending(source) as session, closing(groups):
+            n_points = sum(survey.n_rows for survey in surveys[0])
+            written, unlabelled = 0, 0
+            for bags in groups:
+                session.write(bags.bags, bags.targets, bags.ids)
+                written += len(bags.points)
+                unlabelled += bags.n_without_row
+                thirds.phase(2)(written, n_points)
+    if unlabelled:
+        logger.warning(
+            "%s: %d of %d bags are not in the target table and stay without a label",
+            store.url,
+            unlabelled,
+            store.n_bags,
+        )
+    return store
+
+
+class _Thirds:
+    """Progress in points that are done by a third in each of three phases; never goes back."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._share = 0.0
+
+    def phase(self, index: int) -> Progress:
+        def report(done: int, total: int) -> None:
+            share = (index + (done / total if total else 1.0)) / 3
+            if share > self._share:
+                self._share = share
+                self._progress(round(share * total), total)
+
+        return report
+
+
+def _names(what: str, names: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(names, str) or len(set(names or ())) != len(names or ()):
+        raise ParameterError(f"{what} is {names!r}; expected a list of different column names")
+    return tuple(names or ())
+
+
+def _open(
+    points: Any, columns: Columns, target_table: Any, target_id_column: str | None
+) -> list[Table]:
+    """The table of points, and that of targets if there is one."""
+    if target_table is None:
+        if target_id_column is not None:
+            raise ParameterError("target_id_column is given, but no target_table")
+        return [open_table(points, columns)]
+    if not columns.targets:
+        raise ParameterError("a target_table is given, but no targets; name its columns")
+    return [
+        open_table(points, Columns(columns.id, columns.coordinates)),
+        open_table(target_table, Columns(target_id_column or columns.id, (), columns.targets)),
+    ]
+
+
+@contextmanager
+def _cluster() -> Iterator[Client]:
+    """The client that is open, or worker processes for the duration."""
+    client = current_client()
+    if client is not None:
+        yield client
+        return
+    with connect("local", n_workers=min(int(CPU_COUNT), LOCAL_WORKERS)) as client:
+        yield client
+
+
+def _survey(tables: Sequence[Table], dtype: str, progress: Progress) -> list[list[Survey]]:
+    """The surveys of each table's pieces; bad rows are refused."""
+    tasks = [(piece, table.columns, dtype) for table in tables for piece in table.pieces]
+    sizes = [piece.n_rows if columns.coordinates else 0 for piece, columns, _ in tasks]
+    found: dict[int, Survey] = {}
+    for i, survey in map_tasks(_survey_task, tasks, sizes=sizes, progress=progress):
+        found[i] = raised(survey)
+    parts = iter(found[i] for i in range(len(tasks)))
+    surveys = [[next(parts) for _ in table.pieces] for table in tables]
+    for table, of_table in zip(tables, surveys, strict=True):
+        check_rows(table, of_table)
+        if not any(survey.n_rows for survey in of_table):
+            raise DataError(f"{table.files[0]}: the table has no rows")
+    return surveys
+
+
+@returning_refusals
+def _survey_task(task: tuple[Piece, Columns, str], report: Report) -> Survey:
+    piece, columns, dtype = task
+    survey = survey_piece(piece, columns, dtype)
+    report(survey.n_rows)
+    return survey
+
+
+def _decoders(
+    tables: Sequence[Table], surveys: Sequence[Sequence[Survey]], dtype: str
+) -> list[Decoder]:
+    """How each table's rows are read, and in how many ranges of ids."""
+    ids = id_type([survey for of_table in surveys for survey in of_table])
+    columns = tables[0].columns
+    row_bytes = 16 + np.dtype(dtype).itemsize * len(columns.coordinates) + 8 * len(columns.targets)
+    n_bytes = sum(row_bytes * survey.n_rows + survey.id_bytes for survey in surveys[0])
+    starts = range_starts(surveys[0], -(-n_bytes // RANGE_BYTES), ids)
+    return [
+        Decoder(
+            columns=table.columns,
+            ids=ids,
+            dtype=dtype,
+            classes=class_names(table.columns, of_table),
+            starts=tuple(starts),
+            places=spread(len(starts) + 1),
+        )
+        for table, of_table in zip(tables, surveys, strict=True)
+    ]
+
+
+def _shown(source: Any) -> Any:
+    """Paths as they were given, for JSON."""
+    if source is None or isinstance(source, (str, os.PathLike)):
+        return source and os.fspath(source)
+    return [os.fspath(part) for part in source]

@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,18 @@ from numpy.typing import NDArray
 from ..bags import BagStore
 from ..bags.plan import Range
 from ..bags.reading import iter_bags
-from ..bags.urls import exists, filesystem, local_path, normalize_url, remove, zarr_store
-from ..errors import ModelError, ParameterError
+from ..bags.urls import filesystem, local_path, normalize_url, remove, zarr_store
+from ..errors import ModelError, ParameterError, StoreError
 from ..execution import Progress, Report, map_tasks
 from ..regression.double_basis import HOLDOUT_SEED
 from ..regression.prediction import prediction_ranges
 from ..regression.split import Split
+from .replacing import attributes_of, check_replaceable, holds_parts, put_in_place
 
 SUBSETS = ("all", "holdout", "train")
 FORMATS = ("zarr", "parquet")
+FORMAT_VERSION = 1
+ATTRIBUTE = "bagbasis_predictions"
 
 
 @dataclass(frozen=True)
@@ -126,35 +130,62 @@ def write_predictions(
     Zarr: arrays ``ids`` (n_bags,), ``predictions`` (n_bags,) or (n_bags, n_targets), for
     classifiers ``probabilities`` (n_bags, n_classes), and names in the attributes. Parquet: a
     folder of files with the columns id, one a target (or ``prediction``), and ``p_<class>``.
-    Workers write their own blocks; the result appears under its name when it is whole.
+    Workers write their own blocks; the result appears under its local name when it is whole
+    (elsewhere the attributes are written last).
+
+    Parameters
+    ----------
+    overwrite : bool
+        Replace predictions that are there; nothing else is ever replaced.
 
     Raises
     ------
     ModelError
-        Bags of another dimension, or something is stored at the URL.
+        Not fitted, bags of another dimension, something is stored at the URL, or writing failed.
     """
     if format not in FORMATS:
         raise ParameterError(f"format is {format!r}; expected one of {list(FORMATS)}")
     url = normalize_url(url)
-    if exists(url) and not overwrite:
-        raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
     task = _task(model, store, "all")
+    check_replaceable(url, overwrite, "written predictions", _are_predictions)
     ranges = prediction_ranges(store, model.features_)
     path = local_path(url)
     target = url if path is None else f"{path}.partial-{uuid.uuid4().hex[:8]}"
-    if path is None:
-        remove(url)
     try:
+        if path is None:
+            remove(url)
         _prepare(model, store, target, format, ranges[0][1] if ranges else 1)
         write = _WriteTask(task, target, format)
         for _ in map_tasks(write, ranges, sizes=_sizes(ranges), progress=progress):
             pass
+        if format == "zarr":
+            group = zarr.open_group(zarr_store(target), mode="r+", zarr_format=3)
+            group.update_attributes(_attributes(model, store))
         if path is not None:
-            remove(url)
-            os.replace(target, path)
+            put_in_place(Path(target), path)
+    except StoreError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ModelError(f"{url}: writing predictions failed ({reason})") from error
     finally:
         if path is not None:
             remove(target)
+
+
+def _are_predictions(url: str) -> bool:
+    return ATTRIBUTE in attributes_of(url) or holds_parts(url)
+
+
+def _attributes(model: Any, store: BagStore) -> dict[str, Any]:
+    attributes: dict[str, Any] = {
+        ATTRIBUTE: FORMAT_VERSION,
+        "target_names": list(model.target_names_),
+        "data_url": store.url,
+    }
+    if hasattr(model, "classes_"):
+        attributes["classes"] = model.classes_.tolist()
+    return attributes
 
 
 def _prepare(model: Any, store: BagStore, url: str, format: str, step: int) -> None:
@@ -162,27 +193,28 @@ def _prepare(model: Any, store: BagStore, url: str, format: str, step: int) -> N
         fs, path = filesystem(url)
         fs.makedirs(path, exist_ok=True)
         return
-    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3)
+    group = zarr.open_group(
+        zarr_store(url), mode="w", zarr_format=3, attributes={ATTRIBUTE: FORMAT_VERSION}
+    )
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"
     group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids)
-    attributes: dict[str, Any] = {"target_names": list(model.target_names_), "data_url": store.url}
     if hasattr(model, "classes_"):
         group.create_array(
             "predictions", shape=(n,), chunks=(step,), dtype=_stored(model.classes_.dtype)
         )
         k = len(model.classes_)
         group.create_array("probabilities", shape=(n, k), chunks=(step, k), dtype="float64")
-        attributes["classes"] = model.classes_.tolist()
     else:
         tail = () if model.single_target_ else (len(model.intercept_),)
         group.create_array("predictions", shape=(n, *tail), chunks=(step, *tail), dtype="float64")
-    group.update_attributes(attributes)
 
 
 def _task(model: Any, store: BagStore, subset: str) -> _PredictTask:
     if subset not in SUBSETS:
         raise ParameterError(f"subset is {subset!r}; expected one of {list(SUBSETS)}")
+    if not hasattr(model, "coef_"):
+        raise ModelError("the model is not fitted; call fit before predicting")
     if store.n_dims != model.features_.n_dims:
         raise ModelError(
             f"the model was fitted on bags of dimension {model.features_.n_dims}, {store.url} "

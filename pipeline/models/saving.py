@@ -6,18 +6,21 @@ import os
 import platform
 import uuid
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from ..bags import Box
 from ..bags.urls import exists, local_path, normalize_url, remove, zarr_store
 from ..embeddings import EMBEDDINGS
-from ..errors import ModelError
+from ..errors import ModelError, StoreError
 from ..random_features import RandomFourierFeatures
 from ..regression import DoubleBasisClassifier, DoubleBasisRegressor, FeatureMap
+from .replacing import attributes_of, check_replaceable, put_in_place
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"
@@ -32,34 +35,35 @@ def save_model(model: Any, url: str | os.PathLike[str], overwrite: bool = False)
     Locally the model is written beside the target and renamed; elsewhere its attributes, without
     which nothing loads, are written last.
 
+    Parameters
+    ----------
+    overwrite : bool
+        Replace a saved model that is there; nothing else is ever replaced.
+
     Raises
     ------
     ModelError
-        Not fitted, or something is stored at the URL and ``overwrite`` is False.
+        Not fitted, something is stored at the URL, or writing failed.
     """
     if not hasattr(model, "coef_"):
         raise ModelError("the model is not fitted; call fit before save")
     url = normalize_url(url)
-    if exists(url) and not overwrite:
-        raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
+    check_replaceable(url, overwrite, "a saved model", lambda at: ATTRIBUTE in attributes_of(at))
+    state = _state(model)
     path = local_path(url)
-    if path is None:
-        remove(url)
-        _write(model, url)
-        return
-    unique = uuid.uuid4().hex[:8]
-    fresh, old = f"{path}.partial-{unique}", f"{path}.old-{unique}"
+    fresh = url if path is None else f"{path}.partial-{uuid.uuid4().hex[:8]}"
     try:
-        _write(model, fresh)
-        if path.exists():
-            os.replace(path, old)
-        os.replace(fresh, path)
+        if path is None:
+            remove(url)
+        _write(model, state, fresh)
+        if path is not None:
+            put_in_place(Path(fresh), path)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelError(f"{url}: saving failed ({reason}); nothing was saved") from error
     finally:
-        remove(fresh)
-        remove(old)
+        if path is not None:
+            remove(fresh)
 
 
 def load_model(url: str | os.PathLike[str]) -> Any:
@@ -73,32 +77,40 @@ def load_model(url: str | os.PathLike[str]) -> Any:
         Nothing there, not a model, or a format this version does not know.
     """
     url = normalize_url(url)
-    if not exists(url):
-        raise ModelError(f"{url}: no model there")
     try:
-        group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
-        attributes: dict[str, Any] = dict(group.attrs)
-        state = attributes[ATTRIBUTE]
-    except Exception as error:
-        raise ModelError(f"{url}: not a saved model ({type(error).__name__})") from error
+        there = exists(url)
+    except StoreError as error:
+        raise ModelError(str(error)) from error
+    if not there:
+        raise ModelError(f"{url}: no model there")
+    state: Any = attributes_of(url).get(ATTRIBUTE)
+    if not isinstance(state, dict):
+        raise ModelError(f"{url}: not a saved model")
+    if not state:
+        raise ModelError(f"{url}: a model whose saving was interrupted; save it again")
     if state.get("format_version") != FORMAT_VERSION:
         raise ModelError(
             f"{url}: model of format {state.get('format_version')}; this version reads "
             f"{FORMAT_VERSION}"
         )
     try:
+        group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
         return _restored(state, group)
-    except ModelError:
-        raise
     except Exception as error:
         raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
 
 
-def _write(model: Any, url: str) -> None:
-    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3)
+def _write(model: Any, state: dict[str, Any], url: str) -> None:
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes={ATTRIBUTE: {}})
     for name in ARRAYS:
-        group.create_array(name.rstrip("_"), data=np.ascontiguousarray(getattr(model, name)))
-    group.update_attributes({ATTRIBUTE: _state(model)})
+        # a chunk that is lost reads as NaN, one that is flipped fails its checksum
+        group.create_array(
+            name.rstrip("_"),
+            data=np.ascontiguousarray(getattr(model, name), dtype=np.float64),
+            compressors=[ZstdCodec(), Crc32cCodec()],
+            fill_value=float("nan"),
+        )
+    group.update_attributes({ATTRIBUTE: state})
 
 
 def _state(model: Any) -> dict[str, Any]:
@@ -129,7 +141,7 @@ def _state(model: Any) -> dict[str, Any]:
 
 def _restored(state: dict[str, Any], group: zarr.Group) -> Any:
     if state["estimator"] not in ESTIMATORS:
-        raise ModelError(f"unknown estimator {state['estimator']!r}")
+        raise ValueError(f"unknown estimator {state['estimator']!r}")
     embedding, second = state["embedding"], state["random_features"]
     model = ESTIMATORS[state["estimator"]](
         embedding=None
@@ -150,21 +162,41 @@ def _restored(state: dict[str, Any], group: zarr.Group) -> Any:
         model.classes_ = np.array(state["classes"])
     else:
         model.single_target_ = state["single_target"]
+    _check_shapes(model)
     return model
+
+
+def _check_shapes(model: Any) -> None:
+    features, k = model.features_, len(model.intercept_)
+    if features.fourier is not None and features.fourier.n_inputs != features.embedding.n_features:
+        raise ValueError("the random features do not fit the embedding")
+    if model.coef_.shape != (k, features.n_features) or model.intercept_.shape != (k,):
+        raise ValueError(
+            f"coefficients have shape {model.coef_.shape}; expected ({k}, {features.n_features})"
+        )
+    if hasattr(model, "classes_") and model.classes_.shape != (k,):
+        raise ValueError(f"{k} rows of coefficients, but classes {model.classes_.tolist()}")
+    if not (np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()):
+        raise ValueError("a chunk of the coefficients is missing")
 
 
 def _array(group: zarr.Group, name: str) -> NDArray[Any]:
     array = group[name]
     if not isinstance(array, zarr.Array):
-        raise ModelError(f"{name!r} is not an array")
+        raise ValueError(f"{name!r} is not an array")
     return np.asarray(array[:])
 
 
 def _embedding_params(embedding: Any) -> dict[str, Any] | None:
     if embedding is None:
         return None
-    name = next(name for name, (kind, _) in EMBEDDINGS.items() if type(embedding) is kind)
-    return {"name": name, "params": _plain_params(embedding)}
+    for name, (kind, _) in EMBEDDINGS.items():
+        if type(embedding) is kind:
+            return {"name": name, "params": _plain_params(embedding)}
+    raise ModelError(
+        f"an embedding of type {type(embedding).__name__} can not be saved; there are "
+        f"{sorted(EMBEDDINGS)}"
+    )
 
 
 def _plain_params(estimator: Any) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -130,16 +131,19 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         return tags
 
     def _check(self) -> None:
-        if self.n_features < 2 or self.n_features % 2:
-            raise ParameterError(f"n_features is {self.n_features}; expected an even number ≥ 2")
-        if isinstance(self.scale, str) and self.scale != "median":
+        n_features, seed = self.n_features, self.seed
+        if not isinstance(n_features, Integral) or n_features < 2 or n_features % 2:
+            raise ParameterError(f"n_features is {n_features!r}; expected an even number ≥ 2")
+        if self.scale != "median" and not _is_positive(self.scale):
             raise ParameterError(f"scale is {self.scale!r}; expected a number > 0 or 'median'")
-        if not isinstance(self.scale, str) and not 0 < self.scale < np.inf:
-            raise ParameterError(f"scale is {self.scale}; expected a number > 0 or 'median'")
-        if not 0 < self.scale_multiplier < np.inf:
-            raise ParameterError(f"scale_multiplier is {self.scale_multiplier}; expected > 0")
-        if self.seed < 0:
-            raise ParameterError(f"seed is {self.seed}; expected an integer ≥ 0")
+        if not _is_positive(self.scale_multiplier):
+            raise ParameterError(f"scale_multiplier is {self.scale_multiplier!r}; expected > 0")
+        if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
+            raise ParameterError(f"seed is {seed!r}; expected an integer ≥ 0 and below 2^64")
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < value < np.inf
 
 
 def median_distance(sample: NDArray[Any]) -> float:
@@ -155,7 +159,8 @@ def median_distance(sample: NDArray[Any]) -> float:
     distances = squares[:, None] + squares - 2 * rows @ rows.T
     upper = distances[np.triu_indices(len(rows), 1)]
     median = float(np.sqrt(max(0.0, np.median(upper)))) if len(upper) else 0.0
-    return median if median > 1e-12 * max(1.0, float(np.sqrt(squares.max()))) else 1.0
+    # the differences of squares above are exact to about 1e-15 of the largest square
+    return median if median > 1e-7 * float(np.sqrt(squares.max())) else 1.0
 
 
 def spread_rows(rows: NDArray[Any], n_rows: int) -> NDArray[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -122,12 +123,15 @@ class DoubleBasis(BaseEstimator):
             values = default_alphas(max(1, n_rows)) if self.alphas is None else self.alphas
         else:
             values = self.alpha
-        return np.atleast_1d(np.asarray(values, dtype=np.float64))
+        try:
+            return np.asarray(values, dtype=np.float64).reshape(-1)
+        except (TypeError, ValueError):
+            raise ParameterError(f"penalties are {values!r}; expected numbers ≥ 0") from None
 
     @property
     def _noise(self) -> float:
-        """Eigenvalues below this share of the largest are rounding."""
-        return 1e-7 if self.precision == "float32" else 1e-13
+        """Eigenvalues below this share of the trace of ZᵀZ are rounding of the products."""
+        return 1e-7 if self.precision == "float32" else 1e-14
 
     def _check_parameters(self, holdout: float) -> None:
         if isinstance(self.alpha, str) and self.alpha not in ("gcv", "validation"):
@@ -138,15 +142,17 @@ class DoubleBasis(BaseEstimator):
             raise ParameterError("alphas is the grid of alpha='gcv' or 'validation'")
         grid = self._alpha_grid(1)
         if grid.size == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
-            raise ParameterError(f"alpha is {self.alpha!r}; penalties are finite numbers ≥ 0")
+            given = self.alpha if self.alphas is None else self.alphas
+            raise ParameterError(f"penalties are {given!r}; expected finite numbers ≥ 0")
         if grid.size > 1 and (grid == 0).any():
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
         if self.precision not in ("float32", "float64"):
             raise ParameterError(f"precision is {self.precision!r}; 'float32' or 'float64'")
-        if not 0 < self.validation_fraction < 1:
-            raise ParameterError("validation_fraction is a share between 0 and 1")
-        if not 0 <= holdout < 1:
-            raise ParameterError(f"holdout is {holdout}; expected a share, 0 ≤ holdout < 1")
+        share = self.validation_fraction
+        if not (isinstance(share, Real) and 0 < share < 1):
+            raise ParameterError(f"validation_fraction is {share!r}; expected a share, 0 < … < 1")
+        if not (isinstance(holdout, Real) and 0 <= holdout < 1):
+            raise ParameterError(f"holdout is {holdout!r}; expected a share, 0 ≤ holdout < 1")
 
     # ------------------------------------------------------------------ predicting
 

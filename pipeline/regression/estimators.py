@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..bags import Bags
+from ..bags.targets import MISSING
 from ..errors import DataError
 from ..execution import Progress
 from .double_basis import DoubleBasis
@@ -112,7 +113,8 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     """The Double-Basis estimator on one-hot classes, bag → class.
 
     Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``, sorted; labels in
-    a store are its target's values (integers where they are whole numbers).
+    a store are its target's values (integers where they are whole numbers). For bags in memory
+    they are numbers or text; NaN, None or empty text is a bag without a label.
     """
 
     def fit(
@@ -125,21 +127,15 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         progress: Progress | None = None,
     ) -> DoubleBasisClassifier:
         """Fit one ridge a class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
-        labels = None
+        names = None
         if y is not None:
-            labels = np.asarray(y)
-            if labels.ndim != 1:
-                raise DataError(f"y has shape {labels.shape}; expected one class a bag")
-            if labels.dtype.kind not in "iufb":
-                labels, y = np.unique(labels.astype(str), return_inverse=True)
-            else:
-                labels = None
+            names, y = _class_codes(np.asarray(y))
         source, _ = as_source(X, y, target)
         if _n_targets(source) != 1:
             raise DataError("a classifier has one target; name it with target=")
         codes = _distinct(source)
         self._fit(source, len(codes), tuple(codes.tolist()), holdout, progress)
-        self.classes_ = labels if labels is not None else _as_integers(codes)
+        self.classes_ = names if names is not None else _as_integers(codes)
         self.target_names_ = source.target_names
         return self
 
@@ -185,6 +181,38 @@ def _n_targets(source: Source) -> int:
             raise DataError("y has an infinite value; use NaN for bags without a label")
         return int(targets.shape[1])
     return len(source.target_names)
+
+
+def _class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+    """(class names, their indices as targets) for labels given as text; (None, y) for numbers.
+
+    Empty text, None and NaN mean: no label, as in a store.
+    """
+    if labels.ndim != 1:
+        raise DataError(f"y has shape {labels.shape}; expected one class a bag")
+    if labels.dtype.kind in "iufb":
+        return None, labels
+    missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
+    if labels.dtype.kind == "O":
+        text = [isinstance(label, str) for label in labels[~missing].tolist()]
+        if not any(text):
+            return None, _numeric(np.where(missing, np.nan, labels))
+        if not all(text):
+            raise DataError("y mixes text with other labels; give all classes as text")
+    codes = np.full(len(labels), np.nan)
+    names, codes[~missing] = np.unique(labels[~missing].astype(str), return_inverse=True)
+    return names, codes
+
+
+def _is_missing(label: Any) -> bool:
+    return not label if isinstance(label, str) else str(label) in MISSING
+
+
+def _numeric(labels: NDArray[Any]) -> NDArray[np.float64]:
+    try:
+        return labels.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y holds a label that is neither text nor a number ({error})") from error
 
 
 def _distinct(source: Source) -> NDArray[np.float64]:

@@ -93,10 +93,19 @@ def resolve_features(source: Sampled, embedding: Any, random_features: Any) -> F
     """Decide box, index set and σ from samples of the data; fitted parts stay as they are.
 
     ``random_features`` None leaves the embedding alone.
+
+    Raises
+    ------
+    DataError
+        A fitted part that was made for data of another dimension.
     """
     spec = getattr(embedding, "spec_", None) or embedding.resolve(
         source.n_dims, source.box, lambda: source.sample(*CHOICE_SAMPLE)
     )
+    if spec.n_dims != source.n_dims:
+        raise DataError(
+            f"bags have dimension {source.n_dims}, the embedding was fitted for {spec.n_dims}"
+        )
     first = FeatureMap(spec, None)
     if random_features is None:
         return first
@@ -104,4 +113,9 @@ def resolve_features(source: Sampled, embedding: Any, random_features: Any) -> F
     if fourier is None:
         rows = [first.embed(bags, np.float64)[0] for bags in source.sample(*MEDIAN_SAMPLE)]
         fourier = random_features.resolve(np.concatenate(rows))
+    if fourier.n_inputs != spec.n_features:
+        raise DataError(
+            f"embeddings have {spec.n_features} coefficients, the random features were fitted for "
+            f"{fourier.n_inputs}"
+        )
     return FeatureMap(spec, fourier)

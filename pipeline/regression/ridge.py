@@ -41,12 +41,16 @@ def default_alphas(n_rows: int) -> NDArray[np.float64]:
 def solve(statistics: RidgeStatistics, alpha: float, noise: float) -> RidgeSolution:
     """The ridge solution at one λ ≥ 0.
 
-    λ = 0 is least squares; where ZᵀZ is singular (numerically: eigenvalues below ``noise``
-    times the largest) the solution of least norm.
+    λ = 0 is least squares; where the centred ZᵀZ is singular (numerically: eigenvalues below
+    ``noise`` times the trace of ZᵀZ, which is what its rounding goes with) the solution of least
+    norm.
     """
     _check_rows(statistics)
     alphas, scores = np.array([float(alpha)]), np.full(1, np.nan)
-    coef = _Spectrum(statistics).least_norm(noise) if alpha == 0 else _cholesky(statistics, alpha)
+    if alpha == 0:
+        coef = _Spectrum(statistics).least_norm(noise * statistics.trace)
+    else:
+        coef = _cholesky(statistics, alpha)
     return _solution(statistics, coef, float(alpha), alphas, scores)
 
 
@@ -112,8 +116,8 @@ class _Spectrum:
     def solve(self, alpha: float) -> NDArray[np.float64]:
         return self.vectors @ (self.cross / (self.values + alpha)[:, None])
 
-    def least_norm(self, noise: float) -> NDArray[np.float64]:
-        keep = self.values > noise * self.values[-1]
+    def least_norm(self, rounding: float) -> NDArray[np.float64]:
+        keep = self.values > rounding
         inverse = np.divide(1.0, self.values, out=np.zeros_like(self.values), where=keep)
         return self.vectors @ (self.cross * inverse[:, None])
 

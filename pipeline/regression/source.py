@@ -123,10 +123,12 @@ def as_source(X: Any, y: Any, target: str | Sequence[str] | None) -> tuple[Sourc
     if target is not None:
         raise ParameterError("target names a column of a BagStore; pass y for bags in memory")
     bags = as_bags(X)
+    if len(bags) == 0:
+        raise DataError("no bags to fit")
     if y is None:
         raise DataError("y is missing: one target, or a row of targets, a bag")
     targets = np.asarray(y)
-    if targets.ndim not in (1, 2) or len(targets) != len(bags):
+    if targets.ndim not in (1, 2) or len(targets) != len(bags) or targets.size == 0:
         raise DataError(f"y has shape {targets.shape}, there are {len(bags)} bags")
     return MemorySource(bags, targets.reshape(len(bags), -1)), targets.ndim == 1
 
@@ -138,4 +140,7 @@ def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ..
                 f"{store.url} has the targets {list(store.target_names)}; say which with target="
             )
         return store.target_names
-    return (target,) if isinstance(target, str) else tuple(target)
+    names = (target,) if isinstance(target, str) else tuple(target)
+    if not names:
+        raise DataError(f"target= is empty; {store.url} has {list(store.target_names)}")
+    return names

@@ -59,6 +59,12 @@ class RidgeStatistics:
         """The statistics without rows that were counted before."""
         return RidgeStatistics(*(a - b for a, b in _pairs(self, other)))
 
+    @property
+    def trace(self) -> float:
+        """The trace of ZᵀZ: n for paired random features."""
+        row = np.arange(self.n_features)
+        return float(self.gram[row * self.n_features - row * (row - 1) // 2].sum())
+
     def centred_gram(self, shift: float = 0.0) -> NDArray[np.float64]:
         """ZᵀZ − n z̄z̄ᵀ + shift·I, shape (D, D); only the upper triangle is set."""
         square = np.empty((self.n_features, self.n_features))

@@ -1,0 +1,5 @@
+"""``python -m jobs`` is ``bags``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,185 @@
+"""The command ``bags``: one subcommand a job.
+
+Jobs and the library are imported when a job runs, so that ``bags --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import multiprocessing
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import click
+
+from .interrupts import prompt_interrupts
+
+JOBS = {
+    "generate": "Write bags of a built-in dataset into a store.",
+    "ingest": "Turn long tables (Parquet, CSV) or an .npz file into a store.",
+    "info": "Say what is in a store or a model.",
+    "verify": "Check every invariant of a store.",
+    "fit": "Fit a Double-Basis model to the bags of a store.",
+    "evaluate": "Measure a model on labelled bags; write pictures and a report.",
+    "predict": "Write a model's predictions, with the bags' ids.",
+    "demo": "Run the main job on real and on generated data.",
+}
+SHORTCUTS = {"generate": ("DATASET", "dataset"), "info": ("URL", "url"), "verify": ("URL", "url")}
+ON_CLUSTER = ("generate", "ingest", "fit", "evaluate", "predict", "demo")
+YAML = (".yaml", ".yml")
+
+INTERRUPTED, WRONG_CONFIG, FAILED = 130, 2, 1
+
+
+class JobCommand(click.Command):
+    """A job's command; its help ends with the keys of its config."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from .config_errors import key_rows
+
+        assert self.name is not None
+        with formatter.section("Keys (in the YAML file, or with --set)"):
+            formatter.write_dl(key_rows(_job(self.name).Config))
+
+
+class Group(click.Group):
+    """Turns whatever goes wrong on the command line into one line and an exit code."""
+
+    def main(self, args: Any = None, *more: Any, **options: Any) -> Any:
+        try:
+            code = super().main(args, *more, **{**options, "standalone_mode": False})
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message())
+            sys.exit(WRONG_CONFIG)
+        except click.ClickException as error:
+            _complain(error.format_message())
+            sys.exit(error.exit_code)
+        except click.Abort:
+            _complain("interrupted")
+            sys.exit(INTERRUPTED)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="bagbasis", prog_name="bags")
+def cli() -> None:
+    """Learning on bags (sample sets): from tables to predictions, one job at a time.
+
+    A job takes its settings from a YAML file (examples are in configs/) and from --set.
+    """
+
+
+def main() -> None:
+    """The console script."""
+    cli()
+
+
+def run_job(
+    name: str,
+    what: str | None = None,
+    overrides: tuple[str, ...] = (),
+    cluster: str | None = None,
+    debug: bool = False,
+) -> int:
+    """Run one job; the exit code: 0, 1 when it failed, 2 for a wrong config, 130 interrupted."""
+    try:
+        with _log_to_stderr(debug), prompt_interrupts(_give_up):
+            _run(name, what, overrides, cluster)
+    except KeyboardInterrupt:
+        _complain("interrupted", debug)
+        return INTERRUPTED
+    except Exception as error:
+        from pipeline.errors import BagbasisError, ConfigError, ParameterError
+
+        if isinstance(error, BagbasisError):
+            _complain(f"{name}: {error}", debug)
+            return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
+        _complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
+        return FAILED
+    return 0
+
+
+def _run(name: str, what: str | None, overrides: tuple[str, ...], cluster: str | None) -> None:
+    job = _job(name)
+    from .config import load_config
+    from .files import write_json
+    from .terminal import Terminal
+
+    path, given = _positional(name, what)
+    if cluster is not None:
+        given["cluster"] = cluster
+    config = load_config(job.Config, path, overrides, given)
+    report = job.run(config, Terminal())
+    if config.report_path is not None:
+        write_json(config.report_path, {"job": name, "config": config.model_dump(), **report})
+
+
+def _job(name: str) -> ModuleType:
+    return importlib.import_module(f".{name}", __package__)
+
+
+def _positional(name: str, what: str | None) -> tuple[str | None, dict[str, str]]:
+    """The config's path, and the values, that the positional argument stands for."""
+    if what is None or what.lower().endswith(YAML) or name not in SHORTCUTS:
+        return what, {}
+    return None, {SHORTCUTS[name][1]: what}
+
+
+@contextmanager
+def _log_to_stderr(debug: bool) -> Iterator[None]:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("pipeline")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def _complain(message: str, debug: bool = False) -> None:
+    if debug:
+        traceback.print_exc()
+    click.echo(f"bags: {' '.join(message.split())}", err=True)
+
+
+def _give_up() -> None:
+    _complain("interrupted")
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(INTERRUPTED)
+
+
+def _command(name: str) -> click.Command:
+    metavar = f"[CONFIG.yaml|{SHORTCUTS[name][0]}]" if name in SHORTCUTS else "[CONFIG.yaml]"
+    params: list[click.Parameter] = [
+        click.Argument(["what"], required=False, metavar=metavar),
+        click.Option(
+            ["--set", "overrides"],
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Set a key of the config, dotted for a key in a section; the value is YAML.",
+        ),
+        click.Option(["--debug"], is_flag=True, help="Show tracebacks and the library's log."),
+    ]
+    if name in ON_CLUSTER:
+        cluster_help = "none (this process), local, tcp://HOST:PORT, or a profile."
+        params.insert(2, click.Option(["--cluster"], metavar="WHERE", help=cluster_help))
+
+    def callback(**values: Any) -> None:
+        click.get_current_context().exit(run_job(name, **values))
+
+    return JobCommand(name, params=params, callback=callback, help=JOBS[name])
+
+
+for _name in JOBS:
+    cli.add_command(_command(_name))

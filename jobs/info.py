@@ -1,0 +1,106 @@
+"""``bags info``: what is in a store or a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from .config import ReportConfig
+from .terminal import Terminal
+
+
+class Config(ReportConfig):
+    """See ``configs/info.yaml``."""
+
+    url: str = Field(description="a store or a model")
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Describe what is at the URL; returns the report."""
+    from pipeline import BagStore, load_model
+    from pipeline.bags.urls import exists, normalize_url
+    from pipeline.errors import ModelError, StoreError
+
+    url = normalize_url(config.url)
+    if not exists(url):
+        raise StoreError(f"{url}: not found")
+    try:
+        report = describe_store(BagStore.open(url))
+    except StoreError as no_store:
+        try:
+            report = describe_model(load_model(url))
+        except ModelError as no_model:
+            raise StoreError(f"{no_store}; and as a model: {no_model}") from no_model
+    console.values(url, report)
+    return report
+
+
+def describe_store(store: Any) -> dict[str, Any]:
+    """Counts, targets, box and source of a store; its points are not read."""
+    points = store.array("points")
+    return {
+        "kind": "bag store",
+        "n_bags": store.n_bags,
+        "n_points": store.n_points,
+        "n_dims": store.n_dims,
+        "points_a_bag": _size_range(store),
+        "dtype": str(store.dtype),
+        "ids": store.meta.id_kind,
+        "targets": list(store.target_names),
+        "labelled": _labelled(store),
+        "classes": {name: list(values) for name, values in store.meta.class_names.items()},
+        "box": store.box.bounds,
+        "chunk_points": store.chunk_points,
+        "points_an_object": int((points.shards or points.chunks)[0]),
+        "source": store.meta.source,
+    }
+
+
+def describe_model(model: Any) -> dict[str, Any]:
+    """What was fitted, on which data, and how large it is."""
+    embedding = model.features_.embedding
+    report = {
+        "kind": type(model).__name__,
+        "targets": list(model.target_names_),
+        "n_dims": model.features_.n_dims,
+        "embedding": embedding.to_dict(),
+        "n_coefficients": embedding.n_features,
+        "random_features": model.features_.fourier.to_dict(),
+        "n_features": model.features_.n_features,
+        "alpha": model.alpha_,
+        "holdout": model.holdout_,
+        "fit": model.report_,
+        "versions": model.versions_,
+    }
+    if hasattr(model, "classes_"):
+        report["classes"] = model.classes_.tolist()
+    return report
+
+
+def _size_range(store: Any) -> dict[str, Any]:
+    """Least, mean and most points of a bag."""
+    if store.n_bags == 0:
+        return {}
+    least, most = store.n_points, 0
+    for start, stop in _blocks(store):
+        offsets = store.offsets(start, stop)
+        sizes = offsets[1:] - offsets[:-1]
+        least, most = min(least, int(sizes.min())), max(most, int(sizes.max()))
+    return {"least": least, "mean": store.n_points / store.n_bags, "most": most}
+
+
+def _labelled(store: Any) -> dict[str, int]:
+    """Bags that have each target."""
+    counts = dict.fromkeys(store.target_names, 0)
+    for start, stop in _blocks(store):
+        targets = store.targets(start, stop)
+        for j, name in enumerate(store.target_names):
+            column = targets[:, j]
+            counts[name] += int((column == column).sum())
+    return counts
+
+
+def _blocks(store: Any) -> list[tuple[int, int]]:
+    step = 2**20
+    return [(start, min(store.n_bags, start + step)) for start in range(0, store.n_bags, step)]

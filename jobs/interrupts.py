@@ -1,0 +1,63 @@
+"""Ctrl-C ends a job, even one that is deep inside compiled code."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+GRACE_SECONDS = 10.0
+
+
+@contextmanager
+def prompt_interrupts(give_up: Callable[[], None]) -> Iterator[None]:
+    """Call ``give_up``, which ends the process, when an interrupt had no effect.
+
+    Python raises KeyboardInterrupt between two bytecodes of the main thread: minutes late while
+    it factorises a matrix, and never when the exception falls into a callback that drops it. So
+    a thread watches, and after ten seconds, or at the second Ctrl-C, it gives up waiting. What a
+    job leaves then is what a killed job leaves: whole files, and no commit.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    watcher = threading.Thread(target=_watch, args=(reader, give_up), daemon=True)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+        watcher.join()
+        os.close(reader)
+
+
+def _watch(reader: int, give_up: Callable[[], None]) -> None:
+    while number := os.read(reader, 1):
+        if number[0] != signal.SIGINT:
+            continue
+        answered, _, _ = select.select([reader], [], [], GRACE_SECONDS)
+        if not answered or os.read(reader, 1):
+            pass
+
+
+@contextmanager
+def no_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C while the block runs; so do, for as long as they live, processes it starts.
+
+    Ctrl-C goes to all processes of the terminal: workers are left to the job to stop.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,155 @@
+"""What people see: tables on stdout, progress and messages on stderr."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+Callback = Callable[[int, int], None]  # (units done, units in all)
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Terminal:
+    """Tables, lines and progress of one job.
+
+    Parameters
+    ----------
+    out, err : rich.console.Console, optional
+        Default stdout and stderr.
+    """
+
+    def __init__(self, out: Console | None = None, err: Console | None = None) -> None:
+        self.out = out or Console(highlight=False)
+        self.err = err or Console(stderr=True, highlight=False)
+
+    def without_tables(self) -> Terminal:
+        """The same terminal for a step of a longer job: its progress is shown, its tables not."""
+        return Terminal(Console(quiet=True), self.err)
+
+    def line(self, text: str) -> None:
+        """One line on stdout, as it is."""
+        self.out.print(text, markup=False, soft_wrap=True)
+
+    def heading(self, text: str) -> None:
+        """A line that starts a part of a longer job."""
+        self.out.print(f"\n{text}", markup=False, style="bold", soft_wrap=True)
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """A table; numbers are aligned to the right and written with four digits."""
+        table = Table(
+            title=Text(title, style="bold"), title_justify="left", show_header=any(columns)
+        )
+        for j, column in enumerate(columns):
+            numeric = bool(rows) and all(isinstance(row[j], (int, float)) for row in rows)
+            table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*[Text(_text(cell)) for cell in row])
+        self.out.print(table)
+
+    def values(self, title: str, values: Mapping[str, Any]) -> None:
+        """A table of names and values."""
+        self.table(title, ["", ""], [[key, _text(value)] for key, value in values.items()])
+
+    @contextmanager
+    def progress(self, label: str, unit: str = "bags") -> Iterator[Callback]:
+        """A ``progress(done, total)`` callable, shown while the block runs.
+
+        A bar on a terminal; elsewhere a plain line every ten seconds. Calls may come from any
+        thread, and may start again at 0 for the next pass over the data.
+        """
+        if self.err.is_terminal:
+            with _bar(self.err, label, unit) as callback:
+                yield callback
+        else:
+            yield PlainProgress(self.err, label, unit)
+
+
+class PlainProgress:
+    """Prints ``label: done of total`` at most every ten seconds."""
+
+    def __init__(
+        self,
+        console: Console,
+        label: str,
+        unit: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console = console
+        self._label = label
+        self._unit = unit
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last = self._begun = clock()
+        self._done = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        with self._lock:
+            now = self._clock()
+            if done < self._done:
+                self._begun = now
+            self._done = done
+            if now - self._last < SECONDS_BETWEEN_LINES:
+                return
+            self._last = now
+            text = f"{self._label}: {done:,} of {total:,} {self._unit}"
+            if total and done:
+                left = (now - self._begun) * (total - done) / done
+                text += f" ({100 * done / total:.0f} %), about {left:.0f} s left"
+            self._console.print(text, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _bar(console: Console, label: str, unit: str) -> Iterator[Callback]:
+    bar = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    lock = threading.Lock()
+    with bar:
+        task = bar.add_task(label, total=None)
+
+        def callback(done: int, total: int) -> None:
+            with lock:
+                if done < bar.tasks[0].completed:
+                    bar.reset(task, total=total)
+                text = f"{label}, finishing" if done == total else label
+                bar.update(task, completed=done, total=total, description=text)
+
+        yield callback
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "-"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text(item)}" for key, item in value.items()) or "-"
+    if isinstance(value, (list, tuple)):
+        parts = [f"[{_text(item)}]" if isinstance(item, list) else _text(item) for item in value]
+        return ", ".join(parts) or "-"
+    return str(value)

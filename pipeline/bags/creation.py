@@ -1,0 +1,71 @@
+"""Making an empty store, and never in the place of something that is not one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import zarr
+
+from ..errors import ParameterError, StoreError
+from .append import write_errors
+from .durable import WriterStore
+from .layout import ATTRIBUTE, StoreMeta, create_arrays, read_attributes
+from .urls import exists, local_path, zarr_store
+
+
+def check_parameters(
+    n_dims: int,
+    target_names: Sequence[str],
+    class_names: Mapping[str, Sequence[str]],
+    dtype: Any,
+    chunk_points: int | None,
+) -> None:
+    """Raise ParameterError for what `BagStore.create` can not use."""
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise ParameterError(f"dtype is {dtype}; points are float32 or float64")
+    if n_dims < 1:
+        raise ParameterError(f"n_dims is {n_dims}; expected at least 1")
+    if chunk_points is not None and chunk_points < 1:
+        raise ParameterError(f"chunk_points is {chunk_points}; expected at least 1")
+    if isinstance(target_names, str):
+        raise ParameterError(f"target_names is {target_names!r}; expected a list of names")
+    if len(set(target_names)) != len(target_names):
+        raise ParameterError(f"target names are not unique: {list(target_names)}")
+    for name, classes in class_names.items():
+        if name not in target_names:
+            raise ParameterError(f"class_names of {name!r}: no such target")
+        if len(set(classes)) != len(classes):
+            raise ParameterError(f"class_names of {name!r} are not unique: {list(classes)}")
+
+
+def is_vacant(url: str) -> bool:
+    """Whether a store can be made at the URL without replacing anything."""
+    path = local_path(url)
+    return not exists(url) or (path is not None and path.is_dir() and not any(path.iterdir()))
+
+
+def check_replaceable(url: str, overwrite: bool) -> None:
+    """Raise StoreError unless a bag store is there that may be replaced."""
+    try:
+        found = read_attributes(url).get(ATTRIBUTE)
+    except StoreError as error:
+        raise StoreError(
+            f"{url}: exists and is not a bag store; remove it or choose another place"
+        ) from error
+    if not isinstance(found, dict):
+        raise StoreError(f"{url}: a Zarr group, but not a bag store; choose another place")
+    if found.get("n_bags") and not overwrite:
+        raise StoreError(f"{url}: exists already; remove it or pass overwrite=True")
+
+
+def create_store(url: str, meta: StoreMeta, dtype: Any, chunk_points: int | None) -> None:
+    """Delete what is there and write an empty store; its attributes, the last, make it one."""
+    with write_errors(url):
+        out = WriterStore(zarr_store(url), lambda: None)
+        group = zarr.open_group(out, mode="w", zarr_format=3, attributes={ATTRIBUTE: {}})
+        create_arrays(group, meta, dtype, chunk_points)
+        out.sync()
+        group.update_attributes(meta.to_attributes())
+        out.sync()

@@ -1,0 +1,115 @@
+"""What a writer writes through: durable on local files, and silent once its session is over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from zarr.abc.buffer import Buffer
+from zarr.abc.store import Store
+from zarr.storage import LocalStore, WrapperStore
+
+from ..errors import StoreError
+
+PARTIAL = ".partial"  # what Zarr calls its temporary files, too
+
+
+class WriterStore(WrapperStore[Store]):
+    """A Zarr store for one writing session.
+
+    On local files an object that takes another's place is on the disk before it does, and
+    `sync` brings the rest there: a power failure loses nothing that was committed. After an error
+    or an interrupt Zarr leaves other writes running; `close` waits for those under way and
+    refuses later ones, so that they never land among the next session's.
+
+    Parameters
+    ----------
+    store : Store
+    still_ours : callable
+        Raises when the writer has lost the store; asked before every write.
+    """
+
+    def __init__(self, store: Store, still_ours: Callable[[], None]) -> None:
+        super().__init__(store)
+        self._still_ours = still_ours
+        self._unsynced: set[Path] = set()
+        self._folders: set[Path] = set()
+        self._running = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    async def set(self, key: str, value: Buffer) -> None:
+        with self._write_under_way():
+            await asyncio.to_thread(self._still_ours)
+            if isinstance(self._store, LocalStore):
+                await asyncio.to_thread(self._replace, self._store.root, key, value)
+            else:
+                await self._store.set(key, value)
+
+    def sync(self) -> None:
+        """Bring everything written so far to the disk; objects elsewhere are there already."""
+        for path in sorted(self._unsynced):
+            _fsync(path)
+        for folder in sorted(self._folders):
+            with suppress(OSError):  # not every filesystem can sync a folder
+                _fsync(folder)
+        self._unsynced.clear()
+        self._folders.clear()
+
+    def close(self) -> None:
+        """Refuse further writes, and wait for those under way."""
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: self._running == 0)
+
+    @contextmanager
+    def _write_under_way(self) -> Iterator[None]:
+        with self._changed:
+            if self._closed:
+                raise StoreError(f"{self._store}: the writing session is over")
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    def _replace(self, root: Path, key: str, value: Buffer) -> None:
+        path = root / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replaces = path.exists()
+        partial = path.with_suffix(f".{uuid.uuid4().hex}{PARTIAL}")
+        try:
+            with partial.open("wb") as file:
+                file.write(value.as_buffer_like())
+                if replaces:
+                    file.flush()
+                    os.fsync(file.fileno())
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        with self._changed:
+            if not replaces:
+                self._unsynced.add(path)
+            self._folders.update(f for f in path.parents if f == root or root in f.parents)
+
+
+def remove_partials(root: Path) -> None:
+    """Delete the temporary files of writers that were killed; only the holder of the lock may."""
+    for path in root.rglob("*." + "[0-9a-f]" * 32 + PARTIAL):
+        path.unlink(missing_ok=True)
+
+
+def _fsync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,47 @@
+"""Labelled bags for demos, tests and experiments: generators and bundled data."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from ..errors import ParameterError
+from .base import BLOCK, Dataset
+from .digits import Digits
+from .dirichlet import Dirichlet
+from .generate import generate
+from .gmm_components import GMMComponents
+from .synthetic_mapping import SyntheticMapping
+
+__all__ = [
+    "BLOCK",
+    "DATASETS",
+    "Dataset",
+    "Digits",
+    "Dirichlet",
+    "GMMComponents",
+    "SyntheticMapping",
+    "generate",
+    "make_dataset",
+]
+
+DATASETS: dict[str, type[Dataset]] = {
+    cls.name: cls for cls in (Digits, Dirichlet, GMMComponents, SyntheticMapping)
+}
+
+
+def make_dataset(name: str, **params: Any) -> Dataset:
+    """The dataset of that name in `DATASETS`.
+
+    Raises
+    ------
+    ParameterError
+        An unknown name or parameter, or a value out of range; names it.
+    """
+    if name not in DATASETS:
+        raise ParameterError(f"unknown dataset {name!r}; there are {sorted(DATASETS)}")
+    known = [field.name for field in fields(DATASETS[name])]
+    for key in params:
+        if key not in known:
+            raise ParameterError(f"dataset {name!r} has no parameter {key!r}; it has {known}")
+    return DATASETS[name](**params)

@@ -1,0 +1,140 @@
+"""What a dataset is: a small spec that makes block i of its bags anywhere, from its seed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags
+from ..errors import ParameterError
+
+BLOCK = 1024  # bags
+BLOCK_VALUES = 2**21  # coordinates, at most: blocks of large bags hold fewer bags
+
+Block = tuple[Bags, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(ABC):
+    """A sequence of labelled bags, made block by block.
+
+    Block i is a pure function of the fields and i, so any process can make any block again.
+
+    Parameters
+    ----------
+    seed : int in [0, 2^32)
+        Other seeds give other, independent bags of the same kind.
+
+    Attributes
+    ----------
+    name : str
+        As in the registry.
+    box : sequence of (lo, hi), one a dimension, or None for the unit cube
+        Where the points lie.
+    class_names : mapping from target name to the names of its classes
+    """
+
+    name: ClassVar[str]
+    box: ClassVar[Sequence[tuple[float, float]] | None] = None
+    class_names: ClassVar[Mapping[str, Sequence[str]]] = {}
+
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_integer("seed", self.seed, 0, 2**32 - 1)
+
+    @property
+    @abstractmethod
+    def n_dims(self) -> int:
+        """Coordinates of a point."""
+
+    @property
+    @abstractmethod
+    def target_names(self) -> tuple[str, ...]:
+        """One name a target column."""
+
+    @property
+    def n_bags(self) -> int | None:
+        """Bags there are; None when any number can be made."""
+        return None
+
+    @property
+    def block_bags(self) -> int:
+        """Bags in a block; the last block of a finite dataset holds the rest."""
+        return BLOCK
+
+    @abstractmethod
+    def block_sizes(self, index: int) -> NDArray[np.int64]:
+        """Points in each bag of a block, shape (n,), without making the points."""
+
+    @abstractmethod
+    def block(self, index: int) -> Block:
+        """Bags of float32 points, and their targets, float64 of shape (n, len(target_names))."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The fields as JSON has them: `make_dataset(name, **params)` is this dataset again."""
+        values = {field.name: np.array(getattr(self, field.name)) for field in fields(self)}
+        return {name: value.tolist() for name, value in values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomDataset(Dataset):
+    """Any number of bags drawn from random densities.
+
+    Parameters
+    ----------
+    n_points : int or (lo, hi)
+        Points in a bag, at least 1; a pair makes ragged bags, of sizes uniform in lo … hi, both
+        included.
+    """
+
+    n_points: int | tuple[int, int] = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.n_points, (list, tuple)):
+            if len(self.n_points) != 2:
+                raise ParameterError(f"n_points is {self.n_points}; expected a number or (lo, hi)")
+            object.__setattr__(self, "n_points", tuple(self.n_points))
+        lo, hi = self._size_range
+        check_integer("n_points", lo, 1)
+        check_integer("n_points", hi, lo)
+
+    @property
+    def _size_range(self) -> tuple[int, int]:
+        return self.n_points if isinstance(self.n_points, tuple) else (self.n_points,) * 2
+
+    @property
+    def block_bags(self) -> int:
+        return max(1, min(BLOCK, BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
+
+    def block_sizes(self, index: int) -> NDArray[np.int64]:
+        return self._sizes(block_rng(self.seed, index))
+
+    def _sizes(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The first draw from a block's generator."""
+        lo, hi = self._size_range
+        return rng.integers(lo, hi, self.block_bags, dtype=np.int64, endpoint=True)
+
+
+def block_rng(seed: int, index: int) -> np.random.Generator:
+    """The generator of one block: counter-based, keyed by seed and block index alone.
+
+    The index is a spawn key and not a second word of entropy, so that no block shares its
+    stream with ``SeedSequence(other_seed)``.
+    """
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(index,))))
+
+
+def check_integer(name: str, value: Any, lo: int, hi: int | None = None) -> None:
+    """Raise ParameterError unless ``value`` is an integer with lo <= value <= hi."""
+    integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not integer or value < lo or (hi is not None and value > hi):
+        upper = "" if hi is None else f" and at most {hi}"
+        raise ParameterError(f"{name} is {value!r}; expected an integer, at least {lo}{upper}")

@@ -1,0 +1,56 @@
+"""`Dirichlet`: which Dirichlet distribution was a bag drawn from?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..bags import Bags
+from ..bags.bags import offsets_of
+from .base import Block, RandomDataset, block_rng, check_integer
+
+ALPHA_RANGE = (0.1, 10.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dirichlet(RandomDataset):
+    """Bags of proportions from Dirichlet(alpha), alpha_i ~ Unif[0.1, 10]; the target is alpha.
+
+    Oliva 2018, 3.5.3. A point on the simplex of d proportions is stored as its first d - 1: the
+    d-th is one minus their sum, and on the simplex, a null set of R^d, there is no density to
+    expand in a d-dimensional basis. The d - 1 have one, in the unit cube.
+
+    Parameters
+    ----------
+    n_categories : int, default 3
+        d, at least 2; there are d targets, alpha_1 … alpha_d, and points in R^(d-1).
+    n_points : int or (lo, hi), default 200
+    seed : int
+    """
+
+    name: ClassVar[str] = "dirichlet"
+
+    n_categories: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("n_categories", self.n_categories, 2)
+
+    @property
+    def n_dims(self) -> int:
+        return self.n_categories - 1
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return tuple(f"alpha_{i + 1}" for i in range(self.n_categories))
+
+    def block(self, index: int) -> Block:
+        rng = block_rng(self.seed, index)
+        sizes = self._sizes(rng)
+        alpha = rng.uniform(*ALPHA_RANGE, (len(sizes), self.n_categories))
+        # In double precision: at alpha = 0.1 all of a point's float32 gammas can underflow to 0.
+        gammas = rng.standard_gamma(np.repeat(alpha, sizes, axis=0))
+        points = (gammas[:, :-1] / gammas.sum(axis=1, keepdims=True)).astype(np.float32)
+        return Bags.trusted(points, offsets_of(sizes)), alpha

@@ -1,0 +1,112 @@
+"""`GMMComponents`: how many components has the Gaussian mixture that a bag was drawn from?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags
+from ..bags.bags import offsets_of
+from ..errors import ParameterError
+from .base import Block, RandomDataset, block_rng
+from .mixtures import choose_components, truncated_gaussians
+
+MAX_COMPONENTS = 10
+MEAN_RANGE = 5.0
+HALF_WIDTH = 10.0
+
+
+class Mixtures(NamedTuple):
+    """Equally weighted Gaussian mixtures in R^2, before the truncation.
+
+    Attributes
+    ----------
+    n_components : int64, shape (n,)
+        k; the components 0 … k - 1 of those below are in use.
+    means : float64, shape (n, 10, 2)
+    covariances : float64, shape (n, 10, 2, 2)
+    """
+
+    n_components: NDArray[np.int64]
+    means: NDArray[np.float64]
+    covariances: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GMMComponents(RandomDataset):
+    """Bags in R^2 from mixtures of k Gaussians, k ~ Unif{1, …, 10}; the target is k.
+
+    All components weigh the same. Each has a mean ~ Unif[-5, 5]^2 and, with the entries of A
+    ~ Unif[-1, 1] and a diagonal B of entries ~ Unif[0, 1], its own covariance
+
+    - ``variant="001"``: a A A^T + B, a ~ Unif[1, 4] (Sutherland et al. 2016, 5.2),
+    - ``variant="004"``: a^2 A A^T + B, a ~ Unif[1, 2] (Oliva 2018, 3.5.2): the same range with
+      narrower components on average.
+
+    The components are truncated to the box [-10, 10]^2: the papers say "truncated" (001 5.2,
+    004 4.2) and not where; this box cuts off one point in two thousand.
+
+    Parameters
+    ----------
+    n_points : int or (lo, hi), default 200
+    variant : {"001", "004"}
+    seed : int
+    """
+
+    name: ClassVar[str] = "gmm_components"
+    box: ClassVar = ((-HALF_WIDTH, HALF_WIDTH),) * 2
+
+    variant: str = "001"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.variant not in ("001", "004"):
+            raise ParameterError(
+                f'variant is {self.variant!r}; expected "001" or "004" (in YAML with the quotes)'
+            )
+
+    @property
+    def n_dims(self) -> int:
+        return 2
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return ("n_components",)
+
+    def densities(self, index: int) -> Mixtures:
+        """The mixtures that the bags of a block are drawn from."""
+        return self._start(index)[2]
+
+    def block(self, index: int) -> Block:
+        rng, sizes, mixtures = self._start(index)
+        component = choose_components(rng, mixtures.n_components, sizes, MAX_COMPONENTS)
+        factors = cholesky_2x2(mixtures.covariances.reshape(-1, 2, 2))
+        points = truncated_gaussians(
+            rng, component, mixtures.means.reshape(-1, 2), factors, self.box
+        )
+        targets = mixtures.n_components[:, None].astype(np.float64)
+        return Bags.trusted(points, offsets_of(sizes)), targets
+
+    def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], Mixtures]:
+        rng = block_rng(self.seed, index)
+        sizes = self._sizes(rng)
+        shape = (len(sizes), MAX_COMPONENTS)
+        n_components = rng.integers(1, MAX_COMPONENTS, len(sizes), endpoint=True)
+        means = rng.uniform(-MEAN_RANGE, MEAN_RANGE, (*shape, 2))
+        scale = rng.uniform(1, 4, shape) if self.variant == "001" else rng.uniform(1, 2, shape) ** 2
+        a = rng.uniform(-1, 1, (*shape, 2, 2))
+        covariances = scale[..., None, None] * (a @ np.swapaxes(a, -1, -2))
+        covariances[..., [0, 1], [0, 1]] += rng.uniform(0, 1, (*shape, 2))
+        return rng, sizes, Mixtures(n_components, means, covariances)
+
+
+def cholesky_2x2(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Lower Cholesky factors of 2x2 matrices, shape (n, 2, 2), all at once."""
+    factors = np.zeros_like(matrices)
+    factors[:, 0, 0] = np.sqrt(matrices[:, 0, 0])
+    factors[:, 1, 0] = matrices[:, 1, 0] / factors[:, 0, 0]
+    factors[:, 1, 1] = np.sqrt(np.maximum(matrices[:, 1, 1] - factors[:, 1, 0] ** 2, 0))
+    return factors

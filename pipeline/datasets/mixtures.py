@@ -1,0 +1,86 @@
+"""Points of many equally weighted mixtures of truncated Gaussians at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+def choose_components(
+    rng: np.random.Generator, n_components: Index, sizes: Index, stride: int
+) -> Index:
+    """The component of every point: for bag i one of ``i * stride + (0 … n_components[i] - 1)``.
+
+    Parameters
+    ----------
+    n_components, sizes : int64, shape (n_bags,)
+        Components of each bag's mixture, at most ``stride``, and points in it.
+
+    Returns
+    -------
+    int64, shape (sum(sizes),)
+    """
+    # A float32 uniform is at most 1 - 2^-24, and its product with k rounds below k.
+    u = rng.random(int(sizes.sum()), dtype=np.float32)
+    component = (u * np.repeat(n_components.astype(np.float32), sizes)).astype(np.int64)
+    component += np.repeat(np.arange(len(sizes), dtype=np.int64) * stride, sizes)
+    return component
+
+
+def truncated_gaussians(
+    rng: np.random.Generator,
+    component: Index,
+    means: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    box: Sequence[tuple[float, float]],
+) -> Floats:
+    """One point of N(means[c], F F^T), F = factors[c], truncated to the box, for every c given.
+
+    Points outside the box are drawn again, from the same component, until none is left.
+
+    Parameters
+    ----------
+    component : int64, shape (n_points,)
+    means : shape (n_components, d)
+    factors : shape (n_components, d, d)
+        Lower triangular.
+    box : one (lo, hi) a dimension, both included
+
+    Returns
+    -------
+    float32, shape (n_points, d)
+    """
+    means32, factors32 = means.astype(np.float32), factors.astype(np.float32)
+    columns = _gaussians(rng, component, means32, factors32)
+    outside = np.flatnonzero(_outside(columns, box))
+    while len(outside):
+        again = _gaussians(rng, component[outside], means32, factors32)
+        columns[:, outside] = again
+        outside = outside[_outside(again, box)]
+    return np.ascontiguousarray(columns.T)
+
+
+def _gaussians(
+    rng: np.random.Generator, component: Index, means: Floats, factors: Floats
+) -> Floats:
+    """Untruncated points, one row a dimension; shape (d, n_points)."""
+    n_dims = means.shape[1]
+    noise = rng.standard_normal((n_dims, len(component)), dtype=np.float32)
+    columns = np.empty_like(noise)
+    for i in range(n_dims):
+        np.take(means[:, i], component, out=columns[i], mode="clip")
+        for j in range(i + 1):
+            columns[i] += factors[:, i, j].take(component, mode="clip") * noise[j]
+    return columns
+
+
+def _outside(columns: Floats, box: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
+    outside = np.zeros(columns.shape[1], dtype=bool)
+    for column, (lo, hi) in zip(columns, box, strict=True):
+        outside |= (column < lo) | (column > hi)
+    return outside

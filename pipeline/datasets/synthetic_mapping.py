@@ -1,0 +1,133 @@
+"""`SyntheticMapping`: a smooth real function of a one-dimensional density, known exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from ..bags import Bags
+from ..bags.bags import offsets_of
+from .base import Block, RandomDataset, block_rng, check_integer
+from .mixtures import choose_components, truncated_gaussians
+
+N_TERMS = 10
+N_COMPONENTS = 2
+THETA_RANGE = (-5.0, 5.0)
+SCALE_RANGE = (0.05, 0.1)
+KERNEL_BANDWIDTH = 1.0
+
+
+class Mixtures(NamedTuple):
+    """Densities on [0, 1]: equally weighted mixtures of truncated Gaussians.
+
+    Attributes
+    ----------
+    means, scales : float64, shape (n, 2)
+        Mean and standard deviation of each component before the truncation.
+    """
+
+    means: NDArray[np.float64]
+    scales: NDArray[np.float64]
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, n: int) -> Mixtures:
+        shape = (n, N_COMPONENTS)
+        return cls(rng.uniform(0, 1, shape), rng.uniform(*SCALE_RANGE, shape))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticMapping(RandomDataset):
+    """Bags in [0, 1] from mixtures p of two truncated Gaussians; the target is f(p), noiseless.
+
+    Oliva 2018, 3.5.1: f(p) = Σ_{i=1}^{10} θ_i exp(-‖g_i - p‖₂² / 2), θ_i ~ Unif[-5, 5], where
+    the g_i are drawn as p is: weights 1/2, means ~ Unif[0, 1], "variance parameters"
+    ~ Unif[.05, .1]. These are taken as standard deviations, as in the like mixtures of
+    Sutherland et al. 2016, App. A: as variances they would make every density nearly flat and f
+    nearly linear.
+
+    Parameters
+    ----------
+    mapping_seed : int in [0, 2^32)
+        Draws f. Training and test bags share it and differ in ``seed``.
+    n_points : int or (lo, hi), default 200
+        The thesis lets it grow as N^(3/5) with the number N of bags.
+    seed : int
+    """
+
+    name: ClassVar[str] = "synthetic_mapping"
+    box: ClassVar = ((0.0, 1.0),)
+
+    mapping_seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("mapping_seed", self.mapping_seed, 0, 2**32 - 1)
+
+    @property
+    def n_dims(self) -> int:
+        return 1
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return ("f",)
+
+    def mapping(self) -> tuple[NDArray[np.float64], Mixtures]:
+        """f's θ, shape (10,), and its densities g."""
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.mapping_seed)))
+        return rng.uniform(*THETA_RANGE, N_TERMS), Mixtures.draw(rng, N_TERMS)
+
+    def densities(self, index: int) -> Mixtures:
+        """The densities that the bags of a block are drawn from."""
+        return self._start(index)[2]
+
+    def block(self, index: int) -> Block:
+        rng, sizes, densities = self._start(index)
+        n_components = np.full(len(sizes), N_COMPONENTS)
+        component = choose_components(rng, n_components, sizes, N_COMPONENTS)
+        points = truncated_gaussians(
+            rng,
+            component,
+            densities.means.reshape(-1, 1),
+            densities.scales.reshape(-1, 1, 1),
+            self.box,
+        )
+        theta, g = self.mapping()
+        kernel = np.exp(-squared_distances(densities, g) / (2 * KERNEL_BANDWIDTH**2))
+        return Bags.trusted(points, offsets_of(sizes)), (kernel @ theta)[:, None]
+
+    def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], Mixtures]:
+        rng = block_rng(self.seed, index)
+        sizes = self._sizes(rng)
+        return rng, sizes, Mixtures.draw(rng, len(sizes))
+
+
+def squared_distances(p: Mixtures, q: Mixtures) -> NDArray[np.float64]:
+    """‖p_i - q_j‖₂² on [0, 1], shape (len(p), len(q)), in closed form."""
+    crossed = inner_products(
+        Mixtures(p.means[:, None], p.scales[:, None]), Mixtures(q.means[None], q.scales[None])
+    )
+    return inner_products(p, p)[:, None] + inner_products(q, q) - 2 * crossed
+
+
+def inner_products(p: Mixtures, q: Mixtures) -> NDArray[np.float64]:
+    """∫₀¹ p q of mixtures paired by broadcasting all but the last axis, their components.
+
+    The product of two Gaussians is a Gaussian times the density of N(0, s² + t²) at the distance
+    of their means, so that its integral over [0, 1] takes two values of Φ.
+    """
+    m, s = p.means[..., :, None], p.scales[..., :, None]
+    n, t = q.means[..., None, :], q.scales[..., None, :]
+    variance = s**2 + t**2
+    height = np.exp(-((m - n) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+    overlap = _mass((m * t**2 + n * s**2) / variance, s * t / np.sqrt(variance))
+    products = height * overlap / (_mass(m, s) * _mass(n, t))
+    return products.sum(axis=(-2, -1)) / N_COMPONENTS**2
+
+
+def _mass(mean: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mass of N(mean, scale²) within [0, 1]."""
+    return ndtr((1 - mean) / scale) - ndtr(-mean / scale)

@@ -1,0 +1,116 @@
+"""What the tests of the store's survival run in processes of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from pipeline.bags import BagStore
+from pipeline.errors import StoreError
+from tests.oracles.ragged import StoreModel, random_bags
+
+BATCH = 5
+
+context = multiprocessing.get_context("forkserver")
+context.set_forkserver_preload(["tests.bags.processes"])
+
+
+@contextmanager
+def running(target: Callable[..., None], *args: Any):
+    """A process with one end of a pipe as its first argument; yields it and the other end."""
+    here, there = context.Pipe()
+    process = context.Process(target=target, args=(there, *args), daemon=True)
+    process.start()
+    there.close()
+    try:
+        yield process, here
+    finally:
+        process.kill()
+        process.join()
+
+
+def batch(i: int) -> tuple[list[np.ndarray], list[list[float]], list[int]]:
+    """Bags, targets and ids of the i-th append, the same in every process."""
+    rng = np.random.default_rng(i)
+    bags = random_bags(rng, rng.integers(1, 40, BATCH).tolist(), 2, np.float32)
+    return bags, [[float(i)]] * BATCH, list(range(BATCH * i, BATCH * (i + 1)))
+
+
+def append_batch(store: BagStore) -> None:
+    store.append(*batch(store.n_bags // BATCH))
+
+
+def model_of(n_bags: int) -> StoreModel:
+    """What a store of whole batches holds; fails on anything else."""
+    assert n_bags % BATCH == 0
+    model = StoreModel()
+    for i in range(n_bags // BATCH):
+        model = model.extended(*batch(i))
+    return model
+
+
+def append_for_ever(pipe: Any, url: str) -> None:
+    store = BagStore.open(url)
+    pipe.send("ready")
+    while True:
+        append_batch(store)
+
+
+def hold(pipe: Any, url: str) -> None:
+    """Write into an open session and keep it open."""
+    store = BagStore.open(url)
+    with store.appending() as session:
+        session.write(store.read(0, BATCH), ids=range(1000, 1000 + BATCH))
+        pipe.send("holding")
+        pipe.recv()
+
+
+def refusals(actions: dict[str, Callable[[], Any]]) -> dict[str, str]:
+    """The StoreError of each action, or what happened instead."""
+    said = {}
+    for name, action in actions.items():
+        try:
+            action()
+            said[name] = "nothing was refused"
+        except StoreError as error:
+            said[name] = str(error)
+        except BaseException as error:
+            said[name] = f"another error: {error!r}"
+    return said
+
+
+def fill_the_disk(pipe: Any, url: str, limits: list[int]) -> None:
+    """Append and create while no file may grow beyond some bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    store = BagStore.open(url)
+    said = {}
+    for limit in limits:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        said |= refusals({f"append {limit}": lambda: append_batch(store)})
+    said |= refusals({"create": lambda: BagStore.create(f"{url}-other", 2)})
+    pipe.send(said)
+
+
+def write_without_permission(pipe: Any, url: str) -> None:
+    """Read, append and create as a user who may only read."""
+    store = BagStore.open(url)
+    store.verify()
+    if os.getuid() == 0:
+        os.setuid(65534)
+    pipe.send(
+        refusals(
+            {
+                "append": lambda: append_batch(BagStore.open(url)),
+                "create": lambda: BagStore.create(f"{url}-other", 2),
+                "replace": lambda: BagStore.create(url, 2, overwrite=True),
+            }
+        )
+        | {"n_bags": BagStore.open(url).n_bags, "read": len(BagStore.open(url).read())}
+    )

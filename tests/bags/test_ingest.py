@@ -1,0 +1,258 @@
+"""A store from an iterable of arrays, or from an .npz file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline.bags import BagStore, Box, ingest_batches
+from pipeline.bags.ingest import ingest_arrays, ingest_npz
+from pipeline.bags.urls import exists, normalize_url
+from pipeline.errors import DataError, ParameterError, StoreError
+from tests.oracles.ragged import random_bags
+
+SIZES = [1, 2, 255, 256, 257, 3, 40, 1]
+
+
+@pytest.fixture
+def arrays():
+    return random_bags(np.random.default_rng(0), SIZES, 3, np.float64)
+
+
+@pytest.fixture
+def npz(tmp_path):
+    """Writes an .npz and gives its path."""
+
+    def write(**arrays):
+        np.savez(tmp_path / "bags.npz", **arrays)
+        return tmp_path / "bags.npz"
+
+    return write
+
+
+@pytest.fixture
+def place(tmp_path):
+    """For what does not depend on the kind of filesystem."""
+    return tmp_path / "store.zarr"
+
+
+@pytest.fixture(params=[2**25, 4000, 1], ids=["one batch", "some", "one a bag"])
+def batches(request, monkeypatch):
+    """All bags in one batch, several batches, a batch a bag."""
+    monkeypatch.setattr(ingest_batches, "BATCH_BYTES", request.param)
+
+
+def assert_holds(store, arrays, ids=None):
+    store.verify()
+    bags = store.read()
+    assert len(bags) == len(arrays)
+    for bag, array in zip(bags, arrays, strict=True):
+        np.testing.assert_array_equal(bag, array.astype(store.dtype))
+    expected = list(range(len(arrays))) if ids is None else list(ids)
+    assert store.read_array("ids", 0, store.n_bags).tolist() == expected
+
+
+def test_a_generator_is_streamed_and_its_box_measured(arrays, url, batches):
+    """Any iterable that is consumed once; the box has the documented margin, and is stored."""
+    store = ingest_arrays((array for array in arrays), url)
+    assert_holds(store, arrays)
+    points = np.concatenate(arrays)
+    assert store.box == Box.around(points.min(axis=0), points.max(axis=0))
+    assert BagStore.open(url).box == store.box
+    assert BagStore.open(url).dtype == np.float32
+
+
+def test_a_given_box_and_dtype_are_kept(arrays, place):
+    """Nothing is measured then."""
+    box = [[-1, 1], [0, 2], [5, 6]]
+    store = ingest_arrays(arrays, place, box=box, dtype="float64")
+    assert_holds(store, arrays)
+    assert store.box.bounds == box
+    assert store.dtype == np.float64
+
+
+def test_targets_come_with_the_arrays(arrays, place, batches):
+    """One target, several, and labels whose classes are given."""
+    k = np.arange(len(arrays)) * 1.5
+    store = ingest_arrays(zip(arrays, k, strict=True), place)
+    assert store.target_names == ("target",)
+    np.testing.assert_array_equal(store.targets()[:, 0], k)
+    labels = [["ant", "bee"][i % 2] for i in range(len(arrays))]
+    items = ((array, (label, value)) for array, label, value in zip(arrays, labels, k, strict=True))
+    store = ingest_arrays(
+        items,
+        place,
+        target_names=["c", "k"],
+        class_names={"c": ["bee", "ant"]},
+        overwrite=True,
+    )
+    assert_holds(store, arrays)
+    np.testing.assert_array_equal(store.targets(names=["k"])[:, 0], k)
+    assert store.targets(names=["c"])[:, 0].tolist() == [1.0, 0.0] * 4
+    assert store.meta.class_names == {"c": ["bee", "ant"]}
+
+
+def test_targets_and_ids_come_beside_the_arrays(arrays, place, batches):
+    """By name, in an array, in a data frame, or one bag after the other; labels are sorted."""
+    k = np.arange(len(arrays)) * 0.5
+    k[2] = np.nan
+    c = ["b", "a", None, "b", "a", "a", "b", "b"]
+    codes = [1.0, 0.0, np.nan, 1.0, 0.0, 0.0, 1.0, 1.0]
+    ids = [f"bag {i}" for i in range(len(arrays))][::-1]
+    for targets in ({"k": k, "c": c}, pd.DataFrame({"k": k, "c": c})):
+        store = ingest_arrays(iter(arrays), place, targets=targets, ids=iter(ids), overwrite=True)
+        assert store.target_names == ("k", "c")
+        assert store.meta.class_names == {"c": ["a", "b"]}
+        np.testing.assert_array_equal(store.targets(), np.column_stack([k, codes]))
+        assert_holds(store, arrays, ids)
+    matrix = np.column_stack([k, k + 1])
+    for targets in (matrix, iter(matrix)):
+        store = ingest_arrays(arrays, place, targets=targets, overwrite=True)
+        assert store.target_names == ("target_0", "target_1")
+        np.testing.assert_array_equal(store.targets(), matrix)
+
+
+def test_one_dimensional_arrays_are_bags_in_one_dimension(place):
+    """As for Bags."""
+    assert_holds(
+        ingest_arrays([[1.0, 2.0], [3.0]], place), [np.array([[1.0], [2.0]]), np.eye(1) * 3]
+    )
+
+
+@pytest.mark.parametrize(
+    ("items", "options", "words"),
+    [
+        ([], {}, "no bags"),
+        ([[[1.0, 2.0]], [[np.nan, 1.0]]], {}, "id 1, row 0: coordinate 0 is nan"),
+        ([[[1.0, 2.0]], [[0.0, 1.0], [np.inf, 1.0]]], {}, "id 1, row 1: coordinate 0 is inf"),
+        ([[[1.0, 2.0]], [[1e39, 1.0]]], {"ids": ["a", "b"]}, "'b', row 0: coordinate 0 is inf"),
+        ([[[1.0, 2.0]], [[1.0]]], {}, "bag 1 has dimension 1 and 0 targets; expected dimension 2"),
+        ([[[1.0, 2.0]], np.empty((0, 2))], {}, "bag 1 is empty"),
+        ([[[1.0]], ([[1.0]], 2.0)], {}, "bag 1 has dimension 1 and 1 targets"),
+        ([[[1.0]], [[1.0]]], {"ids": [4, 4]}, "duplicate bag id 4"),
+        ([[[1.0]], [[1.0]]], {"ids": [4]}, "fewer ids than bags: bag 1"),
+        ([[[1.0]]], {"ids": [4, 5]}, "more ids than bags: the bags end after 1"),
+        ([[[1.0]], [[1.0]]], {"targets": [1.0]}, "fewer targets than bags: bag 1"),
+        ([[[1.0]]], {"targets": [1.0, 2.0]}, "more targets than bags: the bags end after 1"),
+        ([[[1.0]]], {"targets": [np.inf]}, "'target' is infinite"),
+        ([[[1.0]]], {"targets": np.eye(1), "target_names": ["a", "b"]}, "shape (1, 1)"),
+        ([[[1.0]]], {"targets": np.zeros((1, 1, 1))}, "shape (1, 1, 1)"),
+        ([([[1.0]], "label")], {}, "class_names"),
+        ([[[1.0]]], {"box": [(0, 1), (0, 1)]}, "2 dimensions"),
+    ],
+)
+def test_arrays_that_can_not_be_used(items, options, words, place, batches):
+    """One clear error naming the bag, and nothing is left behind."""
+    with pytest.raises(DataError) as caught:
+        ingest_arrays(iter(items), place, **options)
+    assert words in str(caught.value)
+    assert not exists(normalize_url(place))
+
+
+def test_an_iterable_that_fails_leaves_nothing(url, batches):
+    """The error is the iterable's own."""
+
+    def broken():
+        yield np.ones((3, 2))
+        raise RuntimeError("the detector is off")
+
+    with pytest.raises(RuntimeError, match="detector"):
+        ingest_arrays(broken(), url)
+    assert not exists(normalize_url(url))
+
+
+def test_a_store_that_is_there_is_kept(arrays, url):
+    """Refused before anything is taken from the iterable."""
+    ingest_arrays(arrays, url)
+    untouched = iter([np.ones((1, 1))])
+    with pytest.raises(StoreError, match="exists already"):
+        ingest_arrays(untouched, url)
+    assert len(list(untouched)) == 1
+    assert_holds(BagStore.open(url), arrays)
+    with pytest.raises(ParameterError):
+        ingest_arrays(arrays, url, dtype="int8", overwrite=True)
+    assert_holds(BagStore.open(url), arrays)
+
+
+def test_a_store_somebody_is_writing_to_is_left_alone(url):
+    """Neither replaced nor removed, although nothing is committed in it yet."""
+    store = BagStore.create(url, 1)
+    with store.appending() as session:
+        session.write(next(ingest_batches.batches_of([[1.0, 2.0]], None, (), None)).bags)
+        with pytest.raises(StoreError, match="writer"):
+            ingest_arrays([[3.0]], url)
+    assert_holds(BagStore.open(url), [np.array([[1.0], [2.0]])])
+
+
+def test_npz_with_offsets_or_sizes(arrays, npz, place, batches):
+    """Points, ids, numbers and labels; progress in points."""
+    points = np.concatenate(arrays)
+    sizes = np.array(SIZES)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    c = np.array(list("abbabcab"))
+    calls = []
+    store = ingest_npz(
+        npz(points=points, sizes=sizes, targets=c),
+        place,
+        progress=lambda *call: calls.append(call),
+    )
+    assert_holds(store, arrays)
+    assert store.target_names == ("target",)
+    assert store.meta.class_names == {"target": ["a", "b", "c"]}
+    assert store.targets()[:, 0].tolist() == [0, 1, 1, 0, 1, 2, 0, 1]
+    assert store.box == Box.around(points.min(axis=0), points.max(axis=0))
+    assert calls[-1] == (len(points), len(points))
+    targets = np.random.default_rng(1).normal(size=(len(SIZES), 2))
+    path = npz(points=points, offsets=offsets, targets=targets, ids=np.arange(8) + 50)
+    store = ingest_npz(path, place, target_names=["m", "s"], overwrite=True, box=[(0, 1)] * 3)
+    assert_holds(store, arrays, range(50, 58))
+    assert store.target_names == ("m", "s")
+    np.testing.assert_array_equal(store.targets(), targets)
+    assert store.box.bounds == [[0.0, 1.0]] * 3
+
+
+GOOD = {"points": np.ones((3, 2)), "sizes": np.array([1, 2])}
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "words"),
+    [
+        ({"points": None}, {}, "no array 'points'; there are ['sizes']"),
+        ({"sizes": None}, {}, "no array 'offsets'"),
+        ({"offsets": np.array([0, 1, 3])}, {}, "leave one out"),
+        ({"sizes": np.array([1, 1])}, {}, "offsets must run from 0 to n_points = 3"),
+        ({"sizes": np.array([3, 0])}, {}, "bag 1 is empty"),
+        ({"sizes": np.array([1.0, 2.0])}, {}, "'sizes' is float64"),
+        ({"points": np.array([[1, 2], [3, np.nan], [5, 6]])}, {}, "bag 1, row 0"),
+        ({"points": np.ones(3)}, {}, "points have shape (3,)"),
+        ({"points": np.array([["a"]] * 3)}, {}, "expected real numbers"),
+        ({"points": np.array([[None]] * 3)}, {}, "array 'points' holds pickled Python objects"),
+        ({"ids": np.array([1, 2, 3])}, {}, "array 'ids' has shape (3,)"),
+        ({"ids": np.array([1, 1])}, {}, "duplicate bag id 1"),
+        ({"targets": np.ones(3)}, {}, "expected (2,)"),
+        ({"targets": np.ones((2, 2))}, {"target_names": ["a"]}, "['a']"),
+        ({"target": np.ones(2)}, {}, "unknown array 'target'"),
+    ],
+)
+def test_npz_that_can_not_be_used(changes, options, words, npz, place):
+    """One clear error naming the file and the array, and nothing is left behind."""
+    path = npz(**{k: v for k, v in (GOOD | changes).items() if v is not None})
+    with pytest.raises(DataError) as caught:
+        ingest_npz(path, place, **options)
+    assert words in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert not exists(normalize_url(place))
+
+
+def test_files_that_are_no_npz(tmp_path, npz, place):
+    """Missing, cut off, damaged, a single array, text."""
+    np.save(tmp_path / "one.npy", np.ones(3))
+    (tmp_path / "text.npz").write_text("hello")
+    whole = npz(**GOOD).read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[:-30])
+    (tmp_path / "bits.npz").write_bytes(whole.replace(np.ones(2).tobytes(), np.zeros(2).tobytes()))
+    for name in ("none.npz", "one.npy", "text.npz", "cut.npz", "bits.npz"):
+        with pytest.raises(DataError, match=name):
+            ingest_npz(tmp_path / name, place)
+        assert not exists(normalize_url(place))

@@ -1,0 +1,479 @@
+"""`BagStore`: what goes in comes out, wherever it is stored and however it is chunked."""
+
+from __future__ import annotations
+
+import pickle
+
+import fsspec
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+
+from pipeline.bags import Bags, BagStore, Box
+from pipeline.bags.layout import ATTRIBUTE, CHUNKS_A_SHARD
+from pipeline.errors import DataError, ParameterError, StoreError, WriterBusyError
+from tests.oracles.ragged import SIZES, StoreModel, random_bags
+
+ONE = [np.zeros((1, 2))]
+
+
+SMALL = (1, 2, 30, 17, 16, 1, 1, 40)  # over objects of 16 and of 112 rows
+
+
+@pytest.mark.parametrize(
+    ("n_dims", "dtype", "chunk_points", "sizes"),
+    [
+        (1, np.float32, 64, SIZES),
+        (2, np.float64, 255, SIZES),
+        (3, np.float32, None, SIZES),
+        (4, np.float64, None, SIZES),
+        (1, np.float64, 1, SMALL),
+        (2, np.float32, 7, SMALL),
+        (3, np.float64, 7, SMALL),
+        (4, np.float32, 1, SMALL),
+    ],
+)
+def test_ragged_bags_come_back(tmp_path, n_dims, dtype, chunk_points, sizes):
+    """Bags of 1 to 10^4 points over chunk and shard boundaries are read back bit by bit."""
+    rng = np.random.default_rng(n_dims)
+    store = BagStore.create(
+        tmp_path / "s.zarr", n_dims, ["y"], dtype=dtype, chunk_points=chunk_points
+    )
+    model = StoreModel()
+    for first in (0, len(sizes)):
+        bags = random_bags(rng, sizes, n_dims, dtype)
+        targets = rng.standard_normal((len(bags), 1)).tolist()
+        store.append(bags, targets)
+        model = model.extended(bags, targets, range(first, first + len(bags)))
+    store = BagStore.open(tmp_path / "s.zarr")
+    assert store.dtype == dtype
+    model.check(store)
+    for start in range(store.n_bags + 1):
+        model.check(store, start, min(start + start % 4, store.n_bags))
+    store.verify()
+
+
+def test_points_and_objects_are_chunked_as_asked(tmp_path):
+    """chunk_points rows a chunk, sixteen chunks an object; two MiB a chunk by default."""
+    store = BagStore.create(tmp_path / "small.zarr", 2, chunk_points=5)
+    assert store.chunk_points == 5
+    assert store.array("points").shards == (5 * CHUNKS_A_SHARD, 2)
+    assert BagStore.create(tmp_path / "default.zarr", 2).chunk_points == 2**21 // 8
+
+
+@pytest.mark.parametrize("ids", [None, [7, 3, -5], ["a", "ü", "a b"]])
+def test_anywhere_with_any_ids(url, ids):
+    """A local path, file:// and an object store hold the same; ids are integers or strings."""
+    rng = np.random.default_rng(0)
+    bags = random_bags(rng, [3, 1, 40], 2, np.float32)
+    targets = [[1.0, 2.0], [np.nan, 3.0], [4.0, np.nan]]
+    store = BagStore.create(url, 2, ["y", "z"], chunk_points=2)
+    assert store.append(bags, targets, ids) is store
+    model = StoreModel(bags, targets, [0, 1, 2] if ids is None else ids)
+    for seen in (store, BagStore.open(url)):
+        model.check(seen)
+        model.check(seen, 1, 2)
+        seen.verify()
+
+
+def test_default_ids_go_on_above_the_largest(tmp_path):
+    """Ids that were not given never collide with those that were."""
+    store = BagStore.create(tmp_path / "s.zarr", 2)
+    store.append(ONE * 2).append(ONE, ids=[41]).append(ONE, ids=[7]).append(ONE)
+    assert store.ids().tolist() == [0, 1, 41, 7, 42]
+
+
+def test_long_runs_of_ids_in_any_order(tmp_path):
+    """Integer ids may come in any order, in many writes, before and after a reopening."""
+    ids = np.random.default_rng(0).permutation(200)
+    store = BagStore.create(tmp_path / "s.zarr", 1)
+    for part in (ids[:100], ids[100:]):
+        with store.appending() as session:
+            for some in np.array_split(part, 10):
+                session.write(Bags(np.zeros((len(some), 1)), np.arange(len(some) + 1)), ids=some)
+                with pytest.raises(DataError, match=f"duplicate bag id {some[0]}"):
+                    session.write(Bags.from_list([[0.0]]), ids=some[:1])
+    assert store.ids().tolist() == ids.tolist()
+    store.verify()
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        {"y": [1, 2], "c": ["red", "blue"]},
+        {"c": np.array(["red", "blue"]), "y": np.array([1.0, 2.0])},
+        {"c": pd.Categorical(["red", "blue"]), "y": pd.Series([1, 2], index=[5, 6])},
+        pd.DataFrame({"c": pd.array(["red", "blue"], "string"), "y": [1.0, 2.0], "i": 0})[
+            ["c", "y"]
+        ],
+        np.array([[1.0, 0.0], [2.0, 1.0]]),
+        np.array([[1.0, "red"], [2.0, "blue"]], dtype=object),
+        [[1, 0], [2, 1]],
+    ],
+    ids=["lists", "arrays", "series", "frame", "matrix", "objects", "nested"],
+)
+def test_targets_in_every_form(tmp_path, targets):
+    """Mappings, data frames and matrices give one float64 matrix; text is a class number."""
+    store = BagStore.create(
+        tmp_path / "s.zarr", 2, ["y", "c"], class_names={"c": ["red", "blue", "green"]}
+    )
+    store.append(ONE * 2, targets)
+    np.testing.assert_array_equal(store.targets(), [[1, 0], [2, 1]])
+    np.testing.assert_array_equal(store.targets(1, 2, ["c"]), [[1]])
+    np.testing.assert_array_equal(store.targets(names=["c", "y"]), [[0, 1], [1, 2]])
+    assert store.meta.class_names == {"c": ["red", "blue", "green"]}
+
+
+@pytest.mark.parametrize(
+    "targets", [[1.0, 2.0], np.array([1, 2]), pd.Series([1.0, 2.0], index=["a", "b"])]
+)
+def test_one_target_may_be_a_vector(tmp_path, targets):
+    """With one target, values without a name are enough."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE * 2, targets)
+    np.testing.assert_array_equal(store.targets(), [[1], [2]])
+
+
+def test_missing_labels_are_nan(tmp_path):
+    """None, NaN, pandas' NA and empty text are bags without a label; so is no target at all."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["c"], class_names={"c": ["red"]})
+    labels = np.array([None, np.nan, pd.NA, "", "red", pd.NaT], dtype=object)
+    store.append(ONE * 6, {"c": labels}).append(ONE)
+    np.testing.assert_array_equal(np.isnan(store.targets()[:, 0]), [1, 1, 1, 1, 0, 1, 1])
+    store.verify()
+
+
+def test_a_store_without_targets(tmp_path):
+    """Bags need no labels: the target matrix has no columns then."""
+    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE * 3)
+    assert store.targets().shape == (3, 0)
+    assert store.target_columns() == []
+    store.verify()
+
+
+def test_an_empty_store_can_be_read_and_verified(url):
+    """Nothing appended yet: no bags of the right dimension, and a sound store."""
+    BagStore.create(url, 3, ["y"])
+    store = BagStore.open(url)
+    assert (store.n_bags, store.n_points, len(store)) == (0, 0, 0)
+    assert store.read().points.shape == (0, 3)
+    assert store.targets().shape == (0, 1)
+    assert store.ids().shape == (0,)
+    store.verify()
+
+
+def test_appending_no_bags_changes_nothing(url):
+    """A batch without bags is a batch, not an error, before and after others."""
+    none = Bags(np.empty((0, 2)), [0])
+    store = BagStore.create(url, 2, ["y"])
+    store.append(none).append(ONE, [5.0], ids=["a"]).append(none, ids=[])
+    StoreModel(ONE, [[5.0]], ["a"]).check(BagStore.open(url))
+    store.verify()
+
+
+def test_the_box_and_names_are_kept(tmp_path):
+    """What `create` was told is there after `open`."""
+    BagStore.create(tmp_path / "s.zarr", 2, ["a", "b"], box=[(-1, 1), (0, 9)])
+    store = BagStore.open(tmp_path / "s.zarr")
+    assert store.box == Box((-1.0, 0.0), (1.0, 9.0))
+    assert store.target_names == ("a", "b")
+    assert store.n_dims == 2
+    assert "n_bags=0" in repr(store)
+
+
+def test_the_source_is_kept_with_the_commit(tmp_path):
+    """A job's note of where bags come from is committed with them and kept by later appends."""
+    store = BagStore.create(tmp_path / "s.zarr", 2)
+    with store.appending(source={"dataset": "x", "seed": 3}) as session:
+        session.write(Bags.from_list(ONE))
+    store.append(ONE)
+    assert BagStore.open(store.url).meta.source == {"dataset": "x", "seed": 3}
+
+
+def test_many_writes_are_one_commit(url):
+    """A session's bags appear together when it ends, and not at all when it ends in an error."""
+    store = BagStore.create(url, 2, chunk_points=1)
+    with store.appending() as session:
+        for _ in range(3):
+            session.write(Bags.from_list([np.ones((20, 2))] * 2))
+        assert BagStore.open(url).n_bags == 0
+    assert BagStore.open(url).n_bags == 6
+
+    def fail_after_a_write():
+        with store.appending() as session:
+            session.write(Bags.from_list(ONE * 5))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_after_a_write()
+    assert BagStore.open(url).n_bags == store.n_bags == 6
+    store.verify()
+
+
+def test_a_refused_write_can_be_followed_by_a_good_one(url):
+    """Refused input leaves the session as it was: its ids are free, its rows not taken."""
+    store = BagStore.create(url, 2)
+    good, bad = Bags.from_list(ONE * 2), Bags.trusted(np.full((2, 2), np.nan), np.arange(3))
+    with store.appending() as session:
+        for bags, ids in ((bad, ["a", "b"]), (good, ["a", "a"]), (good, [1, 1])):
+            with pytest.raises(DataError):
+                session.write(bags, ids=ids)
+        session.write(good, ids=["a", "b"])
+        with pytest.raises(DataError, match="'a'"):
+            session.write(good, ids=["c", "a"])
+        session.write(good, ids=["c", "d"])
+    assert store.ids().tolist() == ["a", "b", "c", "d"]
+    store.verify()
+
+
+def test_arrays_may_be_used_again_after_a_write(tmp_path):
+    """A caller that fills one buffer over and over gets every batch stored as it was."""
+    buffer, offsets, ids = np.empty((3, 1)), np.array([0, 1, 3]), np.empty(2, dtype=np.int64)
+    store = BagStore.create(tmp_path / "s.zarr", 1, ["y"])
+    labels = np.empty(2)
+    with store.appending() as session:
+        for i in range(4):
+            buffer[:], ids[:], labels[:] = i, (2 * i, 2 * i + 1), i
+            session.write(Bags.trusted(buffer, offsets), labels, ids)
+    assert store.read().points[:, 0].tolist() == np.repeat(range(4), 3).tolist()
+    assert store.ids().tolist() == list(range(8))
+    assert store.targets()[:, 0].tolist() == np.repeat(range(4), 2).tolist()
+
+
+def test_points_written_by_others_into_reserved_rows(url):
+    """Rows are reserved, written through a pickled copy, and committed by the session."""
+    points = np.random.default_rng(0).random((50, 2)).astype(np.float32)
+    store = BagStore.create(url, 2, ["y"], chunk_points=1).append([np.ones((3, 2))], [9.0])
+    with store.appending() as session:
+        row = session.reserve_points(50)
+        worker = pickle.loads(pickle.dumps(store))
+        worker.write_points(row + 13, points[13:])  # an object holds 16 rows
+        worker.write_points(row, points[:13])
+        session.register(np.array([20, 30]), [1.0, 2.0], [5, 6])
+    np.testing.assert_array_equal(store.read(1).points, points)
+    assert store.ids().tolist() == [0, 5, 6]
+    BagStore.open(url).verify()
+    with pytest.raises(WriterBusyError, match="session that reserved these rows is over"):
+        worker.write_points(row, points[:13])
+
+
+def test_points_of_an_earlier_session_are_refused(url):
+    """A worker that outlives its session can not write over the rows of the next one."""
+    store = BagStore.create(url, 2)
+    with store.appending() as session:
+        session.write(Bags.from_list(ONE))
+        late = pickle.loads(pickle.dumps(store))
+    with store.appending() as session:
+        session.write(Bags.from_list(ONE))
+        with pytest.raises(WriterBusyError, match="is over"):
+            late.write_points(1, np.ones((1, 2)))
+    assert store.read()[1].tolist() == [[0.0, 0.0]]
+
+
+def test_points_are_only_written_into_reserved_rows(url):
+    """Rows that are committed, or that nobody reserved, are neither written over nor dropped."""
+    store = BagStore.create(url, 2).append(ONE * 4)
+    with store.appending() as session:
+        assert session.reserve_points(6) == 4
+        for row in (3, 5, 10):
+            with pytest.raises(DataError, match=f"rows {row}:.* not reserved; reserved are 4:10"):
+                store.write_points(row, np.ones((6, 2)))
+        store.write_points(4, np.ones((6, 2)))
+        session.register(np.array([6]))
+    assert store.read().points.sum() == 12
+    with pytest.raises(WriterBusyError, match="is over"):
+        store.write_points(4, np.ones((6, 2)))
+
+
+def test_reserved_rows_without_bags_are_not_committed(tmp_path):
+    """A session whose reserved rows nobody named is refused as a whole."""
+    store = BagStore.create(tmp_path / "s.zarr", 2)
+
+    def reserve(then):
+        with store.appending() as session:
+            session.reserve_points(5)
+            then(session)
+
+    for then, error, message in (
+        (lambda session: session.write(Bags.from_list(ONE)), StoreError, "reserved points"),
+        (lambda session: session.reserve_points(3), StoreError, "reserved points"),
+        (lambda session: None, StoreError, "reserved points"),
+        (lambda session: session.register(np.array([4])), DataError, "bags of 4 points for 5"),
+    ):
+        with pytest.raises(error, match=message):
+            reserve(then)
+    assert BagStore.open(store.url).n_bags == 0
+
+
+# ---------------------------------------------------------------------- snapshots
+
+
+def test_a_store_that_grew_is_not_seen_until_refresh(url):
+    """An open store keeps its length while another one appends; `refresh` looks again."""
+    writer = BagStore.create(url, 2, ["y"], chunk_points=2).append(ONE * 3, [1, 2, 3])
+    reader = BagStore.open(url)
+    before = reader.read()
+    writer.append([np.ones((50, 2))], [4])
+    assert reader.n_bags == 3
+    np.testing.assert_array_equal(reader.read().points, before.points)
+    assert reader.targets().shape == (3, 1)
+    reader.verify()
+    with pytest.raises(DataError, match="bags 0:4 of 3"):
+        reader.read(0, 4)
+    assert reader.refresh() is reader
+    assert len(reader.read()) == 4
+
+
+def test_a_failed_append_leaves_the_snapshot(url):
+    """A handle whose append was refused sees what it saw before, not what others appended."""
+    writer = BagStore.create(url, 2)
+    other = BagStore.open(url)
+    writer.append(ONE)
+    with pytest.raises(DataError):
+        other.append([np.zeros((1, 3))])
+    assert other.n_bags == 0
+    other.append(ONE)
+    assert other.n_bags == 2
+    assert other.ids().tolist() == [0, 1]
+
+
+def test_pickling_keeps_the_snapshot(url):
+    """A copy in another process reads the counts of the original, whatever was appended since."""
+    store = BagStore.create(url, 2).append(ONE * 2)
+    store.read()
+    blob = pickle.dumps(store)
+    assert len(blob) < 2000
+    store.append(ONE)
+    copy = pickle.loads(blob)
+    assert (copy.n_bags, len(copy.read())) == (2, 2)
+    assert copy.append(ONE).n_bags == 4
+
+
+# ---------------------------------------------------------------------- creating
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_dims": 0}, "n_dims is 0"),
+        ({"dtype": np.int32}, "points are float32 or float64"),
+        ({"chunk_points": 0}, "chunk_points is 0"),
+        ({"chunk_points": -3}, "chunk_points is -3"),
+        ({"target_names": ["y", "y"]}, "not unique"),
+        ({"target_names": "label"}, "expected a list of names"),
+        ({"target_names": ["y"], "class_names": {"x": ["a"]}}, "'x': no such target"),
+        ({"target_names": ["y"], "class_names": {"y": ["a", "a"]}}, "'y' are not unique"),
+    ],
+)
+def test_wrong_parameters_are_named(tmp_path, arguments, message):
+    """A parameter out of its range is refused before anything is made."""
+    with pytest.raises(ParameterError, match=message):
+        BagStore.create(tmp_path / "s.zarr", **{"n_dims": 2, **arguments})
+    assert not (tmp_path / "s.zarr").exists()
+
+
+def test_a_box_of_another_dimension_is_refused(tmp_path):
+    """The box has one range a coordinate."""
+    with pytest.raises(DataError, match="box has 1 dimensions, the points have 2"):
+        BagStore.create(tmp_path / "s.zarr", 2, box=[(0, 1)])
+
+
+def test_a_store_with_bags_is_only_replaced_on_request(url):
+    """`create` refuses a store that holds bags, replaces it on request, and an empty one freely."""
+    BagStore.create(url, 2)
+    store = BagStore.create(url, 3).append([np.zeros((1, 3))])
+    with pytest.raises(StoreError, match="exists already"):
+        BagStore.create(url, 2)
+    assert BagStore.open(url).n_bags == store.n_bags == 1
+    store = BagStore.create(url, 2, overwrite=True)
+    assert BagStore.open(url).n_bags == 0
+    store.append(ONE)
+    store.verify()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_not_a_store_is_never_replaced(tmp_path, overwrite):
+    """A folder, a file, a Zarr group or array of others survives `create`, even on request."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "thesis.tex").write_text("years of work")
+    (tmp_path / "file").write_text("years of work")
+    zarr.create_group(tmp_path / "group").create_array("x", data=np.arange(3))
+    zarr.create_array(tmp_path / "array", data=np.arange(3))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    for name in ("folder", "file", "group", "array"):
+        with pytest.raises(StoreError, match=f"{name}: .*not a bag store"):
+            BagStore.create(tmp_path / name, 2, overwrite=overwrite)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_an_empty_folder_is_a_place_for_a_store(tmp_path):
+    """A folder made beforehand, say by a scheduler, can become a store."""
+    (tmp_path / "s.zarr").mkdir()
+    BagStore.create(tmp_path / "s.zarr", 2).append(ONE).verify()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_store_being_written_is_not_replaced(url, overwrite):
+    """`create` can not pull a store away from under a writer, even while it has no bags yet."""
+    store = BagStore.create(url, 2)
+    with store.appending() as session:
+        session.write(Bags.from_list(ONE))
+        with pytest.raises(WriterBusyError):
+            BagStore.create(url, 2, overwrite=overwrite)
+    assert BagStore.open(url).n_bags == 1
+    store.verify()
+
+
+def test_an_interrupted_create_is_named_and_made_again(url, monkeypatch):
+    """A `create` that was killed leaves something that says so and that `create` replaces."""
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.bags.creation.create_arrays", killed)
+        with pytest.raises(KeyboardInterrupt):
+            BagStore.create(url, 2)
+    with pytest.raises(StoreError, match="interrupted; make it again"):
+        BagStore.open(url)
+    BagStore.create(url, 2).append(ONE).verify()
+
+
+def test_unknown_places_are_store_errors(tmp_path):
+    """A protocol nobody knows and a path with nothing there are one clear line each."""
+    with pytest.raises(StoreError, match="nosuch://x: Protocol not known"):
+        BagStore.open("nosuch://x")
+    with pytest.raises(StoreError, match=r"s\.zarr: not found"):
+        BagStore.open(tmp_path / "s.zarr")
+    store = BagStore.create(tmp_path / "s.zarr", 2)
+    fsspec.filesystem("file").rm(str(tmp_path / "s.zarr"), recursive=True)
+    with pytest.raises(StoreError, match="No such file"):
+        store.append(ONE)
+    assert not (tmp_path / "s.zarr").exists()
+
+
+def test_ranges_and_targets_that_do_not_exist(tmp_path):
+    """A range outside the store and an unknown target name are DataErrors that name them."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE * 2)
+    for start, stop in ((0, 3), (-1, 1), (2, 1), (3, None)):
+        with pytest.raises(DataError, match="of 2 do not exist"):
+            store.read(start, stop)
+    with pytest.raises(DataError, match="no target 'z'; there are"):
+        store.targets(names=["z"])
+
+
+def test_the_layout_is_the_documented_one(tmp_path):
+    """Any Zarr reader finds the arrays of the documented layout, and never more than committed."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "z"], box=[(0, 2), (0, 3)])
+    store.append([np.ones((2, 2)), np.zeros((1, 2))], [[1, 2], [3, 4]], ["a", "b"])
+    group = zarr.open_group(store.url, mode="r")
+    assert sorted(group.array_keys()) == ["ids", "offsets", "points", "targets"]
+    assert group["points"].dtype == np.float32
+    assert group["offsets"].dtype == np.int64
+    assert group["offsets"][:].tolist() == [0, 2, 3]
+    assert group["targets"][:].tolist() == [[1, 2], [3, 4]]
+    attributes = group.attrs[ATTRIBUTE]
+    assert attributes["format_version"] == 1
+    assert (attributes["n_bags"], attributes["n_points"]) == (2, 3)
+    assert attributes["box"] == [[0, 2], [0, 3]]
+    assert attributes["target_names"] == ["y", "z"]

@@ -1,0 +1,211 @@
+"""A store driven at random through appends, killed appends and refusals, against a model.
+
+A kill is an exception that no writer handles, thrown in place of one of the writes: what was
+written before it stays, nothing comes after it, and the lock goes as it would with the process.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import uuid
+from pathlib import Path
+from unittest.mock import patch
+
+import fsspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from pipeline.bags import Bags, BagStore
+from pipeline.bags.durable import WriterStore
+from pipeline.errors import DataError
+from tests.oracles.ragged import StoreModel, random_bags
+
+BATCH = st.lists(st.integers(1, 40), min_size=1, max_size=5)
+WRITES = 24  # more than a small append makes
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Rules that all places have in common."""
+
+    def place(self) -> str:
+        raise NotImplementedError
+
+    def litter(self) -> None:
+        """What a killed writer leaves lying about."""
+
+    @initialize(chunk_points=st.sampled_from([1, 3]), dtype=st.sampled_from(["f4", "f8"]))
+    def create(self, chunk_points, dtype):
+        self.rng = np.random.default_rng(0)
+        self.url = self.place()
+        self.store = BagStore.create(self.url, 2, ["y"], dtype=dtype, chunk_points=chunk_points)
+        self.model = StoreModel()
+
+    def batch(self, sizes, kind):
+        """Bags, targets and ids of a batch, and the model with it."""
+        bags = random_bags(self.rng, sizes, 2, self.store.dtype)
+        targets = self.rng.choice([0.5, np.nan, -3.0], size=(len(sizes), 1)).tolist()
+        if self.model.ids and isinstance(self.model.ids[0], str):
+            kind = "str"
+        elif self.model.ids and kind == "str":
+            kind = "int"
+        numbers = [i for i in self.model.ids if isinstance(i, int)]
+        first = max(numbers, default=-1) + 1
+        if kind == "default":
+            ids = list(range(first, first + len(sizes)))
+        elif kind == "int":
+            free = sorted(set(range(-5, first + 10)) - set(numbers))
+            ids = self.rng.permutation(free)[: len(sizes)].tolist()
+        else:
+            ids = [uuid.uuid4().hex[:8] for _ in sizes]
+        given = None if kind == "default" else ids
+        return bags, targets, given, self.model.extended(bags, targets, ids)
+
+    @rule(sizes=BATCH, kind=st.sampled_from(["default", "int", "str"]))
+    def append(self, sizes, kind):
+        bags, targets, ids, grown = self.batch(sizes, kind)
+        self.store.append(bags, targets, ids)
+        self.model = grown
+
+    @rule(
+        sizes=BATCH,
+        kind=st.sampled_from(["default", "int", "str"]),
+        writes=st.integers(0, WRITES),
+        then_open=st.booleans(),
+    )
+    def killed_append(self, sizes, kind, writes, then_open):
+        bags, targets, ids, grown = self.batch(sizes, kind)
+        original, left, written = WriterStore.set, [writes], []
+
+        async def set_or_die(store, key, value):
+            if not left[0]:
+                raise Killed
+            left[0] -= 1
+            await original(store, key, value)
+            written.append(key)
+
+        with patch.object(WriterStore, "set", set_or_die):
+            try:
+                self.store.append(bags, targets, ids)
+            except Killed:
+                assert "zarr.json" not in written
+            else:
+                assert written[-1] == "zarr.json"
+                self.model = grown
+        self.litter()
+        if then_open:
+            self.store = BagStore.open(self.url)
+
+    @rule(sizes=BATCH, wrong=st.sampled_from(["nan", "dimension", "target", "id", "code"]))
+    def failed_append(self, sizes, wrong):
+        bags, targets, ids, _ = self.batch(sizes, "int")
+        bad, bad_targets, bad_ids, _ = self.batch([1, 2], "int")
+        if ids and isinstance(ids[0], int):
+            bad_ids = [max(ids) + 100, max(ids) + 101]
+        if wrong == "nan":
+            bad[1][1, 0] = np.nan
+        elif wrong == "dimension":
+            bad = [np.zeros((1, 3))] * 2
+        elif wrong == "target":
+            bad_targets = [[np.inf], [0.0]]
+        elif wrong == "id":
+            bad_ids = [bad_ids[0], bad_ids[0]]
+        error = RuntimeError if wrong == "code" else DataError
+        offsets = np.array([0, 1, sum(len(bag) for bag in bad)])
+
+        def write_good_and_bad():
+            with self.store.appending() as session:
+                session.write(Bags.from_list(bags), targets, ids)
+                if wrong == "code":
+                    raise RuntimeError
+                session.write(Bags.trusted(np.concatenate(bad), offsets), bad_targets, bad_ids)
+
+        with pytest.raises(error):
+            write_good_and_bad()
+
+    @precondition(lambda self: self.model.ids)
+    @rule(which=st.integers(0, 1000))
+    def append_an_id_that_is_there(self, which):
+        taken = self.model.ids[which % len(self.model.ids)]
+        with pytest.raises(DataError, match="duplicate"):
+            self.store.append([np.zeros((1, 2))], [0.0], [taken])
+
+    @rule()
+    def reopen(self):
+        self.store = BagStore.open(self.url)
+
+    @rule(data=st.data())
+    def read_a_range(self, data):
+        start = data.draw(st.integers(0, len(self.model.bags)))
+        self.model.check(self.store, start, data.draw(st.integers(start, len(self.model.bags))))
+
+    @rule()
+    def verify(self):
+        self.store.verify()
+
+    @invariant()
+    def counts_are_the_committed_ones(self):
+        assert self.store.n_bags == len(self.model.bags)
+
+    def teardown(self):
+        if hasattr(self, "url"):
+            store = BagStore.open(self.url)
+            store.verify()
+            self.model.check(store)
+
+
+class LocalMachine(StoreMachine):
+    """A store in local files."""
+
+    def place(self) -> str:
+        self.folder = Path(tempfile.mkdtemp())
+        return str(self.folder / "s.zarr")
+
+    def litter(self) -> None:
+        (Path(self.url) / "points" / f"0.{uuid.uuid4().hex}.partial").write_bytes(b"torn")
+
+    @rule()
+    def append_and_look_for_litter(self):
+        self.append([1], "default")
+        assert not list(Path(self.url).rglob("*.partial"))
+
+    def teardown(self):
+        super().teardown()
+        if hasattr(self, "folder"):
+            shutil.rmtree(self.folder)
+
+
+class MemoryMachine(StoreMachine):
+    """A store in a filesystem of objects."""
+
+    def place(self) -> str:
+        return f"memory://{uuid.uuid4().hex}/s.zarr"
+
+    def teardown(self):
+        super().teardown()
+        if hasattr(self, "url"):
+            fsspec.filesystem("memory").rm(self.url, recursive=True)
+
+
+def machine_settings(max_examples: int) -> settings:
+    return settings(
+        max_examples=max_examples,
+        stateful_step_count=15,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+TestLocalStore = LocalMachine.TestCase
+TestLocalStore.__doc__ = "Whatever happens to a local store, it holds what was committed."
+TestLocalStore.settings = machine_settings(25)
+TestMemoryStore = MemoryMachine.TestCase
+TestMemoryStore.__doc__ = "Whatever happens to a store of objects, it holds what was committed."
+TestMemoryStore.settings = machine_settings(10)

@@ -1,0 +1,16 @@
+"""The store the benchmarks share: mixtures of 200 points in R², made once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline import BagStore
+from pipeline.datasets import generate, make_dataset
+
+OUTPUT = Path("bench-output")
+
+
+def mixture_store(n_bags: int) -> BagStore:
+    """``n_bags`` bags of 200 points in [−10, 10]² with the target n_components."""
+    OUTPUT.mkdir(exist_ok=True)
+    return generate(make_dataset("gmm_components", seed=7), OUTPUT / f"gmm-{n_bags}.zarr", n_bags)

@@ -1,0 +1,154 @@
+"""The measurements of `make bench`: each returns rows of ratios."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+
+from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
+from pipeline.execution import lane
+from pipeline.random_features.fourier_kernels import sine_cosine
+
+from .data import mixture_store
+from .pairing import Row, pair
+from .peers import bag_features, fit_dask, fit_sklearn
+
+SCALE = 1.0
+
+
+def projection() -> list[Row]:
+    """The kernel against a per-bag numpy loop: n = 200, d = 2, 10² cosines."""
+    bags = mixture_store(20_000).read()
+    embedding = ProjectionEmbedding(box=[(-10, 10)] * 2).fit(bags)
+    unit = [(bag + 10) / 20 for bag in bags[:2000]]
+    row = pair(
+        "projection kernel, 20,000 bags, against a numpy loop over 2,000 (× 10)",
+        lambda: embedding.transform(bags),
+        lambda: [bag_features(bag) for bag in unit],
+        target="≥ 15 ×",
+    )
+    scaled = Row(
+        f"projection kernel ({row.ours / len(bags) * 1e6:.2f} µs a bag) / per-bag numpy loop",
+        row.ours,
+        row.other * 10,
+        row.ratio * 10,
+        row.low * 10,
+        row.high * 10,
+        row.target,
+    )
+    return [scaled]
+
+
+def sine_and_cosine() -> list[Row]:
+    """The fused kernel against numpy's two functions, float32."""
+    phases = np.random.default_rng(0).normal(0, 5, (4096, 2048)).astype(np.float32)
+    ours = np.empty((4096, 4096), dtype=np.float32)
+    other = np.empty_like(ours)
+
+    def fused() -> None:
+        ours[:, :2048] = phases
+        sine_cosine(ours, np.float32(0.02))
+
+    def plain() -> None:
+        np.sin(phases, out=other[:, :2048])
+        np.cos(phases, out=other[:, 2048:])
+        np.multiply(other, np.float32(0.02), out=other)
+
+    return [pair("fused sin/cos / numpy's", fused, plain, target="> 1 ×")]
+
+
+def floor(n_bags: int = 200_000, n_features: int = 4096) -> list[Row]:
+    """A whole fit from Zarr against the bare float32 SYRK of the same N and D."""
+    store = mixture_store(n_bags)
+
+    def syrk() -> None:
+        block = np.random.default_rng(0).random((8192, n_features), dtype=np.float32)
+        gram = np.zeros((n_features, n_features), dtype=np.float32, order="F")
+        for start in range(0, n_bags, 8192):
+            rows = block[: min(8192, n_bags - start)].T
+            gram = scipy.linalg.blas.ssyrk(1.0, rows, beta=1.0, c=gram, overwrite_c=1, lower=1)
+
+    name = f"whole fit / float32 SYRK, N = {n_bags:,}, D = {n_features:,}"
+    return [
+        pair(
+            name,
+            lambda: _fit(store, n_features, 1e-3 * n_bags),
+            syrk,
+            repeats=3,
+            target="≤ 1.4",
+            floor=True,
+        )
+    ]
+
+
+def peers(n_bags: int = 50_000, n_features: int = 4096) -> list[Row]:
+    """A whole fit against scikit-learn, and against dask.array on two workers."""
+    store = mixture_store(n_bags)
+    gamma, alpha = 1 / (2 * SCALE**2), 1e-3 * n_bags
+    rows = [
+        pair(
+            f"whole fit / scikit-learn RBFSampler + Ridge, N = {n_bags:,}, D = {n_features:,}",
+            lambda: _fit(store, n_features, alpha),
+            lambda: fit_sklearn(store.url, n_bags, n_features, gamma, alpha),
+            repeats=2,
+            target="≥ 4 ×",
+        )
+    ]
+    with connect("local", n_workers=2, cores_per_worker=1) as client:
+        rows.append(
+            pair(
+                f"whole fit on two workers / dask.array, N = {n_bags:,}, D = {n_features:,}",
+                lambda: _fit(store, n_features, alpha),
+                lambda: fit_dask(client, store.url, n_bags, n_features, gamma, alpha),
+                repeats=2,
+                target="≥ 4 ×",
+            )
+        )
+    return rows
+
+
+def memory(n_bags: int = 20_000, n_features: int = 2048) -> list[Row]:
+    """Peak memory of a fit in its own process at N and at 10 N."""
+    small, large = (_peak_mib(n, n_features) for n in (n_bags, 10 * n_bags))
+    name = f"peak memory at 10 N ({large:.0f} MiB) / at N ({small:.0f} MiB), N = {n_bags:,}"
+    return [Row(name, large, small, large / small, large / small, large / small, "≤ 1.05")]
+
+
+SUITES: dict[str, Callable[[], list[Row]]] = {
+    "projection": projection,
+    "sincos": sine_and_cosine,
+    "floor": floor,
+    "peers": peers,
+    "memory": memory,
+}
+
+
+def _fit(store: object, n_features: int, alpha: float) -> DoubleBasisRegressor:
+    return DoubleBasisRegressor(
+        ProjectionEmbedding(), RandomFourierFeatures(n_features, scale=SCALE), alpha=alpha
+    ).fit(store)
+
+
+def _peak_mib(n_bags: int, n_features: int) -> float:
+    store = mixture_store(n_bags)
+    script = (
+        "import json, resource, sys\n"
+        "from pipeline import BagStore\n"
+        "from tests.benchmarks.suites import _fit\n"
+        "_fit(BagStore.open(sys.argv[1]), int(sys.argv[2]), 1.0)\n"
+        "print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))\n"
+    )
+    command = [sys.executable, "-c", script, store.url, str(n_features)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(json.loads(done.stdout))
+
+
+def one_lane() -> None:
+    """Compile the kernels before anything is timed."""
+    with lane():
+        _fit(mixture_store(2000), 64, 1.0)

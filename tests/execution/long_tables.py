@@ -1,0 +1,86 @@
+"""Long tables for the tests of ingest, what they hold by pandas, and a killed ingest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pipeline.bags import BagStore
+
+COLUMNS = {"id_column": "bag", "coordinates": ["u", "v"]}
+
+
+def long_table(
+    rng: np.random.Generator, sizes: Sequence[int], ids: Sequence[object]
+) -> pd.DataFrame:
+    """One row a point in random order; the targets ``size`` and ``kind`` belong to the bag."""
+    bag = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    return pd.DataFrame(
+        {
+            "v": rng.normal(size=len(bag)),
+            "bag": np.array(ids, dtype=object)[bag],
+            "other": "x",
+            "u": rng.random(len(bag)) * 1e-3,
+            "size": np.array(sizes, dtype=float)[bag],
+            "kind": np.array(["cat", "ant", "bee"], dtype=object)[bag % 3],
+        }
+    ).infer_objects()
+
+
+def write(frame: pd.DataFrame, path: Path, **options: object) -> Path:
+    """The frame in a file of the kind its name says."""
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False, **options)
+    else:
+        frame.to_csv(path, index=False, **options)
+    return path
+
+
+def scatter(frame: pd.DataFrame, folder: Path, endings: Sequence[str]) -> list[Path]:
+    """The rows in order over one file an ending; Parquet files have several row groups."""
+    bounds = np.linspace(0, len(frame), len(endings) + 1).astype(int)
+    paths = []
+    for i, ending in enumerate(endings):
+        options = {"row_group_size": 50} if ending == ".parquet" else {}
+        part = frame.iloc[bounds[i] : bounds[i + 1]]
+        paths.append(write(part, folder / f"part{i}{ending}", **options))
+    return paths
+
+
+def assert_holds(store: BagStore, frame: pd.DataFrame, ids: Sequence[object]) -> None:
+    """The store's ids, offsets and points are those of a pandas groupby of all rows in order."""
+    groups = dict(iter(frame.groupby("bag", sort=False)))
+    bags = store.read()
+    assert store.read_array("ids", 0, store.n_bags).tolist() == list(ids)
+    assert sorted(groups) == list(ids)
+    assert store.n_points == len(frame)
+    for bag, of_id in zip(bags, ids, strict=True):
+        expected = groups[of_id][["u", "v"]].to_numpy().astype(store.dtype)
+        np.testing.assert_array_equal(bag, expected)
+    store.verify()
+
+
+def ingest_and_be_killed(points: str, url: str) -> None:
+    """Ingest in this process alone and die, without any cleaning up, when half is written."""
+    from distributed import Client
+
+    from pipeline.execution import tables
+
+    tables.RANGE_BYTES = 2**12
+
+    def kill(done: int, total: int) -> None:
+        if done > 5 / 6 * total:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with Client(processes=False, dashboard_address=None):
+        tables.ingest_tables(points, url, progress=kill, **COLUMNS)
+
+
+if __name__ == "__main__":
+    ingest_and_be_killed(*sys.argv[1:])

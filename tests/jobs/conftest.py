@@ -1,0 +1,41 @@
+"""One small regression and one small classification, generated and fitted once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.running import done, settings
+
+
+@pytest.fixture(scope="session")
+def regression(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with bags.zarr (300 mixtures) and a model.zarr that held 30 % of them out."""
+    where = tmp_path_factory.mktemp("regression")
+    data = settings(url=where / "bags.zarr", n_bags=300, params__n_points=40)
+    done("generate", "gmm_components", *data)
+    urls = settings(data_url=where / "bags.zarr", model_url=where / "model.zarr", holdout=0.3)
+    done("fit", *urls, *settings(model__random_features__n_features=64))
+    return where
+
+
+@pytest.fixture(scope="session")
+def classification(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with bags.zarr (540 digits) and a classifier of them, model.zarr."""
+    where = tmp_path_factory.mktemp("classification")
+    done("generate", "digits", *settings(url=where / "bags.zarr", params__split="test"))
+    urls = settings(data_url=where / "bags.zarr", model_url=where / "model.zarr")
+    model = settings(
+        model__task="classification",
+        model__embedding__n_per_dim=4,
+        model__random_features__n_features=64,
+    )
+    done("fit", *urls, *model)
+    return where
+
+
+@pytest.fixture(autouse=True)
+def _coarse_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer pixels: drawing is most of what these tests would wait for."""
+    monkeypatch.setattr("jobs.pictures.DOTS_PER_INCH", 60)

@@ -1,0 +1,51 @@
+"""Running jobs as people do, and looking at what they leave behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from click.testing import CliRunner, Result
+from matplotlib.image import imread
+
+from jobs.cli import cli
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def bags(*args: Any) -> Result:
+    """``bags`` with these arguments, in this process."""
+    return CliRunner().invoke(cli, [str(arg) for arg in args], prog_name="bags")
+
+
+def settings(**values: Any) -> list[str]:
+    """``--set`` options; ``__`` in a name is a dot."""
+    pairs = [f"{key.replace('__', '.')}={value}" for key, value in values.items()]
+    return [part for pair in pairs for part in ("--set", pair)]
+
+
+def done(*args: Any) -> str:
+    """Run a job that has to succeed; what it printed on stdout."""
+    result = bags(*args)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refused(exit_code: int, *args: Any) -> str:
+    """Run a job that has to fail with this code and one line on stderr; the line."""
+    result = bags(*args)
+    assert result.exit_code == exit_code, result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert result.stdout == ""
+    return lines[0]
+
+
+def assert_picture(path: Path) -> None:
+    """A PNG of a sensible size that is not blank."""
+    assert path.read_bytes().startswith(b"\x89PNG")
+    pixels = imread(path)[..., :3]
+    assert min(pixels.shape[:2]) > 200
+    assert len(np.unique((pixels.reshape(-1, 3) * 255).astype(int), axis=0)) > 20
+    assert (pixels < 0.9).any(axis=-1).mean() > 0.01

@@ -1,0 +1,198 @@
+"""The command line itself: help, exit codes, failures, interrupts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs.cli import JOBS
+from pipeline import BagStore
+from pipeline.errors import StoreError
+from tests.jobs.running import CONFIGS, bags, done, refused, settings
+
+ROOT = CONFIGS.parent
+
+
+def python(*args, **options):
+    """A Python process in the repository."""
+    return subprocess.Popen(
+        [sys.executable, *args],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def is_store(url):
+    """Whether a store has been made there."""
+    try:
+        BagStore.open(url)
+    except StoreError:
+        return False
+    return True
+
+
+def test_help_imports_nothing_heavy():
+    """bags --help answers at once: neither the library nor pydantic is imported for it."""
+    heavy = {"pipeline", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}
+    code = f"import sys, jobs.cli; print(sorted({heavy} & set(sys.modules)))"
+    process = python("-c", code)
+    assert process.communicate()[0].strip() == "[]"
+
+
+def test_help_lists_every_job():
+    """bags --help names each job and what it is for."""
+    printed = done("--help")
+    for job, text in JOBS.items():
+        assert job in printed
+        assert text in printed
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_help_of_a_job_lists_its_keys(job):
+    """bags JOB --help shows the keys of its config."""
+    printed = done(job, "--help")
+    assert JOBS[job] in printed
+    assert ("out_dir" if job in ("evaluate", "demo") else "url") in printed
+
+
+def test_module_and_script_are_the_same():
+    """python -m jobs is bags."""
+    out, err = python("-m", "jobs", "--version").communicate()
+    assert "bags" in out
+    assert err == ""
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["fitt"], "'fitt'"),
+        (["fit", "--sett", "a=1"], "'--sett'"),
+        (["fit", "a.yaml", "b.yaml"], "b.yaml"),
+        (["verify", "--cluster", "local", "x.zarr"], "--cluster"),
+        (["fit", "--set"], "--set"),
+    ],
+)
+def test_wrong_command_line_is_one_line(args, told):
+    """Unknown jobs and options end with one line and exit code 2."""
+    assert told in refused(2, *args)
+
+
+def test_no_arguments_is_help():
+    """bags alone says how it is used."""
+    result = bags()
+    assert result.exit_code == 2
+    assert "Usage" in result.output
+
+
+def test_missing_store_is_one_line():
+    """A store that is not there: exit code 1 and its name."""
+    assert "/nowhere/a.zarr: not found" in refused(1, "verify", "/nowhere/a.zarr")
+    assert "/nowhere/a.zarr: not found" in refused(1, "info", "/nowhere/a.zarr")
+    urls = settings(data_url="/nowhere/a.zarr", model_url="/nowhere/m.zarr", out_dir="/nowhere/o")
+    assert "/nowhere/m.zarr" in refused(1, "evaluate", *urls)
+    urls = settings(data_url="/nowhere/a.zarr", model_url="/nowhere/m.zarr")
+    assert "/nowhere/a.zarr: not found" in refused(1, "fit", *urls)
+
+
+def test_model_for_another_dimension_is_one_line(regression, classification, tmp_path):
+    """A model of points in the plane refuses bags in space, before it writes anything."""
+    urls = settings(data_url=classification / "bags.zarr", model_url=regression / "model.zarr")
+    line = refused(1, "predict", *urls, *settings(output_url=tmp_path / "p.parquet"))
+    assert "dimension 2" in line
+    assert "dimension 3" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_report_that_can_not_be_written(regression):
+    """A report in a place that can not be made is an error that names it."""
+    report = settings(report="/proc/nowhere/report.json")
+    result = bags("info", regression / "bags.zarr", *report)
+    assert result.exit_code == 1
+    assert "/proc/nowhere/report.json: can not be written" in result.stderr
+
+
+def test_unreachable_cluster_and_unknown_profile(regression, tmp_path):
+    """No such profile: exit code 2. No scheduler at the address: exit code 1."""
+    urls = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr")
+    assert "no cluster profile 'nope'" in refused(2, "fit", *urls, "--cluster", "nope")
+    profile = tmp_path / "far.yaml"
+    profile.write_text("cluster: tcp\naddress: tcp://127.0.0.1:9\ntimeout: 0.5\n")
+    assert "tcp://127.0.0.1:9" in refused(1, "fit", *urls, "--cluster", profile)
+
+
+def test_debug_shows_the_traceback():
+    """--debug adds the traceback to the line."""
+    result = bags("verify", "/nowhere/a.zarr", "--debug")
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("bags: verify: /nowhere/a.zarr")
+
+
+def test_unexpected_error_is_one_line(monkeypatch):
+    """An error nobody planned for is one line too, and says how to see more."""
+
+    def broken(url):
+        raise KeyError("surprise")
+
+    monkeypatch.setattr(BagStore, "open", broken)
+    line = refused(1, "verify", "/nowhere/a.zarr")
+    assert "KeyError: 'surprise'" in line
+    assert "--debug" in line
+
+
+def test_interrupt_is_one_line_and_leaves_a_store(tmp_path):
+    """Ctrl-C ends generate with exit code 130 and one line; the store can be opened."""
+    url = tmp_path / "bags.zarr"
+    many = settings(n_bags=100_000_000, url=url)
+    process = python("-m", "jobs", "generate", "gmm_components", *many, start_new_session=True)
+    while not is_store(url):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (130, "")
+    assert [line for line in err.splitlines() if line] == ["bags: interrupted"]
+    BagStore.open(url).verify()
+
+
+def test_second_interrupt_ends_a_job_that_does_not_listen():
+    """Where KeyboardInterrupt does not get through, the second Ctrl-C ends the process."""
+    code = """
+import os, signal, time
+from jobs.interrupts import prompt_interrupts
+signal.signal(signal.SIGINT, lambda *args: None)
+with prompt_interrupts(lambda: os._exit(7)):
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
+    while True:
+        time.sleep(1)
+"""
+    process = python("-c", code)
+    process.communicate()
+    assert process.returncode == 7
+
+
+def test_interrupts_are_put_back():
+    """After a job, Ctrl-C is what it was before."""
+    handler = signal.getsignal(signal.SIGINT)
+    refused(1, "verify", "/nowhere/a.zarr")
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_local_directory_is_not_taken_for_a_config(tmp_path, monkeypatch):
+    """A dataset's name, a URL and a YAML file are told apart by their ending."""
+    monkeypatch.chdir(tmp_path)
+    Path("job.yml").write_text("dataset: digits\nurl: digits.zarr\nn_bags: 12\n")
+    done("generate", "job.yml")
+    assert "12" in done("info", "digits.zarr")
+    done("verify", "digits.zarr")

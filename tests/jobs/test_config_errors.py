@@ -1,0 +1,218 @@
+"""A wrong key or value is one line on stderr that names it, and exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from jobs.config import ReportConfig, Section, load_config, parse_override, read_yaml
+from jobs.config_errors import allowed
+from jobs.embedding_config import union_of
+from pipeline import ProjectionEmbedding
+from pipeline.errors import ConfigError
+from tests.jobs.running import CONFIGS, refused, settings
+
+FIT = CONFIGS / "fit.yaml"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        ({"modell__alpha": 1}, ["unknown key 'modell'", "did you mean 'model'?", "data_url"]),
+        ({"model__alhpa": 1}, ["unknown key 'model.alhpa'", "did you mean 'alpha'?", "precision"]),
+        (
+            {"model__embedding__bassis": "cosine"},
+            ["unknown key 'model.embedding.bassis'", "did you mean 'basis'?", "marginals"],
+        ),
+        ({"model__alpha": "gvc"}, ["'model.alpha' is 'gvc'", "'validation'", "mean 'gcv'?"]),
+        ({"model__alpha": -1}, ["'model.alpha' is -1", "a number >= 0"]),
+        ({"model__alpha": ".nan"}, ["'model.alpha' is nan"]),
+        ({"model__precision": "float16"}, ["'float32' or 'float64'", "did you mean 'float"]),
+        ({"model__random_features__n_features": 63}, ["is 63", ">= 2 and divisible by 2"]),
+        ({"model__random_features__n_features": "many"}, ["'many'", "an integer"]),
+        ({"model__random_features__n_features": "'64'"}, ["'64'", "an integer"]),
+        ({"model__random_features__n_features": 64.0}, ["64.0", "an integer"]),
+        ({"model__random_features__orthogonal": 1}, ["is 1", "true or false"]),
+        ({"model": 3}, ["'model' is 3", "'key: value' lines"]),
+        ({"holdout": 1}, ["'holdout' is 1", "a number >= 0 and < 1"]),
+        ({"data_url": ""}, ["'data_url' is None", "a text"]),
+        ({"model__embedding__name": "projecton"}, ["'model.embedding.name'", "'projection'"]),
+        ({"model__embedding__n_per_dim": 2.5}, ["'model.embedding.n_per_dim' is 2.5"]),
+        ({"model__alpha__x": 1}, ["'model.alpha' is 'gcv' and has no keys"]),
+    ],
+)
+def test_wrong_override_names_the_key(overrides, told):
+    """What --set gets wrong is named, with what would be right."""
+    line = refused(2, "fit", FIT, *settings(**overrides))
+    for part in [*told, "fit: --set"]:
+        assert part in line
+
+
+@pytest.mark.parametrize("override", ["alpha", "=1", "model..alpha=1", ".a=1", "a.=1"])
+def test_override_without_key_and_value(override):
+    """--set takes key=value and says so."""
+    line = refused(2, "fit", FIT, "--set", override)
+    assert f"--set {override}" in line
+    assert "key=value" in line
+
+
+def test_override_that_is_no_yaml():
+    """A value with an open bracket is refused with its key."""
+    assert "--set target: '[a' is no valid YAML" in refused(2, "fit", "--set", "target=[a")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("data_url: [x\n", ["no valid YAML", "line 2"]),
+        ("- a\n- b\n", ["expected 'key: value' lines, found list"]),
+        ("data_url: a\ndata_url: b\n", ["key 'data_url' is given twice", "line 2"]),
+        ("data_url: a\nmodel_url: b\nmodel: {alpha: 1, alpha: 2}\n", ["'alpha' is given twice"]),
+        ("data_url: a\n", ["missing key 'model_url'", "where the model goes", "--set model_url="]),
+        ("data_url: a\nmodel_url: b\nholdou: 0.1\n", ["unknown key 'holdou'", "mean 'holdout'?"]),
+        ("data_url: 5\nmodel_url: b\n", ["key 'data_url' is 5; expected a text"]),
+        ("1: 2\n", ["should be strings"]),
+    ],
+)
+def test_wrong_file_names_file_and_key(tmp_path, text, told):
+    """What a file gets wrong is named with the file."""
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text)
+    line = refused(2, "fit", path)
+    for part in [*told, str(path)]:
+        assert part in line
+
+
+def test_missing_or_unreadable_file(tmp_path):
+    """A config that is not there, or is no text, is refused by name."""
+    assert "nope.yaml can not be read (No such file" in refused(2, "fit", tmp_path / "nope.yaml")
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    assert "binary.yaml can not be read" in refused(2, "fit", tmp_path / "binary.yaml")
+
+
+def test_wrong_dataset_and_parameters(tmp_path):
+    """The name of a dataset and the keys and values of its parameters are checked."""
+    url = settings(url=tmp_path / "a.zarr", n_bags=5)
+    line = refused(2, "generate", "gmm_component", *url)
+    assert "'dataset' is 'gmm_component'" in line
+    assert "did you mean 'gmm_components'?" in line
+    line = refused(2, "generate", "digits", *url, *settings(params__splt="train"))
+    assert "unknown key 'params.splt' (did you mean 'split'?)" in line
+    line = refused(2, "generate", "digits", *url, *settings(params__split="trian"))
+    assert "split is 'trian'" in line
+    assert refused(2, "generate", "digits", *url, *settings(n_bags=5000)).count("n_bags") == 1
+    assert not (tmp_path / "a.zarr").exists()
+
+
+def test_wrong_parameter_found_while_fitting(regression, tmp_path):
+    """A value that only the library can judge is a wrong config too."""
+    urls = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr")
+    line = refused(2, "fit", *urls, *settings(model__embedding__basis="cosin"))
+    assert "basis" in line
+    assert "legendre" in line
+    line = refused(2, "fit", *urls, *settings(model__embedding__marginals=7))
+    assert "marginals" in line
+    line = refused(2, "fit", *urls, *settings(model__alpha="[1]", model__alphas="[1, 2]"))
+    assert "alphas" in line
+    assert not (tmp_path / "m.zarr").exists()
+
+
+def test_wrong_names_of_coordinates(regression, tmp_path):
+    """As many axis labels as coordinates, or none."""
+    urls = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
+    more = settings(out_dir=tmp_path / "out", coordinate_names="[x]")
+    assert "'coordinate_names' has 1 names" in refused(2, "evaluate", *urls, *more)
+
+
+def test_yaml_numbers_are_what_people_mean():
+    """1e-3 is a number, 001 a text, and other values stay what YAML says."""
+    values = {"1e-3": 0.001, "-2E5": -2e5, "001": "001", "10": 10, "-3": -3, "0": 0, "0.5": 0.5}
+    values |= {"true": True, "": None, "null": None, "[1, a]": [1, "a"], "a=b": "a=b"}
+    for text, value in values.items():
+        parsed = parse_override(f"key={text}")[1]
+        assert parsed == value
+        assert type(parsed) is type(value)
+
+
+def test_empty_file_is_an_empty_config(tmp_path):
+    """A file with comments alone has no keys."""
+    (tmp_path / "empty.yaml").write_text("# nothing\n")
+    assert read_yaml(tmp_path / "empty.yaml") == {}
+
+
+def test_allowed_in_words():
+    """Types and their bounds read as a sentence."""
+    assert allowed(int | None) == "an integer or null"
+    assert allowed(Annotated[float, Field(gt=0, le=1)]) == "a number > 0 and <= 1"
+    assert allowed(Literal["a", "b"] | bool) == "'a', 'b' or true or false"
+    pair = Annotated[list[float], Field(min_length=2, max_length=2)]
+    assert allowed(list[pair]) == "[[a number, a number], ...]"
+
+
+class OtherEmbedding:
+    """Another first basis.
+
+    Parameters
+    ----------
+    size : int, default 3
+        How large it is. More is said here.
+    kind : {"a", "b"}
+        Which of the two.
+    """
+
+    def __init__(self, size: int = 3, kind: Literal["a", "b"] = "a") -> None:
+        self.size, self.kind = size, kind
+
+
+def config_with_two_embeddings() -> type[ReportConfig]:
+    """A config whose embedding is one of two registered ones."""
+    registry = {"projection": (ProjectionEmbedding, None), "other": (OtherEmbedding, None)}
+    section: Any = union_of(registry)
+
+    class Model(Section):
+        embedding: section = Field(description="either")
+
+    class Config(ReportConfig):
+        model: Model
+
+    return Config
+
+
+def test_a_registered_embedding_can_be_configured():
+    """Keys, types, defaults and texts come from the constructor; ``name`` says which it is."""
+    config = config_with_two_embeddings()
+    loaded = load_config(config, None, ["model.embedding={name: other, size: 4}"])
+    assert loaded.model.embedding.model_dump() == {"name": "other", "size": 4, "kind": "a"}
+    fields = type(loaded.model.embedding).model_fields
+    assert fields["size"].description == "How large it is"
+    loaded = load_config(config, None, ["model.embedding.max_norm=2.5"])
+    assert loaded.model.embedding.name == "projection"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("{name: othr}", "'model.embedding.name' is 'othr'; expected 'projection' or 'other'"),
+        ("{name: other, sise: 1}", "'model.embedding.sise' (did you mean 'size'?)"),
+        ("{name: other, kind: c}", "'model.embedding.kind' is 'c'; expected 'a' or 'b'"),
+        ("{name: other, basis: cosine}", "unknown key 'model.embedding.basis'"),
+    ],
+)
+def test_errors_name_the_key_of_the_chosen_embedding(value, told):
+    """With several embeddings, an error is about the one that is named."""
+    with pytest.raises(ConfigError) as raised:
+        load_config(config_with_two_embeddings(), None, [f"model.embedding={value}"])
+    assert told in str(raised.value)
+
+
+def test_overrides_win_over_arguments_and_file(tmp_path):
+    """--set beats the positional argument, which beats the file."""
+    path = Path(tmp_path / "a.yaml")
+    path.write_text("report: file.json\n")
+    assert load_config(ReportConfig, path).report == "file.json"
+    given = {"report": "given.json"}
+    assert load_config(ReportConfig, path, (), given).report == "given.json"
+    assert load_config(ReportConfig, path, ["report=set.json"], given).report == "set.json"

@@ -1,0 +1,108 @@
+"""The YAML files in configs/ hold every key of their job, explained, and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import pytest
+import yaml
+
+from jobs.cli import JOBS, ON_CLUSTER
+from jobs.config import ClusterConfig, load_config
+from jobs.config_errors import key_rows
+from jobs.model_config import FourierSection, ModelSection
+from pipeline import DoubleBasisClassifier, DoubleBasisRegressor, RandomFourierFeatures
+from pipeline.datasets import make_dataset
+from pipeline.execution.connect import Profile, load_profile
+from tests.jobs.running import CONFIGS
+
+
+def config_of(job):
+    """The Config of a job."""
+    return importlib.import_module(f"jobs.{job}").Config
+
+
+def keys_of(values, prefix=""):
+    """Dotted keys of nested mappings."""
+    keys = set()
+    for key, value in values.items():
+        nested = isinstance(value, dict) and key != "params"
+        keys |= keys_of(value, f"{prefix}{key}.") if nested else {prefix + key}
+    return keys
+
+
+def test_one_file_a_job():
+    """Every job has its YAML, and every YAML its job."""
+    assert {path.stem for path in CONFIGS.glob("*.yaml")} == set(JOBS)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_file_is_valid_and_has_every_key(job):
+    """The file passes validation and shows each key the job knows."""
+    path = CONFIGS / f"{job}.yaml"
+    load_config(config_of(job), path)
+    assert keys_of(yaml.safe_load(path.read_text())) == {key for key, _ in key_rows(config_of(job))}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_key_is_explained(job):
+    """Each line with a value has a comment; demo's model sections are those of fit."""
+    for line in (CONFIGS / f"{job}.yaml").read_text().splitlines():
+        key, _, value = line.partition(":")
+        deep = job == "demo" and key.startswith("    ")
+        if value.strip() and not key.strip().startswith("#") and not deep:
+            assert "#" in value, f"configs/{job}.yaml: {line}"
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_key_has_a_help_text(job):
+    """What --help prints about a key is never empty."""
+    for key, text in key_rows(config_of(job)):
+        assert not text.startswith(" ("), key
+
+
+def test_generate_has_parameters_of_its_dataset():
+    """The parameters in configs/generate.yaml make the dataset they are for."""
+    config = load_config(config_of("generate"), CONFIGS / "generate.yaml")
+    assert set(config.params) == set(make_dataset(config.dataset, **config.params).params)
+
+
+def test_cluster_option_where_the_config_has_it():
+    """--cluster exists for the jobs that can run on one."""
+    with_cluster = {job for job in JOBS if issubclass(config_of(job), ClusterConfig)}
+    assert with_cluster == set(ON_CLUSTER)
+
+
+def test_model_section_mirrors_the_estimators():
+    """Keys and defaults of the model section are parameters and defaults of the estimators."""
+    pairs = [
+        (FourierSection(), RandomFourierFeatures, set()),
+        (ModelSection(), DoubleBasisRegressor, {"embedding", "random_features"}),
+        (ModelSection(), DoubleBasisClassifier, {"embedding", "random_features"}),
+    ]
+    for section, estimator, nested in pairs:
+        parameters = inspect.signature(estimator).parameters
+        fields = {k: v for k, v in section.model_dump().items() if k != "task"}
+        assert set(fields) == set(parameters)
+        for key in set(parameters) - nested:
+            assert fields[key] == parameters[key].default, key
+
+
+def test_default_model_section_builds_default_estimators():
+    """The section without a key is the estimator without an argument."""
+    model = ModelSection().estimator()
+    assert isinstance(model, DoubleBasisRegressor)
+    assert model.embedding.get_params() == type(model.embedding)().get_params()
+    assert model.random_features.get_params() == RandomFourierFeatures().get_params()
+    assert isinstance(ModelSection(task="classification").estimator(), DoubleBasisClassifier)
+
+
+@pytest.mark.parametrize("name", ["local", "tcp"])
+def test_profiles_are_valid(name, monkeypatch):
+    """Each cluster profile loads, by its file and by its name."""
+    monkeypatch.chdir(CONFIGS.parent)
+    profile = load_profile(str(CONFIGS / "profiles" / f"{name}.yaml"))
+    assert isinstance(profile, Profile)
+    assert profile.cluster == name
+    assert load_profile(name) == profile

@@ -1,0 +1,220 @@
+"""Every job on small data, through the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from sklearn.metrics import accuracy_score, r2_score, root_mean_squared_error
+
+from pipeline import BagStore, load_model
+from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
+
+
+def test_default_configs_work_in_sequence(tmp_path, monkeypatch):
+    """generate, info, verify, fit, evaluate and predict run as configs/ has them, only smaller."""
+    monkeypatch.chdir(tmp_path)
+    small = {
+        "generate": settings(n_bags=300, params__n_points=30),
+        "fit": settings(model__random_features__n_features=64),
+    }
+    for job in ("generate", "info", "verify", "fit", "evaluate", "predict"):
+        done(job, CONFIGS / f"{job}.yaml", *small.get(job, []))
+    left = {path.name for path in Path("example-output").iterdir()}
+    assert left == {
+        "bags.zarr",
+        "model.zarr",
+        "evaluation",
+        "predictions.parquet",
+        "generate.json",
+        "fit.json",
+        "predict.json",
+    }
+    fit = json.loads(Path("example-output/fit.json").read_text())
+    assert fit["job"] == "fit"
+    assert fit["n_bags"] == 300 == fit["n_bags_fitted"] + fit["n_bags_held_out"]
+    assert fit["config"]["model"]["random_features"]["n_features"] == 64
+    evaluation = json.loads(Path("example-output/evaluation/report.json").read_text())
+    assert evaluation["n_bags"] == fit["n_bags_held_out"]
+    assert all(Path(path).is_file() for path in evaluation["pictures"])
+
+
+def test_evaluate_regression_reports_what_scikit_learn_computes(regression, tmp_path):
+    """The report's errors are those of the held-out bags, and the pictures are there."""
+    store, model = BagStore.open(regression / "bags.zarr"), load_model(regression / "model.zarr")
+    urls = settings(data_url=store.url, model_url=regression / "model.zarr")
+    printed = done("evaluate", *urls, *settings(out_dir=tmp_path, subset="all"))
+    report = json.loads((tmp_path / "report.json").read_text())
+    errors = report["targets"]["n_components"]
+    true, predicted = store.targets()[:, 0], model.predict(store.read())
+    assert errors["n"] == 300
+    assert errors["rmse"] == pytest.approx(root_mean_squared_error(true, predicted), rel=1e-6)
+    assert errors["r2"] == pytest.approx(r2_score(true, predicted), rel=1e-6)
+    assert errors["constant_rmse"] == pytest.approx(true.std())
+    assert f"{errors['rmse']:.4g}" in printed
+    for name in ("predictions.png", "residuals.png", "densities.png"):
+        assert str(tmp_path / name) in report["pictures"]
+        assert_picture(tmp_path / name)
+
+
+def test_evaluate_splits_by_holdout(regression, tmp_path):
+    """subset=holdout and subset=train share the bags, and the squared errors, between them."""
+    urls = settings(data_url=regression / "bags.zarr", model_url=regression / "model.zarr")
+    errors = {}
+    for subset in ("all", "holdout", "train"):
+        done("evaluate", *urls, *settings(out_dir=tmp_path / subset, subset=subset))
+        report = json.loads((tmp_path / subset / "report.json").read_text())
+        errors[subset] = report["targets"]["n_components"]
+    assert 50 < errors["holdout"]["n"] < 130
+    assert errors["holdout"]["n"] + errors["train"]["n"] == errors["all"]["n"] == 300
+    squares = {subset: e["n"] * e["rmse"] ** 2 for subset, e in errors.items()}
+    assert squares["holdout"] + squares["train"] == pytest.approx(squares["all"], rel=1e-6)
+
+
+def test_evaluate_classification_reports_confusion(classification, tmp_path):
+    """Accuracy, per-class numbers and the confusion matrix agree with each other and the model."""
+    store = BagStore.open(classification / "bags.zarr")
+    urls = settings(data_url=store.url, model_url=classification / "model.zarr")
+    printed = done("evaluate", *urls, *settings(out_dir=tmp_path))
+    report = json.loads((tmp_path / "report.json").read_text())
+    errors = report["targets"]["digit"]
+    predicted = load_model(classification / "model.zarr").predict(store.read())
+    assert errors["accuracy"] == pytest.approx(accuracy_score(store.targets()[:, 0], predicted))
+    assert np.trace(errors["confusion"]) / 540 == pytest.approx(errors["accuracy"])
+    assert list(errors["per_class"]) == list("0123456789")
+    assert f"accuracy {errors['accuracy']:.4f}" in printed
+    for name in ("confusion.png", "densities.png"):
+        assert_picture(tmp_path / name)
+
+
+def test_predict_writes_parquet_and_zarr_with_ids(regression, tmp_path):
+    """Both formats hold the model's predictions in the order of the ids."""
+    store, model = BagStore.open(regression / "bags.zarr"), load_model(regression / "model.zarr")
+    expected = model.predict(store.read())
+    urls = settings(data_url=store.url, model_url=regression / "model.zarr")
+    done("predict", *urls, *settings(output_url=tmp_path / "p.parquet"))
+    frame = pd.read_parquet(tmp_path / "p.parquet").sort_values("id")
+    assert frame["id"].tolist() == store.ids().tolist()
+    np.testing.assert_allclose(frame["n_components"], expected, rtol=1e-5)
+    done("predict", *urls, *settings(output_url=tmp_path / "p.zarr", format="zarr"))
+    group = zarr.open_group(tmp_path / "p.zarr", mode="r")
+    np.testing.assert_allclose(group["predictions"][:], expected, rtol=1e-5)
+
+
+def test_unlabelled_bags_are_left_out_and_counted(regression, tmp_path):
+    """A bag without a label is no error of evaluate, and no bag of its score."""
+    source = BagStore.open(regression / "bags.zarr")
+    targets = source.targets()[:, 0].copy()
+    targets[:7] = np.nan
+    store = BagStore.create(tmp_path / "some.zarr", 2, ["n_components"], source.box)
+    store.append(source.read(), {"n_components": targets})
+    urls = settings(data_url=store.url, model_url=regression / "model.zarr")
+    done("evaluate", *urls, *settings(out_dir=tmp_path / "out"))
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (report["n_bags"], report["n_unlabelled"]) == (293, 7)
+    unlabelled = BagStore.create(tmp_path / "none.zarr", 2, ["n_components"], source.box)
+    unlabelled.append(source.read(0, 5))
+    urls = settings(data_url=unlabelled.url, model_url=regression / "model.zarr")
+    line = refused(1, "evaluate", *urls, *settings(out_dir=tmp_path / "none"))
+    assert "no labelled bag" in line
+    assert not (tmp_path / "none").exists()
+
+
+def test_info_describes_stores_and_models(regression, classification, tmp_path):
+    """bags info URL tells a store from a model and says what is in it."""
+    printed = done("info", regression / "bags.zarr")
+    assert "n_components 300" in printed
+    assert "least 40" in printed
+    report = tmp_path / "info.json"
+    printed = done("info", classification / "model.zarr", *settings(report=report))
+    assert "DoubleBasisClassifier" in printed
+    values = json.loads(report.read_text())
+    assert (values["n_features"], values["n_coefficients"], values["n_dims"]) == (64, 64, 3)
+    assert values["classes"] == list(range(10))
+    line = refused(1, "info", tmp_path)
+    assert "not a bag store" in line
+    assert "not a saved model" in line
+
+
+def test_verify_names_the_damaged_array(regression, tmp_path):
+    """bags verify passes a good store and names what is wrong with a damaged one."""
+    assert "every invariant holds" in done("verify", regression / "bags.zarr")
+    store = BagStore.create(tmp_path / "bad.zarr", 2, ["n_components"])
+    store.append(BagStore.open(regression / "bags.zarr").read(0, 10), {"n_components": np.ones(10)})
+    targets = zarr.open_array(tmp_path / "bad.zarr", path="targets", mode="r+")
+    targets[3] = np.inf
+    assert "array 'targets', chunk 0, bag 3" in refused(1, "verify", store.url)
+
+
+def test_ingest_npz_then_fit(tmp_path):
+    """An .npz file becomes a store that fit takes."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 30, 50)
+    points, targets = rng.random((sizes.sum(), 2)), rng.random(50)
+    np.savez(tmp_path / "bags.npz", points=points, sizes=sizes, targets=targets)
+    given = settings(points=tmp_path / "bags.npz", url=tmp_path / "bags.zarr", targets="[y]")
+    done("ingest", *given)
+    store = BagStore.open(tmp_path / "bags.zarr")
+    assert (store.n_bags, store.target_names) == (50, ("y",))
+    np.testing.assert_allclose(store.targets()[:, 0], targets)
+    urls = settings(data_url=store.url, model_url=tmp_path / "model.zarr")
+    done("fit", *urls, *settings(model__random_features__n_features=16, model__alpha="1e-2"))
+    assert load_model(tmp_path / "model.zarr").alpha_ == 0.01
+    line = refused(2, "ingest", *given, *settings(id_column="bag"))
+    assert "'id_column' is for tables" in line
+
+
+def test_ingest_tables_on_local_workers(tmp_path):
+    """A CSV of points and one of labels become a store with classes; --cluster is obeyed."""
+    rows = pd.DataFrame({"bag": [7, 5, 7, 5, 9], "x": [0.0, 1, 2, 3, 4], "y": np.arange(5.0)})
+    rows.to_csv(tmp_path / "points.csv", index=False)
+    labels = pd.DataFrame({"bag": [5, 7], "kind": ["cat", "dog"]})
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    given = settings(
+        points=f"[{tmp_path / 'points.csv'}]",
+        target_table=tmp_path / "labels.csv",
+        url=tmp_path / "bags.zarr",
+        targets="[kind]",
+        report=tmp_path / "report.json",
+    )
+    done("ingest", CONFIGS / "ingest.yaml", *given, "--cluster", "local")
+    store = BagStore.open(tmp_path / "bags.zarr")
+    assert store.ids().tolist() == [5, 7, 9]
+    assert store.meta.class_names == {"kind": ["cat", "dog"]}
+    np.testing.assert_array_equal(store.targets()[:, 0], [0, 1, np.nan])
+    np.testing.assert_array_equal(store.read()[1], [[0, 0], [2, 2]])
+    assert json.loads((tmp_path / "report.json").read_text())["n_bags"] == 3
+
+
+def test_several_targets_at_once(tmp_path):
+    """A list of targets is fitted and evaluated together, each with its own panel and row."""
+    rng = np.random.default_rng(1)
+    store = BagStore.create(tmp_path / "bags.zarr", 1, ["a", "b", "c"])
+    means = rng.random(80)
+    store.append(
+        [np.clip(rng.normal(m, 0.1, (20, 1)), 0, 1) for m in means],
+        {"a": means, "b": -means, "c": np.full(80, np.nan)},
+    )
+    urls = settings(data_url=store.url, model_url=tmp_path / "model.zarr")
+    model = settings(model__random_features__n_features=32)
+    assert "say which" in refused(1, "fit", *urls, *model)
+    done("fit", *urls, *model, *settings(target="[a, b]"))
+    done("evaluate", *urls, *settings(out_dir=tmp_path / "out"))
+    errors = json.loads((tmp_path / "out" / "report.json").read_text())["targets"]
+    assert list(errors) == ["a", "b"]
+    assert errors["a"]["rmse"] < 0.5 * errors["a"]["constant_rmse"]
+    assert_picture(tmp_path / "out" / "predictions.png")
+    assert_picture(tmp_path / "out" / "densities.png")
+
+
+def test_nothing_is_replaced_unless_told(regression):
+    """fit refuses a model that is there before it reads any data."""
+    before = (regression / "model.zarr" / "zarr.json").stat().st_mtime_ns
+    urls = settings(data_url="/nowhere", model_url=regression / "model.zarr")
+    line = refused(1, "fit", *urls)
+    assert "exists already" in line
+    assert (regression / "model.zarr" / "zarr.json").stat().st_mtime_ns == before

@@ -1,0 +1,93 @@
+"""Pictures are valid, not blank, and show the density the model's basis estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jobs.densities import Series, draw_bags
+from jobs.metrics import RegressionErrors
+from jobs.pictures import draw_confusion, draw_predictions, draw_residuals
+from pipeline import BagStore
+from pipeline.bags import Box
+from pipeline.bases import evaluate_basis, index_set
+from tests.jobs.running import assert_picture
+
+
+@pytest.mark.parametrize("basis", ["cosine", "trigonometric", "legendre"])
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+def test_series_density_is_the_mean_of_kernels(basis, n_dims, monkeypatch):
+    """The estimate is the mean over points of Σ_α φ_α(x) φ_α(g), also when cut into blocks."""
+    monkeypatch.setattr("jobs.densities.VALUES_AT_ONCE", 200)
+    rng = np.random.default_rng(n_dims)
+    points, grid = rng.random((23, n_dims)), rng.random((31, n_dims))
+    kernels = np.zeros((31, 23))
+    for index in index_set(n_dims, 5, 4.0, basis):
+        at_grid, at_points = np.ones(31), np.ones(23)
+        for j, k in enumerate(index):
+            at_grid *= evaluate_basis(basis, k + 1, grid[:, j])[:, k]
+            at_points *= evaluate_basis(basis, k + 1, points[:, j])[:, k]
+        kernels += np.outer(at_grid, at_points)
+    density = Series(basis, 5, 4.0, True).density(points, grid)
+    np.testing.assert_allclose(density, kernels.mean(axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_dims", "joint"), [(1, True), (2, True), (2, False), (3, True), (3, False), (5, False)]
+)
+def test_bags_are_drawn_in_any_dimension(tmp_path, n_dims, joint):
+    """One to many coordinates, single points and points outside the box."""
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(3, 1, (n, n_dims)) for n in (1, 50, 3000)]
+    box = Box((0.0,) * n_dims, (5.0,) * n_dims)
+    names = [f"coordinate {j} (m)" for j in range(n_dims)]
+    series = Series("cosine", 6, None, joint)
+    path = draw_bags(tmp_path / "a.png", bags, ["a", "b", "c"], box, series, names, n_dims == 2)
+    assert_picture(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
+
+
+@pytest.mark.parametrize("kind", ["integers", "few", "many", "constant", "one"])
+def test_predictions_of_any_kind_are_drawn(tmp_path, kind):
+    """Violins, dots, hexagons; a target without variance; a single bag."""
+    rng = np.random.default_rng(0)
+    true = {
+        "integers": rng.integers(1, 11, 500).astype(float),
+        "few": rng.normal(size=300),
+        "many": rng.normal(size=8000),
+        "constant": np.full(100, 2.0),
+        "one": np.array([0.3]),
+    }[kind]
+    errors = RegressionErrors()
+    errors.add(true, true + 0.1 * rng.normal(size=len(true)))
+    what = [errors.pairs()], ["y"], [errors.result()]
+    assert_picture(draw_predictions(tmp_path / "p.png", *what))
+    assert_picture(draw_residuals(tmp_path / "r.png", *what))
+
+
+def test_many_targets_are_drawn_in_panels(tmp_path):
+    """More than nine targets: the first nine."""
+    errors = RegressionErrors()
+    errors.add(np.arange(20.0) / 7, np.arange(20.0) / 7 + 0.1)
+    what = [errors.pairs()] * 12, [f"y{i}" for i in range(12)], [errors.result()] * 12
+    assert_picture(draw_predictions(tmp_path / "p.png", *what))
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 120])
+def test_confusion_of_any_size(tmp_path, n_classes):
+    """Few classes with their counts, many as colours."""
+    matrix = np.eye(n_classes, dtype=int) * 9 + 1
+    names = [f"class {i}" for i in range(n_classes)]
+    assert_picture(draw_confusion(tmp_path / "c.png", matrix, names, "kind", 0.9))
+
+
+def test_axes_have_the_stores_names(tmp_path):
+    """Coordinate names that ingest left in the store label the axes."""
+    from jobs.evaluation import check_names
+
+    store = BagStore.create(tmp_path / "a.zarr", 2)
+    assert check_names(None, store) == ["coordinate 1", "coordinate 2"]
+    with store.appending({"coordinates": ["height", "width"]}):
+        pass
+    assert check_names(None, store) == ["height", "width"]
+    assert check_names(["x (m)", "y (m)"], store) == ["x (m)", "y (m)"]

@@ -1,0 +1,122 @@
+"""Tables and progress, on a terminal and in a log."""
+
+from __future__ import annotations
+
+import io
+import threading
+
+import pytest
+from rich.console import Console
+
+from jobs.terminal import SECONDS_BETWEEN_LINES, PlainProgress, Terminal
+
+
+def console(terminal=False):
+    """A console that writes into a string."""
+    return Console(file=io.StringIO(), force_terminal=terminal, width=100, highlight=False)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_plain_progress_is_a_line_every_ten_seconds():
+    """Without a terminal, calls in between print nothing, and a line says what is left."""
+    out, clock = console(), Clock()
+    progress = PlainProgress(out, "fit", "bags", clock)
+    for second in range(0, 31):
+        clock.now = float(second)
+        progress(second * 1000, 40_000)
+    lines = out.file.getvalue().splitlines()
+    assert len(lines) == 30 // SECONDS_BETWEEN_LINES
+    assert lines[0] == "fit: 10,000 of 40,000 bags (25 %), about 30 s left"
+    assert lines[2] == "fit: 30,000 of 40,000 bags (75 %), about 10 s left"
+
+
+def test_plain_progress_starts_again_for_the_next_pass():
+    """When the count falls, the time that is left is that of the new pass."""
+    out, clock = console(), Clock()
+    progress = PlainProgress(out, "fit", "bags", clock)
+    clock.now = 5.0
+    progress(100, 100)
+    clock.now = 100.0
+    progress(0, 100)
+    clock.now = 110.0
+    progress(50, 100)
+    assert out.file.getvalue().splitlines()[-1] == "fit: 50 of 100 bags (50 %), about 10 s left"
+
+
+def test_plain_progress_of_nothing():
+    """No bags at all is no division by zero."""
+    out, clock = console(), Clock()
+    progress = PlainProgress(out, "fit", "bags", clock)
+    clock.now = 11.0
+    progress(0, 0)
+    assert out.file.getvalue() == "fit: 0 of 0 bags\n"
+
+
+def test_bar_on_a_terminal_moves_with_the_work():
+    """On a terminal a bar shows the counts, called from several threads at once."""
+    err = console(terminal=True)
+    with Terminal(console(), err).progress("verify", "points") as progress:
+        threads = [threading.Thread(target=progress, args=(k, 8)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        progress(8, 8)
+    shown = err.file.getvalue()
+    assert "verify, finishing" in shown
+    assert "8/8" in shown
+    assert "points" in shown
+
+
+def test_progress_ends_with_an_error():
+    """An error in the work passes through the bar."""
+    terminal = Terminal(console(), console(terminal=True))
+    with pytest.raises(ZeroDivisionError), terminal.progress("fit") as progress:
+        progress(1, 1 // 0)
+
+
+def test_table_shows_values_as_people_read_them():
+    """Numbers with four digits, lists without Python's signs, text as it is."""
+    out = console()
+    values = {
+        "n_bags": 1234567,
+        "rmse": 1.23456789,
+        "ok": True,
+        "none": None,
+        "box": [[0.0, 1.0], [-2.0, 2.0]],
+        "empty": [],
+        "source": {"seed": 0, "names": ["a", "b"]},
+        "text": "[red]a/b[/red]",
+    }
+    Terminal(out, console()).values("Title", values)
+    printed = out.file.getvalue()
+    for text in (
+        "1,234,567",
+        "1.235",
+        "yes",
+        "[0, 1], [-2, 2]",
+        "seed 0, names a, b",
+        "[red]a/b[/red]",
+    ):
+        assert text in printed
+    assert printed.startswith("Title")
+
+
+def test_quiet_terminal_keeps_the_progress():
+    """A step of a longer job prints no tables, but shows its progress."""
+    out, err = console(), console(terminal=True)
+    quiet = Terminal(out, err).without_tables()
+    quiet.values("Title", {"a": 1})
+    quiet.line("text")
+    with quiet.progress("fit") as progress:
+        progress(1, 2)
+    assert out.file.getvalue() == ""
+    assert "fit" in err.file.getvalue()

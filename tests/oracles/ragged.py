@@ -1,0 +1,77 @@
+"""Ragged data the slow and obvious way: lists of arrays, and loops over bags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.bags import Bags, BagStore
+
+SIZES = (1, 2, 255, 256, 257, 10_000)  # around powers of two, and one bag far larger than a chunk
+
+
+def random_bags(
+    rng: np.random.Generator, sizes: Sequence[int], n_dims: int, dtype: Any = np.float64
+) -> list[NDArray[Any]]:
+    """One array of standard normal points a bag."""
+    return [rng.standard_normal((size, n_dims)).astype(dtype) for size in sizes]
+
+
+def assert_same_bags(bags: Bags, expected: Sequence[NDArray[Any]]) -> None:
+    """The bags equal the arrays, bit by bit."""
+    assert len(bags) == len(expected)
+    for bag, truth in zip(bags, expected, strict=True):
+        np.testing.assert_array_equal(bag, truth)
+
+
+def partitions_by_loop(
+    sizes: Sequence[int], first_row: int, chunk_rows: int, max_rows: int
+) -> list[tuple[int, int]]:
+    """The planner's rule bag by bag: as many bags as fit, cut back to a chunk boundary if one
+    lies in the second half of the range."""
+    ranges, start, row = [], 0, first_row
+    while start < len(sizes):
+        rows = [row + sizes[start]]
+        while start + len(rows) < len(sizes) and rows[-1] + sizes[start + len(rows)] - row <= (
+            max_rows
+        ):
+            rows.append(rows[-1] + sizes[start + len(rows)])
+        count = len(rows)
+        if start + count < len(sizes):
+            aligned = [i for i, end in enumerate(rows, 1) if end % chunk_rows == 0]
+            half = (row + rows[-1]) // 2
+            if aligned and rows[aligned[-1] - 1] >= half:
+                count = aligned[-1]
+        ranges.append((start, start + count))
+        start, row = start + count, rows[count - 1]
+    return ranges
+
+
+@dataclass
+class StoreModel:
+    """What a store should hold: one array, one row of targets and one id a bag."""
+
+    bags: list[NDArray[Any]] = field(default_factory=list)
+    targets: list[list[float]] = field(default_factory=list)
+    ids: list[Any] = field(default_factory=list)
+
+    def extended(
+        self, bags: Sequence[NDArray[Any]], targets: Sequence[list[float]], ids: Sequence[Any]
+    ) -> StoreModel:
+        return StoreModel([*self.bags, *bags], [*self.targets, *targets], [*self.ids, *ids])
+
+    def check(self, store: BagStore, start: int = 0, stop: int | None = None) -> None:
+        """The store's bags ``start:stop``, their targets and ids are the model's."""
+        assert store.n_bags == len(self.bags)
+        assert store.n_points == sum(len(bag) for bag in self.bags)
+        part = slice(start, len(self.bags) if stop is None else stop)
+        assert_same_bags(store.read(start, stop), self.bags[part])
+        assert store.ids(start, stop).tolist() == self.ids[part]
+        np.testing.assert_array_equal(
+            store.targets(start, stop),
+            np.reshape(self.targets[part], (len(self.bags[part]), len(store.target_names))),
+        )
