@@ -44,7 +44,7 @@ def _watch(reader: int, give_up: Callable[[], None]) -> None:
             continue
         answered, _, _ = select.select([reader], [], [], GRACE_SECONDS)
         if not answered or os.read(reader, 1):
-            pass
+            give_up()
 
 
 @contextmanager

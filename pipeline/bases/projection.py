@@ -57,7 +57,7 @@ def project(
     if len(bags) == 0:
         return n_outside
     runs, scales, n_functions = _walk(indices.tobytes(), indices.shape, basis)
-    lo, inverse = _scaling(box, bags.points.dtype)
+    lo, inverse = _scaling(box, bags.points.dtype, out.dtype)
     with KERNELS:
         project_bags(
             bags.points,
@@ -90,16 +90,19 @@ def _walk(
     return prefix_runs(indices), scales, n_functions
 
 
-def _scaling(box: Box, dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(lo, 1 / width) in the points' precision.
+def _scaling(
+    box: Box, points_dtype: np.dtype[Any], out_dtype: np.dtype[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """(lo, 1 / width), in the finer of the two precisions.
 
-    The width is that of the walls as the points can hold them: a point on a wall is then scaled
-    to exactly 0 or at most 1, where the rounding of another width would put it outside.
+    The walls are those that the points can hold: a point on a wall is then scaled to exactly 0,
+    or to at most 1, where the rounding of another width would put it outside.
     """
-    lo, hi = np.array(box.lo, dtype=dtype), np.array(box.hi, dtype=dtype)
-    width = hi - lo
+    dtype = np.result_type(points_dtype, out_dtype)
+    lo, hi = (np.array(wall, dtype=points_dtype).astype(dtype) for wall in (box.lo, box.hi))
     exact = (np.array(box.hi) - np.array(box.lo)).astype(dtype)
-    return lo, dtype.type(1) / np.where(width > 0, width, exact)
+    width = np.where(hi > lo, hi - lo, exact)
+    return lo, (1 / width).astype(dtype)
 
 
 def _equal_parts(offsets: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:

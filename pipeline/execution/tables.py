@@ -131,7 +131,11 @@ def ingest_tables(
             dtype=dtype,
             chunk_points=chunk_points,
         )
-        source = {"job": "ingest", "from": [_shown(points), _shown(target_table)]}
+        source = {
+            "job": "ingest",
+            "from": [_shown(points), _shown(target_table)],
+            "coordinates": list(coordinates),
+        }
         groups = groups_of_bags(client, tables, surveys, decoders, thirds.phase(1))
         with store.appending(source) as session, closing(groups):
             n_points = sum(survey.n_rows for survey in surveys[0])

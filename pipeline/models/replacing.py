@@ -58,7 +58,7 @@ def holds_parts(url: str) -> bool:
 
 
 def put_in_place(fresh: Path, path: Path) -> None:
-    """Rename ``fresh`` to ``path``; what was at ``path`` is deleted then, or put back on failure."""
+    """Rename ``fresh`` to ``path``; what was there is deleted then, or put back on failure."""
     old = Path(f"{path}.old-{uuid.uuid4().hex[:8]}")
     if path.exists():
         os.replace(path, old)

@@ -143,7 +143,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and 0 < value < np.inf
+    return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def median_distance(sample: NDArray[Any]) -> float:
@@ -182,7 +182,7 @@ def _frequencies(spec: FourierSpec) -> NDArray[np.float64]:
 
 def _block(spec: FourierSpec, block: int) -> NDArray[np.float64]:
     """Standard normal frequencies of one block, in columns."""
-    generator = np.random.Generator(np.random.Philox(key=[spec.seed, block]))
+    generator = np.random.Generator(np.random.Philox(key=np.array([spec.seed, block], np.uint64)))
     if not spec.orthogonal:
         return generator.standard_normal((FREQUENCIES_A_BLOCK, spec.n_inputs)).T
     s = spec.n_inputs

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.bags.bags import offsets_of
@@ -16,6 +16,7 @@ from tests.oracles.ragged import partitions_by_loop
 
 SIZES = st.lists(st.one_of(st.integers(1, 4), st.integers(1, 60)), max_size=60)
 ROWS = st.integers(1, 64)
+CHUNKS = st.one_of(st.integers(1, 10), ROWS)
 
 
 def chained(ranges, n_items):
@@ -26,7 +27,9 @@ def chained(ranges, n_items):
     )
 
 
-@given(SIZES, st.integers(0, 100), ROWS, ROWS)
+@given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
+@example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
+@example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
 def test_partitions_cover_whole_bags_within_the_limit(sizes, first, chunk_rows, max_rows):
     """Ranges follow on each other, hold every bag once, and only a single bag may be larger."""
     offsets = first + offsets_of(np.array(sizes, dtype=np.int64))
@@ -36,7 +39,9 @@ def test_partitions_cover_whole_bags_within_the_limit(sizes, first, chunk_rows, 
         assert offsets[stop] - offsets[start] <= max_rows or stop == start + 1
 
 
-@given(SIZES, st.integers(0, 100), ROWS, ROWS)
+@given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
+@example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
+@example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
 def test_partitions_are_maximal_or_end_on_a_chunk(sizes, first, chunk_rows, max_rows):
     """A range that could take one more bag ends at a chunk boundary in its second half."""
     offsets = first + offsets_of(np.array(sizes, dtype=np.int64))
@@ -46,7 +51,9 @@ def test_partitions_are_maximal_or_end_on_a_chunk(sizes, first, chunk_rows, max_
             assert 2 * (offsets[stop] - offsets[start]) >= max_rows - max(sizes) - 1
 
 
-@given(SIZES, st.integers(0, 100), ROWS, ROWS)
+@given(SIZES, st.integers(0, 100), CHUNKS, ROWS)
+@example([4] * 10, 0, 8, 12)  # ends on chunks, one bag short of the limit
+@example([4, 1, 4], 0, 4, 8)  # the chunk boundary is in the second half by a hair
 def test_partitions_equal_a_loop_over_bags(sizes, first, chunk_rows, max_rows):
     """The vectorised planner and the rule written as a loop give the same ranges."""
     offsets = first + offsets_of(np.array(sizes, dtype=np.int64))

@@ -215,7 +215,7 @@ def test_a_refused_write_can_be_followed_by_a_good_one(url):
     store = BagStore.create(url, 2)
     good, bad = Bags.from_list(ONE * 2), Bags.trusted(np.full((2, 2), np.nan), np.arange(3))
     with store.appending() as session:
-        for bags, ids in ((bad, ["a", "b"]), (good, ["a", "a"]), (good, [1, 1])):
+        for bags, ids in ((good, [1, 1]), (bad, [1, 2]), (good, ["a", "a"]), (bad, ["a", "b"])):
             with pytest.raises(DataError):
                 session.write(bags, ids=ids)
         session.write(good, ids=["a", "b"])
@@ -228,7 +228,8 @@ def test_a_refused_write_can_be_followed_by_a_good_one(url):
 
 def test_arrays_may_be_used_again_after_a_write(tmp_path):
     """A caller that fills one buffer over and over gets every batch stored as it was."""
-    buffer, offsets, ids = np.empty((3, 1)), np.array([0, 1, 3]), np.empty(2, dtype=np.int64)
+    buffer, offsets = np.empty((3, 1), np.float32), np.array([0, 1, 3])
+    ids = np.empty(2, dtype=np.int64)
     store = BagStore.create(tmp_path / "s.zarr", 1, ["y"])
     labels = np.empty(2)
     with store.appending() as session:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
@@ -30,6 +32,22 @@ WRITES = 24  # more than a small append makes
 
 class Killed(BaseException):
     """The process is gone."""
+
+
+@contextmanager
+def killed_after(n_writes: int) -> Iterator[list[str]]:
+    """Every write after the first ``n_writes`` finds the process killed; yields those before."""
+    original, written, left = WriterStore.set, [], [n_writes]
+
+    async def set_or_die(store, key, value):
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        await original(store, key, value)
+        written.append(key)
+
+    with patch.object(WriterStore, "set", set_or_die):
+        yield written
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -82,16 +100,7 @@ class StoreMachine(RuleBasedStateMachine):
     )
     def killed_append(self, sizes, kind, writes, then_open):
         bags, targets, ids, grown = self.batch(sizes, kind)
-        original, left, written = WriterStore.set, [writes], []
-
-        async def set_or_die(store, key, value):
-            if not left[0]:
-                raise Killed
-            left[0] -= 1
-            await original(store, key, value)
-            written.append(key)
-
-        with patch.object(WriterStore, "set", set_or_die):
+        with killed_after(writes) as written:
             try:
                 self.store.append(bags, targets, ids)
             except Killed:
@@ -209,3 +218,30 @@ TestLocalStore.settings = machine_settings(25)
 TestMemoryStore = MemoryMachine.TestCase
 TestMemoryStore.__doc__ = "Whatever happens to a store of objects, it holds what was committed."
 TestMemoryStore.settings = machine_settings(10)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(None, None), (["a", "b"], [1, 2]), (["a", "b"], None), ([1, 2], ["a", "b"])],
+)
+def test_a_first_append_killed_before_every_write(tmp_path, first, second):
+    """Wherever the first append dies, the store stays empty and takes ids of either kind next."""
+    rng = np.random.default_rng(0)
+    bags = random_bags(rng, [20, 3], 2, np.float32)
+    model = StoreModel(bags, [[1.0], [2.0]], [0, 1] if second is None else second)
+    for n_writes in range(WRITES):
+        store = BagStore.create(tmp_path / f"{n_writes}.zarr", 2, ["y"], chunk_points=1)
+        with killed_after(n_writes) as written:
+            try:
+                store.append(random_bags(rng, [30, 7], 2, np.float32), [5, 6], first)
+            except Killed:
+                assert "zarr.json" not in written
+            else:
+                break
+        fresh = BagStore.open(store.url)
+        assert fresh.n_bags == 0
+        fresh.verify()
+        model.check(fresh.append(bags, [1.0, 2.0], second))
+        fresh.verify()
+    assert written[-1] == "zarr.json"
+    assert 9 <= n_writes == len(written)

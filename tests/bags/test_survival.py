@@ -13,6 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import LocalStore
 
 from pipeline.bags import Bags, BagStore, durable
 from pipeline.bags.durable import WriterStore
@@ -207,6 +210,19 @@ def test_no_write_comes_after_a_failed_append(store, monkeypatch):
     append_batch(store)
     model_of(2 * BATCH).check(store)
     store.verify()
+
+
+def test_no_write_starts_once_the_session_is_over(store):
+    """A write that Zarr gets to only after the session's end is refused: the lock is gone."""
+    out = WriterStore(LocalStore(store.url), lambda: None)
+    value = default_buffer_prototype().buffer.from_bytes(b"late")
+    sync(out.set("points/c/90/0", value))
+    out.close()
+    with pytest.raises(StoreError, match="the writing session is over"):
+        sync(out.set("points/c/91/0", value))
+    folder = Path(store.url) / "points" / "c"
+    assert (folder / "90" / "0").read_bytes() == b"late"
+    assert not (folder / "91").exists()
 
 
 def test_a_session_with_a_failed_write_commits_nothing(store, monkeypatch):
