@@ -12,7 +12,7 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
-from ..errors import StoreError
+from ..errors import InterruptedStoreError, StoreError
 from .box import Box
 from .urls import exists, filesystem, zarr_store
 
@@ -57,7 +57,9 @@ class StoreMeta:
             raise StoreError(f"{url}: a Zarr group, but not a bag store")
         values = dict(attributes[ATTRIBUTE])
         if not values:
-            raise StoreError(f"{url}: a bag store whose making was interrupted; make it again")
+            raise InterruptedStoreError(
+                f"{url}: a bag store whose making was interrupted; make it again"
+            )
         version = values.pop("format_version", None)
         if version != FORMAT_VERSION:
             raise StoreError(

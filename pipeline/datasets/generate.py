@@ -24,7 +24,7 @@ from ..bags import BagStore
 from ..bags.append import AppendSession
 from ..bags.bags import offsets_of
 from ..bags.urls import exists, normalize_url
-from ..errors import ParameterError, StoreError
+from ..errors import InterruptedStoreError, ParameterError, StoreError
 from ..execution import Progress, Report, current_client, lane, map_tasks
 from .base import Dataset
 
@@ -130,16 +130,15 @@ def _checked_n_bags(dataset: Dataset, n_bags: int | None) -> int:
 def _open_or_create(
     dataset: Dataset, url: str, source: dict[str, Any], chunk_points: int | None, overwrite: bool
 ) -> BagStore:
-    if exists(url) and not overwrite:
-        store = BagStore.open(url)
-        if store.n_bags:
-            _check_ours(store, source, dataset.block_bags)
-            if chunk_points not in (None, store.chunk_points):
-                raise StoreError(
-                    f"{url}: has chunks of {store.chunk_points} points, not {chunk_points}; "
-                    "leave chunk_points out or pass overwrite=True"
-                )
-            return store
+    store = None if overwrite else _existing(url)
+    if store is not None and store.n_bags:
+        _check_ours(store, source, dataset.block_bags)
+        if chunk_points not in (None, store.chunk_points):
+            raise StoreError(
+                f"{url}: has chunks of {store.chunk_points} points, not {chunk_points}; "
+                "leave chunk_points out or pass overwrite=True"
+            )
+        return store
     return BagStore.create(
         url,
         dataset.n_dims,
@@ -149,6 +148,16 @@ def _open_or_create(
         chunk_points=chunk_points,
         overwrite=overwrite,
     )
+
+
+def _existing(url: str) -> BagStore | None:
+    """The store at the URL; None where there is none, or one whose making was killed."""
+    if not exists(url):
+        return None
+    try:
+        return BagStore.open(url)
+    except InterruptedStoreError:
+        return None
 
 
 def _check_ours(store: BagStore, source: dict[str, Any], block_bags: int) -> None:

@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 
-@pytest.fixture(params=["path", "file://", "memory://"])
+@pytest.fixture(params=["path", "memory://"])
 def url(request, tmp_path):
     """A place for a store: a local path, the same as a URL, or a filesystem of objects."""
     if request.param == "memory://":

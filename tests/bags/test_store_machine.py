@@ -214,15 +214,15 @@ def machine_settings(max_examples: int) -> settings:
 
 TestLocalStore = LocalMachine.TestCase
 TestLocalStore.__doc__ = "Whatever happens to a local store, it holds what was committed."
-TestLocalStore.settings = machine_settings(25)
+TestLocalStore.settings = machine_settings(15)
 TestMemoryStore = MemoryMachine.TestCase
 TestMemoryStore.__doc__ = "Whatever happens to a store of objects, it holds what was committed."
-TestMemoryStore.settings = machine_settings(10)
+TestMemoryStore.settings = machine_settings(6)
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [(None, None), (["a", "b"], [1, 2]), (["a", "b"], None), ([1, 2], ["a", "b"])],
+    [(None, None), (["a", "b"], [1, 2]), ([1, 2], ["a", "b"])],
 )
 def test_a_first_append_killed_before_every_write(tmp_path, first, second):
     """Wherever the first append dies, the store stays empty and takes ids of either kind next."""

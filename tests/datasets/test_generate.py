@@ -144,6 +144,19 @@ def test_killed_twice_and_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert_holds(store, generating.DATASET, n_bags)
 
 
+def test_killed_while_the_store_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kill before the first commit leaves does not stand in the way of the next run."""
+
+    def killed(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.bags.creation.create_arrays", killed)
+        with pytest.raises(KeyboardInterrupt):
+            generate(RAGGED, tmp_path / "x.zarr", 100)
+    assert_holds(generate(RAGGED, tmp_path / "x.zarr", 100), RAGGED, 100)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FailsInBlockFour(GMMComponents):
     """Raises in block 4 while the file is there."""
