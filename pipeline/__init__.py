@@ -1,7 +1,7 @@
 """bagbasis: learning from bags (sample sets) at cluster scale."""
 
 from .bags import Bags, BagStore
-from .embeddings import ProjectionEmbedding
+from .embeddings import HDDEmbedding, ProjectionEmbedding
 from .execution import connect
 from .features import features
 from .models import load_model
@@ -15,6 +15,7 @@ __all__ = [
     "Bags",
     "DoubleBasisClassifier",
     "DoubleBasisRegressor",
+    "HDDEmbedding",
     "ProjectionEmbedding",
     "RandomFourierFeatures",
     "connect",

@@ -9,12 +9,28 @@ class DataError(BagbasisError, ValueError):
     """Points, targets or ids that can not be used; names the bag and the row."""
 
 
+class BagError(DataError):
+    """A bag that can not be used; ``bag`` is its position among those that were given."""
+
+    def __init__(self, bag: int, reason: str) -> None:
+        super().__init__(bag, reason)
+        self.bag = bag
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"bag {self.bag}: {self.reason}"
+
+
 class ParameterError(BagbasisError, ValueError):
     """A parameter of a spec or an estimator outside its range."""
 
 
 class StoreError(BagbasisError, OSError):
     """A store that is missing, damaged, or can not be written; names the URL and array."""
+
+
+class InterruptedStoreError(StoreError):
+    """A store whose making was killed before it was one; `BagStore.create` replaces it."""
 
 
 class WriterBusyError(StoreError):

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ModelError
+from .hdd import HDDEmbedding
+from .hdd_spec import HDDSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
 from .spec import Embedding, EmbeddingSpec, Sample
 
 # name: (what people configure, what travels). A new embedding is its module and one line here.
-EMBEDDINGS: dict[str, tuple[Any, Any]] = {"projection": (ProjectionEmbedding, ProjectionSpec)}
+EMBEDDINGS: dict[str, tuple[Any, Any]] = {
+    "projection": (ProjectionEmbedding, ProjectionSpec),
+    "hdd": (HDDEmbedding, HDDSpec),
+}
 
 
 def spec_to_dict(spec: EmbeddingSpec) -> dict[str, Any]:
@@ -32,6 +37,8 @@ __all__ = [
     "EMBEDDINGS",
     "Embedding",
     "EmbeddingSpec",
+    "HDDEmbedding",
+    "HDDSpec",
     "ProjectionEmbedding",
     "ProjectionSpec",
     "Sample",

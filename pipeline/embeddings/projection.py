@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from ..bags import Bags, BagStore, Box, as_bags
+from ..bags import Bags, Box
 from ..bases import index_set, project
 from ..bases.functions import check_basis
 from ..errors import DataError, ParameterError
-from .selection import SAMPLE_BAGS, SAMPLE_RUNS, choose_index_set
+from .selection import choose_index_set
 from .spec import Sample
-
-OUT_OF_BOX = ("clip", "drop", "error")
+from .transform import BagTransformer, check_outside
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,7 @@ class ProjectionSpec:
             )
         drop = self.out_of_box == "drop"
         outside = project(bags, self.indices, self.groups, self.basis, self.box, out, drop=drop)
-        if self.out_of_box == "error" and outside.any():
-            bag = int(np.flatnonzero(outside)[0])
-            raise DataError(f"bag {bag}: {outside[bag]} points lie outside the box {self.box}")
-        if drop and not np.isfinite(out[:, 0]).all():
-            bag = int(np.flatnonzero(~np.isfinite(out[:, 0]))[0])
-            raise DataError(f"bag {bag}: no point lies inside the box {self.box}")
+        check_outside(outside, out, self.out_of_box, self.box)
         return int(outside.sum())
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,12 +82,12 @@ class ProjectionSpec:
         fields = {name: value for name, value in values.items() if value is not None}
         box = fields["box"]
         spec = ProjectionEmbedding(**fields).resolve(len(box), Box.of(box, len(box)), list)
-        if set(values) != set(spec.to_dict()):
-            raise ParameterError(f"expected the fields {sorted(spec.to_dict())}")
+        if spec.to_dict() != values:
+            raise ParameterError(f"the fields {values} are not those of a projection")
         return spec
 
 
-class ProjectionEmbedding(TransformerMixin, BaseEstimator):
+class ProjectionEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
     """The first basis: empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
 
     The Euclidean distance of two bags' coefficients is the L2 distance of their density
@@ -143,42 +137,6 @@ class ProjectionEmbedding(TransformerMixin, BaseEstimator):
         self.box = box
         self.dtype = dtype
 
-    def fit(self, X: Any, y: Any = None) -> ProjectionEmbedding:
-        """Fix the dimension, the box and the index set. X: Bags, list of arrays, or BagStore."""
-        if isinstance(X, BagStore):
-            from ..bags.reading import sample_of
-
-            store = X
-            self.spec_ = self.resolve(
-                store.n_dims, store.box, lambda: sample_of(store, SAMPLE_RUNS, SAMPLE_BAGS)
-            )
-        else:
-            bags = as_bags(X)
-            if len(bags) == 0:
-                raise DataError("no bags to fit")
-            self.spec_ = self.resolve(bags.n_dims, box_of_bags(bags), lambda: [bags])
-        return self
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Coefficients, shape (n_bags, s), of Bags or a list of arrays.
-
-        Without a `fit` before, a box that is not given is the unit cube, and points outside of
-        it are refused. For a BagStore there is `pipeline.features`.
-        """
-        if isinstance(X, BagStore):
-            raise DataError(
-                f"{X.url}: a store's features are lazy; use pipeline.features(store, …)"
-            )
-        bags = as_bags(X)
-        spec = getattr(self, "spec_", None)
-        if spec is None:
-            if self.box is None and box_of_bags(bags) != Box.unit(bags.n_dims):
-                raise DataError("points lie outside the unit cube; call fit first or give box=")
-            spec = self.resolve(bags.n_dims, Box.unit(bags.n_dims), lambda: [bags])
-        out = np.empty((len(bags), spec.n_features), dtype=self.dtype)
-        spec.embed(bags, out)
-        return out
-
     def resolve(self, n_dims: int, box: Box, sample: Sample) -> ProjectionSpec:
         """The spec for points in R^n_dims; ``sample()`` is read only for "auto"."""
         self._check(n_dims)
@@ -205,17 +163,9 @@ class ProjectionEmbedding(TransformerMixin, BaseEstimator):
         spec.indices  # noqa: B018 - too many functions are refused here, not at transform
         return spec
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "spec_")
-
     def _check(self, n_dims: int) -> None:
         check_basis(self.basis)
-        if self.out_of_box not in OUT_OF_BOX:
-            raise ParameterError(
-                f"out_of_box is {self.out_of_box!r}; expected one of {list(OUT_OF_BOX)}"
-            )
-        if self.dtype not in ("float32", "float64"):
-            raise ParameterError(f"dtype is {self.dtype!r}; expected 'float32' or 'float64'")
+        self.check_common()
         if self.marginals is not None and not (
             isinstance(self.marginals, Integral) and 1 <= self.marginals <= n_dims
         ):
@@ -232,13 +182,3 @@ class ProjectionEmbedding(TransformerMixin, BaseEstimator):
             raise ParameterError(
                 f"max_norm is {max_norm!r}; expected a finite number ≥ 0, 'auto' or None"
             )
-
-
-def box_of_bags(bags: Bags) -> Box:
-    """The unit cube if the points lie in it, else their range widened by 1 % on each side."""
-    if len(bags) == 0:
-        return Box.unit(bags.n_dims)
-    lo, hi = bags.points.min(axis=0), bags.points.max(axis=0)
-    if (lo >= 0).all() and (hi <= 1).all():
-        return Box.unit(bags.n_dims)
-    return Box.around(lo, hi)

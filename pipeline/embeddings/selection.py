@@ -14,7 +14,7 @@ from ..errors import DataError
 
 MAX_FUNCTIONS = 1024
 MAX_PER_DIM = 64
-SAMPLE_RUNS, SAMPLE_BAGS = 32, 128  # 4,096 bags in runs, so that few chunks are touched
+BAGS_AT_ONCE = 128
 
 
 class LeaveOneOutScore:
@@ -40,8 +40,8 @@ class LeaveOneOutScore:
         self._drop = drop
 
     def add(self, bags: Bags) -> None:
-        for start in range(0, len(bags), SAMPLE_BAGS):
-            block = bags[start : start + SAMPLE_BAGS]
+        for start in range(0, len(bags), BAGS_AT_ONCE):
+            block = bags[start : start + BAGS_AT_ONCE]
             for g in range(len(self.groups)):
                 self._add_group(block, g)
 

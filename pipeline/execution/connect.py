@@ -9,6 +9,7 @@ from typing import Any, Literal
 import yaml
 from dask.system import CPU_COUNT
 from distributed import Client, get_client
+from distributed.comm import get_address_host_port
 from distributed.security import Security
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -61,7 +62,8 @@ def connect(
     ClusterError
         No scheduler answers.
     ConfigError
-        No such profile, or a wrong key in it.
+        No such profile, a wrong key in it, an address that is none, or a parameter for local
+        processes beside an address.
     """
     if target == "local":
         profile = Profile(cluster="local")
@@ -119,6 +121,13 @@ def _local(profile: Profile) -> Client:
 def _remote(profile: Profile) -> Client:
     if not profile.address:
         raise ConfigError("a tcp profile needs an address")
+    for name in ("n_workers", "cores_per_worker", "memory_limit"):
+        if getattr(profile, name) is not None:
+            raise ConfigError(f"{name} is for local workers; those of {profile.address} are there")
+    try:
+        get_address_host_port(profile.address)
+    except ValueError as error:
+        raise ConfigError(f"{profile.address!r} is no scheduler's address: {error}") from error
     security = None
     if profile.tls_ca_file:
         security = Security(

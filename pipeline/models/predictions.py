@@ -21,9 +21,10 @@ from ..bags.urls import filesystem, local_path, normalize_url, remove, zarr_stor
 from ..errors import ModelError, ParameterError, StoreError
 from ..execution import Progress, Report, map_tasks
 from ..regression.double_basis import HOLDOUT_SEED
+from ..regression.feature_map import naming
 from ..regression.prediction import prediction_ranges
 from ..regression.split import Split
-from .replacing import attributes_of, check_replaceable, holds_parts, put_in_place
+from .replacing import attributes_of, check_replaceable, discard, holds_parts, put_in_place
 
 SUBSETS = ("all", "holdout", "train")
 FORMATS = ("zarr", "parquet")
@@ -52,11 +53,12 @@ class _PredictTask:
             keep = _members(self.model, self.subset, a, b)
             if keep.any():
                 chosen = bags if keep.all() else bags[keep]
-                value, probability = _predicted(self.model, chosen)
+                rows.append(a + np.flatnonzero(keep))
+                with naming(self.store.url, rows[-1]):
+                    value, probability = _predicted(self.model, chosen)
                 values.append(value)
                 if probability is not None:
                     probabilities.append(probability)
-                rows.append(a + np.flatnonzero(keep))
             report(b - bag_range[0])
         if not rows:
             return PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
@@ -170,7 +172,7 @@ def write_predictions(
         raise ModelError(f"{url}: writing predictions failed ({reason})") from error
     finally:
         if path is not None:
-            remove(target)
+            discard(target)
 
 
 def _are_predictions(url: str) -> bool:

@@ -6,6 +6,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,4 +69,10 @@ def put_in_place(fresh: Path, path: Path) -> None:
         if old.exists():
             os.replace(old, path)
         raise
-    remove(str(old))
+    discard(str(old))
+
+
+def discard(url: str) -> None:
+    """Delete what was half written or replaced; what can not be deleted is no further error."""
+    with suppress(OSError):
+        remove(url)

@@ -20,7 +20,7 @@ from ..embeddings import EMBEDDINGS
 from ..errors import ModelError, StoreError
 from ..random_features import RandomFourierFeatures
 from ..regression import DoubleBasisClassifier, DoubleBasisRegressor, FeatureMap
-from .replacing import attributes_of, check_replaceable, put_in_place
+from .replacing import attributes_of, check_replaceable, discard, put_in_place
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"
@@ -63,7 +63,7 @@ def save_model(model: Any, url: str | os.PathLike[str], overwrite: bool = False)
         raise ModelError(f"{url}: saving failed ({reason}); nothing was saved") from error
     finally:
         if path is not None:
-            remove(fresh)
+            discard(fresh)
 
 
 def load_model(url: str | os.PathLike[str]) -> Any:

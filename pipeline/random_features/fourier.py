@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from numbers import Integral, Real
@@ -96,7 +97,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
         """Fix σ from the rows of X, shape (n_samples, n_inputs)."""
         X = validate_data(self, X, dtype=[np.float32, np.float64])
-        self.spec_ = self.resolve(spread_rows(X, MEDIAN_SAMPLE))
+        self.spec_ = self.resolve(X.shape[1], lambda: spread_rows(X, MEDIAN_SAMPLE))
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -107,16 +108,16 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         self.spec_.transform(X, out)
         return out
 
-    def resolve(self, sample: NDArray[Any]) -> FourierSpec:
-        """The spec for inputs like ``sample``, shape (n, n_inputs)."""
+    def resolve(self, n_inputs: int, sample: Callable[[], NDArray[Any]]) -> FourierSpec:
+        """The spec for rows of R^n_inputs; ``sample()`` of them is read only for "median"."""
         self._check()
         scale = (
-            self.scale_multiplier * median_distance(sample)
+            self.scale_multiplier * median_distance(sample())
             if self.scale == "median"
             else float(self.scale)
         )
         return FourierSpec(
-            sample.shape[1], int(self.n_features), float(scale), int(self.seed), self.orthogonal
+            n_inputs, int(self.n_features), float(scale), int(self.seed), bool(self.orthogonal)
         )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bags.plan import Range, split_evenly
-from ..errors import DataError
 from ..execution import Progress, Report, map_reduce
-from .feature_map import FeatureMap
+from .feature_map import FeatureMap, naming
 from .source import MemorySource, Source
 from .split import Split
 from .statistics import RidgeStatistics, StatisticsBuilder
@@ -102,11 +101,8 @@ class AccumulateTask:
         train: StatisticsBuilder,
         held: StatisticsBuilder | None,
     ) -> int:
-        try:
+        with naming(self.source.url, rows):
             embeddings, n_outside = self.features.embed(bags, self.precision)
-        except DataError as error:
-            where = self.source.url or "bags in memory"
-            raise DataError(f"{where}, in bags {rows[0]} to {rows[-1]}: {error}") from error
         if held is None or self.validation is None:
             self._fill(train, embeddings, y)
         else:

@@ -192,6 +192,8 @@ def _class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any
         raise DataError(f"y has shape {labels.shape}; expected one class a bag")
     if labels.dtype.kind in "iufb":
         return None, labels
+    if labels.dtype.kind not in "OUST":
+        raise DataError(f"y has dtype {labels.dtype}; expected numbers or text")
     missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
     if labels.dtype.kind == "O":
         text = [isinstance(label, str) for label in labels[~missing].tolist()]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Box
 from ..embeddings import EmbeddingSpec, spec_from_dict, spec_to_dict
-from ..errors import DataError
+from ..embeddings.transform import CHOICE_SAMPLE
+from ..errors import BagError, DataError
 from ..random_features import FourierSpec
 
 ROWS_A_BLOCK = 1024
-CHOICE_SAMPLE = (32, 128)  # runs, bags a run: for the choice of an index set
 MEDIAN_SAMPLE = (32, 32)  # for the median distance
 
 
@@ -39,15 +40,15 @@ class FeatureMap:
 
         Raises
         ------
-        DataError
-            A bag whose embedding is not finite.
+        BagError
+            A bag that can not be embedded, or whose embedding is not finite.
         """
         embeddings = np.empty((len(bags), self.embedding.n_features), dtype=dtype)
         n_outside = self.embedding.embed(bags, embeddings)
         if not np.isfinite(np.add.reduce(embeddings.ravel())):
             bad = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
             if len(bad):
-                raise DataError(f"bag {bad[0]}: its embedding is not finite; verify the store")
+                raise BagError(int(bad[0]), "its embedding is not finite; verify the store")
         return embeddings, n_outside
 
     def features_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
@@ -62,7 +63,8 @@ class FeatureMap:
         buffer = np.empty((min(ROWS_A_BLOCK, len(bags)), self.n_features), dtype=dtype)
         for start in range(0, len(bags), ROWS_A_BLOCK):
             block = bags[start : start + ROWS_A_BLOCK]
-            embeddings, n_outside = self.embed(block, dtype)
+            with naming(None, range(start, len(bags))):
+                embeddings, n_outside = self.embed(block, dtype)
             features = buffer[: len(block)]
             self.features_of(embeddings, features)
             yield start, features, n_outside
@@ -79,8 +81,23 @@ class FeatureMap:
         )
 
 
+@contextmanager
+def naming(url: str | None, bags: Sequence[int] | NDArray[np.int64]) -> Iterator[None]:
+    """Within the block, say of a bag that is refused which of ``bags`` (and of which store)."""
+    try:
+        yield
+    except BagError as error:
+        bag = int(bags[error.bag])
+        if url is None:
+            raise BagError(bag, error.reason) from error
+        raise DataError(f"{url}, bag {bag}: {error.reason}") from error
+
+
 class Sampled(Protocol):
     """Data that features are decided for."""
+
+    @property
+    def url(self) -> str | None: ...
 
     @property
     def n_dims(self) -> int: ...
@@ -111,11 +128,20 @@ def resolve_features(source: Sampled, embedding: Any, random_features: Any) -> F
         return first
     fourier = getattr(random_features, "spec_", None)
     if fourier is None:
-        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(*MEDIAN_SAMPLE)]
-        fourier = random_features.resolve(np.concatenate(rows))
+        fourier = random_features.resolve(spec.n_features, lambda: _sampled(source, first))
     if fourier.n_inputs != spec.n_features:
         raise DataError(
             f"embeddings have {spec.n_features} coefficients, the random features were fitted for "
             f"{fourier.n_inputs}"
         )
     return FeatureMap(spec, fourier)
+
+
+def _sampled(source: Sampled, first: FeatureMap) -> NDArray[np.float64]:
+    try:
+        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(*MEDIAN_SAMPLE)]
+    except BagError as error:
+        raise DataError(f"{source.url or 'bags in memory'}: a bag: {error.reason}") from error
+    if not rows:
+        raise DataError(f"{source.url or 'bags in memory'}: no bags to take the median distance of")
+    return np.concatenate(rows)

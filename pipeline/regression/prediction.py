@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..bags import Bags, BagStore
 from ..bags.plan import Range
 from ..bags.reading import iter_bags
-from .feature_map import FeatureMap
+from .feature_map import FeatureMap, naming
 
 BLOCK_SECONDS = 2.0
 BLOCK_BYTES = 2**26
@@ -26,9 +26,10 @@ class PredictedRows:
     method: str
 
     def __call__(self, start: int, stop: int) -> NDArray[Any]:
-        parts = [
-            getattr(self.model, self.method)(bags) for _, bags in iter_bags(self.store, start, stop)
-        ]
+        parts = []
+        for (a, b), bags in iter_bags(self.store, start, stop):
+            with naming(self.store.url, range(a, b)):
+                parts.append(getattr(self.model, self.method)(bags))
         return np.concatenate(parts)
 
 
@@ -42,8 +43,9 @@ class FeatureRows:
 
     def __call__(self, start: int, stop: int) -> NDArray[Any]:
         out = np.empty((stop - start, self.features.n_features), dtype=self.dtype)
-        for (a, _), bags in iter_bags(self.store, start, stop):
-            self._fill(bags, out[a - start : a - start + len(bags)])
+        for (a, b), bags in iter_bags(self.store, start, stop):
+            with naming(self.store.url, range(a, b)):
+                self._fill(bags, out[a - start : b - start])
         return out
 
     def _fill(self, bags: Bags, out: NDArray[Any]) -> None:

@@ -107,7 +107,11 @@ class _Spectrum:
 
     def __init__(self, statistics: RidgeStatistics) -> None:
         values, vectors = scipy.linalg.eigh(
-            statistics.centred_gram().T, lower=True, overwrite_a=True, driver="evd"
+            statistics.centred_gram().T,
+            lower=True,
+            overwrite_a=True,
+            check_finite=False,  # the other triangle is not set
+            driver="evd",
         )
         self.values = np.maximum(values, 0.0)
         self.vectors = vectors

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.plan import Range, sample_ranges
 from ..bags.reading import iter_bags, sample_of
-from ..embeddings.projection import box_of_bags
+from ..embeddings.transform import box_of_bags
 from ..errors import DataError, ParameterError
 
 Batch = tuple[Range, Bags, NDArray[np.float64]]

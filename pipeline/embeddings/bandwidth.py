@@ -1,0 +1,97 @@
+"""Choosing the bandwidth of density estimates by the leave-one-out score (004, eq. 2.30-2.32).
+
+On [0, 1]^d the Gaussian density estimate with reflection at the walls has the cosine coefficients
+a_α e^{−½(πh)²‖α‖²}, a_α those of the bag. So every bandwidth's score comes from the same two sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags, Box
+from ..bases import index_set, project
+from ..errors import DataError
+
+CANDIDATES = np.geomspace(0.005, 0.3, 42)
+MAX_WORK = 2**32  # points times functions: seconds
+BAGS_A_PART, BAGS_A_BLOCK = 256, 32
+
+
+def choose_bandwidth(
+    sample: Iterable[Bags],
+    groups: NDArray[np.int64],
+    box: Box,
+    n_coefficients: int,
+    drop: bool = False,
+) -> float:
+    """The candidate of least score, averaged over bags and summed over marginals.
+
+    Parameters
+    ----------
+    sample : iterable of Bags
+        Up to 256 evenly spread bags of each, until there are points enough; bags of one point
+        say nothing.
+    groups : int64, shape (n_groups, g)
+    n_coefficients : int
+        A dimension; a bandwidth they do not resolve is not chosen.
+    drop : bool
+        Leave points outside the box out; default they are clipped to its walls.
+
+    Raises
+    ------
+    DataError
+        No bag of the sample has two points (inside the box, with ``drop``).
+    """
+    indices = index_set(groups.shape[1], n_coefficients)
+    squares, corrections = _sums(sample, indices, groups, box, drop)
+    frequency = (indices.astype(np.float64) ** 2).sum(axis=1)
+    resolved = CANDIDATES[np.pi * n_coefficients * CANDIDATES >= 2.0]
+    scores = []
+    for bandwidth in resolved:
+        damping = np.exp(-0.5 * (np.pi * bandwidth) ** 2 * frequency)
+        scores.append(float(damping**2 @ squares - 2 * damping @ corrections))
+    return float(resolved[int(np.argmin(scores))])
+
+
+def _sums(
+    sample: Iterable[Bags],
+    indices: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    box: Box,
+    drop: bool,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Σ a² and Σ (n a² − mean φ²)/(n − 1), over bags and marginals."""
+    squares = np.zeros(len(indices))
+    corrections = np.zeros(len(indices))
+    n_points = n_used = 0
+    for part in sample:
+        bags = part[:: -(-len(part) // BAGS_A_PART)] if len(part) > BAGS_A_PART else part
+        for start in range(0, len(bags), BAGS_A_BLOCK):
+            block = bags[start : start + BAGS_A_BLOCK]
+            for group in groups:
+                a, means, n = _coefficients(block, indices, group[None], box, drop)
+                squares += (a**2).sum(axis=0)
+                corrections += ((n * a**2 - means) / (n - 1)).sum(axis=0)
+                n_used += len(a)
+            n_points += int(block.sizes.sum())
+            if n_points * len(groups) * len(indices) > MAX_WORK and n_used > 0:
+                return squares, corrections
+    if n_used == 0:
+        raise DataError("the leave-one-out choice needs bags of at least two points")
+    return squares, corrections
+
+
+def _coefficients(
+    bags: Bags, indices: NDArray[np.int64], group: NDArray[np.int64], box: Box, drop: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Means of φ, means of φ², shape (n_bags, s), and points, shape (n_bags, 1), of the bags with
+    two points or more."""
+    first, second = (np.empty((len(bags), len(indices))) for _ in range(2))
+    outside = project(bags, indices, group, "cosine", box, first, drop=drop)
+    project(bags, indices, group, "cosine", box, second, drop=drop, squared=True)
+    n = bags.sizes - outside if drop else bags.sizes
+    kept = n > 1
+    return first[kept], second[kept], n[kept, None].astype(np.float64)

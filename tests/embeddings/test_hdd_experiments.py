@@ -1,0 +1,83 @@
+"""The two experiments that 001 judges HDD embeddings by (§5.1 and §5.2), at a small size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from pipeline import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from pipeline.datasets import make_dataset
+from pipeline.embeddings.hdd import HDDEmbedding
+from pipeline.random_features import FourierSpec
+from tests.oracles.hdd import kappa, midpoints
+
+N_MIXTURES, N_POINTS = 50, 2500
+
+
+def truncated_mixtures(seed):
+    """001, Appendix A: bags, and their densities on 100² midpoints."""
+    rng = np.random.default_rng(seed)
+    mean = rng.random((N_MIXTURES, 5, 2))
+    scale = rng.uniform(0.05, 0.15, (N_MIXTURES, 5, 2))
+    lo, hi = norm.cdf(-mean / scale), norm.cdf((1 - mean) / scale)
+    at = midpoints(100, 2)
+    densities = np.empty((N_MIXTURES, len(at)))
+    for i in range(N_MIXTURES):
+        values = norm.pdf(at, mean[i, :, None], scale[i, :, None]) / (hi - lo)[i, :, None]
+        densities[i] = values.prod(axis=2).mean(axis=0)
+    component = rng.integers(0, 5, (N_MIXTURES, N_POINTS))
+    row = np.arange(N_MIXTURES)[:, None]
+    u = lo[row, component] + (hi - lo)[row, component] * rng.random((N_MIXTURES, N_POINTS, 2))
+    points = mean[row, component] + scale[row, component] * norm.ppf(u)
+    return Bags.from_list(list(np.clip(points, 0, 1))), np.maximum(densities, 1e-300)
+
+
+def agreement(true, estimate):
+    """Squared correlation and determination 1 − SSE/SST, above the diagonal."""
+    upper = np.triu_indices(len(true), 1)
+    a, b = true[upper], estimate[upper]
+    determination = 1 - ((a - b) ** 2).sum() / ((a - a.mean()) ** 2).sum()
+    return np.corrcoef(a, b)[0, 1] ** 2, determination
+
+
+@pytest.mark.parametrize("distance", ["js", "hellinger"])
+def test_gram_matrix(distance):
+    """The kernel of the embeddings, and of random features of them, is the true one: the paper
+    has squared correlations of .974 and .966 for JS; determination shows a wrong scale too."""
+    bags, densities = truncated_mixtures(0)
+    true = np.array([kappa(distance, p, densities).mean(axis=1) for p in densities])
+    variance = np.median(true[np.triu_indices(N_MIXTURES, 1)])
+    kernel = np.exp(-true / (2 * variance))
+    embedding = HDDEmbedding(distance, dtype="float64").fit_transform(bags)
+    squares = ((embedding[:, None] - embedding) ** 2).sum(axis=2)
+    correlation, determination = agreement(kernel, np.exp(-squares / (2 * variance)))
+    assert correlation > 0.985
+    assert determination > 0.95
+    features = np.empty((N_MIXTURES, 7000))
+    spec = FourierSpec(embedding.shape[1], 7000, float(np.sqrt(variance)), 0, orthogonal=True)
+    spec.transform(embedding, features)
+    correlation, determination = agreement(kernel, features @ features.T)
+    assert correlation > 0.982
+    assert determination > 0.95
+
+
+def test_counting_components():
+    """How many components has a mixture, from 200 points: HDD < L2 < constant, by clear steps."""
+    dataset = make_dataset("gmm_components", n_points=200, seed=1)
+    blocks = [dataset.block(i) for i in range(-(-2000 // dataset.block_bags))]
+    bags = Bags.from_list([bag for block, _ in blocks for bag in block][:2000])
+    y = np.concatenate([targets[:, 0] for _, targets in blocks])[:2000]
+
+    def error(embedding):
+        model = DoubleBasisRegressor(
+            embedding=embedding, random_features=RandomFourierFeatures(1000, seed=0)
+        )
+        predicted = model.fit(bags[:1500], y[:1500]).predict(bags[1500:])
+        return np.sqrt(np.mean((predicted - y[1500:]) ** 2))
+
+    box = [(-10, 10)] * 2
+    js, hellinger = (error(HDDEmbedding(name, box=box)) for name in ("js", "hellinger"))
+    projection = error(ProjectionEmbedding(box=box))
+    assert max(js, hellinger) + 0.03 < projection
+    assert projection + 0.5 < y[1500:].std()

@@ -1,0 +1,182 @@
+"""The fast HDD path against exact distances, reflected density estimates and direct integration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipeline.bags import Bags, Box
+from pipeline.embeddings.hdd_measures import lambda_nodes
+from pipeline.embeddings.hdd_spec import HDDSpec
+from tests.oracles.hdd import direct_embedding, kappa, midpoints, reflected_density
+from tests.oracles.series import index_set_by_loop, product_function
+
+# two strictly positive densities a dimension, as {α: coefficient of cos(πα_1 x_1) cos(πα_2 x_2) …}
+SERIES = {
+    1: ({(1,): 0.6, (3,): 0.25}, {(1,): -0.3, (2,): 0.5}),
+    2: ({(1, 0): 0.5, (1, 2): 0.3}, {(0, 1): -0.4, (2, 1): 0.3, (1, 1): 0.2}),
+    3: ({(1, 0, 0): 0.5, (1, 1, 0): 0.3}, {(0, 0, 1): -0.4, (0, 2, 1): 0.3}),
+}
+
+
+def spec(distance, n_dims, n_lambdas=3, n_per_dim=10, kind="fitted", **fields):
+    lambdas, weights = lambda_nodes(distance, n_lambdas, kind)
+    values = {"bandwidth": 0.03, "floor": 1e-3, "n_coefficients": 32, "grid": 32}
+    values |= {"marginals": None, "out_of_box": "clip", "box": Box.unit(n_dims)} | fields
+    return HDDSpec(distance, n_per_dim, None, lambdas, weights, **values)
+
+
+def density(series, at):
+    value = np.ones(len(at))
+    for alpha, amplitude in series.items():
+        value += amplitude * np.prod(np.cos(np.pi * np.array(alpha) * at), axis=1)
+    return value
+
+
+def coefficients(series, n_dims, k):
+    tensor = np.zeros((k,) * n_dims)
+    tensor[(0,) * n_dims] = 1
+    for alpha, amplitude in series.items():
+        tensor[alpha] = amplitude / np.sqrt(2) ** np.count_nonzero(alpha)
+    return tensor.ravel()
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("distance", "rtol"), [("js", 1e-4), ("chi2", 2e-4), ("hellinger", 1e-4), ("tv", 0.05)]
+)
+def test_distances_of_known_densities(n_dims, distance, rtol):
+    """‖A(p) − A(q)‖² is ∫ κ(p, q), integrated numerically, in one to three dimensions."""
+    p, q = SERIES[n_dims]
+    n = {1: 24, 2: 16, 3: 12}[n_dims]
+    made = spec(distance, n_dims, 8, n, bandwidth=0.0, n_coefficients=6, grid=3 * n)
+    out = np.empty((2, made.n_features))
+    made.embed_coefficients(np.stack([coefficients(s, n_dims, 6) for s in (p, q)]), out)
+    at = midpoints({1: 4000, 2: 300, 3: 80}[n_dims], n_dims)
+    true = kappa(distance, density(p, at), density(q, at)).mean()
+    assert density(p, at).min() > 0.1
+    assert ((out[0] - out[1]) ** 2).sum() == pytest.approx(true, rel=rtol)
+
+
+@pytest.mark.parametrize("distance", ["js", "tv", "chi2", "hellinger"])
+def test_norm_is_the_mass(distance):
+    """‖A‖² nears κ(1, 0) from below: every p^{½+iλ} of a density has norm 1."""
+    p = coefficients(SERIES[2][0], 2, 6)[None]
+    made = spec(distance, 2, 3, 24, bandwidth=0.0, n_coefficients=6, grid=72)
+    out = np.empty((1, made.n_features))
+    made.embed_coefficients(p, out)
+    assert (out**2).sum() == pytest.approx(kappa(distance, 1.0, 1e-300), rel=1e-3)
+
+
+@pytest.mark.parametrize(("n_dims", "size"), [(1, 20), (2, 40), (3, 60)])
+@pytest.mark.parametrize("bandwidth", [0.06, 0.15])
+def test_damped_coefficients_are_the_reflected_estimate(n_dims, size, bandwidth):
+    """The density on the grid is the sum over points and their mirror images."""
+    rng = np.random.default_rng(0)
+    bag = rng.random((size, n_dims))
+    bag[0], bag[1] = 0, 1
+    made = spec("js", n_dims, bandwidth=bandwidth, n_coefficients=32, grid=12)
+    values = made.densities(Bags.from_list([bag, bag[:1]]))
+    assert values.shape == (2, 1, *(12,) * n_dims)
+    direct = reflected_density(bag, bandwidth, midpoints(12, n_dims))
+    np.testing.assert_allclose(values[0].ravel(), direct, atol=1e-6 * direct.max())
+    direct = reflected_density(bag[:1], bandwidth, midpoints(12, n_dims))
+    np.testing.assert_allclose(values[1].ravel(), direct, atol=1e-6 * direct.max())
+
+
+@pytest.mark.parametrize("distance", ["js", "tv", "chi2", "hellinger"])
+@pytest.mark.parametrize(("n_dims", "n_per_dim"), [(1, 10), (2, 6)])
+def test_against_direct_integration(distance, n_dims, n_per_dim):
+    """The fast path is the density estimate at n_e points, raised and projected there."""
+    rng = np.random.default_rng(1)
+    bags = [rng.beta(2, 3, (size, n_dims)) for size in (1, 7, 120)]
+    made = spec(distance, n_dims, n_per_dim=n_per_dim, bandwidth=0.1, floor=1e-2, grid=60)
+    at = midpoints(60, n_dims)
+    indices = index_set_by_loop(n_dims, n_per_dim, None, "cosine")
+    nodes = made.lambdas, made.weights
+    direct = [direct_embedding(bag, 0.1, 1e-2, nodes, indices, at) for bag in bags]
+    for dtype, atol in ((np.float64, 1e-6), (np.float32, 2e-5)):
+        out = np.empty((3, made.n_features), dtype)
+        assert made.embed(Bags.from_list(bags), out) == 0
+        np.testing.assert_allclose(out, direct, atol=atol)
+
+
+def test_against_monte_carlo():
+    """Uniform random integration points, as in 001, eq. 9, give the same within their noise."""
+    rng = np.random.default_rng(2)
+    bag, at = rng.beta(2, 3, (50, 2)), rng.random((20_000, 2))
+    made = spec("js", 2, n_per_dim=4, bandwidth=0.1)
+    out = np.empty((1, made.n_features))
+    made.embed(Bags.from_list([bag]), out)
+    indices = index_set_by_loop(2, 4, None, "cosine")
+    direct = direct_embedding(bag, 0.1, 1e-3, (made.lambdas, made.weights), indices, at)
+    np.testing.assert_allclose(out[0], direct, atol=0.03)
+
+
+@pytest.mark.parametrize("distance", ["js", "hellinger"])
+def test_coarse_default_grid(distance):
+    """As many midpoints as coefficients give distances within 2 % of three times as many."""
+    rng = np.random.default_rng(3)
+    bags = Bags.from_list([rng.beta(a, 3, (200, 2)) for a in (1, 2, 3, 4, 5)])
+    distances = []
+    for k, grid in ((30, 30), (48, 144)):
+        made = spec(distance, 2, bandwidth=0.03, n_coefficients=k, grid=grid)
+        out = np.empty((5, made.n_features))
+        made.embed(bags, out)
+        distances.append(((out[:-1] - out[1:]) ** 2).sum(axis=1))
+    np.testing.assert_allclose(distances[0], distances[1], rtol=0.02)
+
+
+@pytest.mark.parametrize("marginals", [1, 2])
+@pytest.mark.parametrize("n_dims", [3, 6])
+def test_marginals_are_embeddings_of_their_columns(marginals, n_dims):
+    """One embedding a coordinate or a pair, concatenated in order of the columns."""
+    rng = np.random.default_rng(4)
+    bags = Bags.from_list([rng.random((size, n_dims)) for size in (3, 40)])
+    lo, hi = (-1.0, -2.0, 0.0, 0.0, -1.0, 0.0)[:n_dims], (1.0,) * n_dims
+    made = spec("js", n_dims, n_per_dim=4, marginals=marginals, box=Box(lo, hi))
+    out = np.empty((2, made.n_features))
+    made.embed(bags, out)
+    width = out.shape[1] // len(made.groups)
+    for g, group in enumerate(made.groups):
+        box = Box(tuple(np.array(lo)[group]), tuple(np.array(hi)[group]))
+        alone = spec("js", marginals, n_per_dim=4, box=box)
+        columns = np.empty((2, alone.n_features))
+        alone.embed(Bags.from_list([bag[:, group] for bag in bags]), columns)
+        np.testing.assert_allclose(out[:, g * width : (g + 1) * width], columns, atol=1e-12)
+
+
+def test_ball_index_set():
+    """max_norm keeps the rows of the tensor set that lie in the ball, in index order."""
+    rng = np.random.default_rng(5)
+    bags = Bags.from_list([rng.random((30, 2))])
+    tensor = spec("js", 2, n_per_dim=4)
+    lambdas, weights = tensor.lambdas, tensor.weights
+    ball = HDDSpec("js", None, 3.0, lambdas, weights, 0.03, 1e-3, 32, 32, None, "clip", Box.unit(2))
+    a, b = np.empty((1, tensor.n_features)), np.empty((1, ball.n_features))
+    tensor.embed(bags, a)
+    ball.embed(bags, b)
+    inside = (tensor.indices**2).sum(axis=1) <= 9
+    np.testing.assert_array_equal(a.reshape(6, 16)[:, inside].ravel(), b[0])
+
+
+def test_blocks_do_not_show():
+    """Many bags, in several blocks, are embedded as each alone, into any columns."""
+    rng = np.random.default_rng(6)
+    bags = [rng.random((5, 2)) for _ in range(40)]
+    made = spec("js", 2, grid=200, n_per_dim=3)
+    wide, alone = np.empty((40, 2 * made.n_features)), np.empty((1, made.n_features))
+    together = wide[:, ::2]
+    made.embed(Bags.from_list(bags), together)
+    for i in (0, 3, 4, 39):
+        made.embed(Bags.from_list(bags[i : i + 1]), alone)
+        np.testing.assert_allclose(together[i], alone[0], atol=1e-12)
+
+
+def test_oracle_projection_is_a_projection():
+    """The direct oracle's functions are orthonormal on its points."""
+    at = midpoints(40, 2)
+    values = [product_function("cosine", alpha, at) for alpha in ((0, 0), (1, 2), (3, 0))]
+    np.testing.assert_allclose(
+        np.array(values) @ np.array(values).T / len(at), np.eye(3), atol=1e-12
+    )

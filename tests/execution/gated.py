@@ -1,0 +1,69 @@
+"""Tasks that wait at a gate: what happens on a cluster while they run can then be arranged."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pipeline.regression.source import StoreSource
+
+PATIENCE = 60.0  # seconds until a test that waits for nothing fails
+
+
+class Gate:
+    """Files in a folder: ``open`` lets everybody pass, ``at-<pid>`` says who stands before it."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def arm(self) -> Gate:
+        self.folder.mkdir()
+        return self
+
+    def wait(self) -> None:
+        """In a worker: stand at the gate until it opens. No gate, no waiting."""
+        if self.folder.is_dir():
+            (self.folder / f"at-{os.getpid()}").touch()
+            until(lambda: (self.folder / "open").exists())
+
+    def waiting(self) -> set[int]:
+        """Processes that stand, or stood, at the gate."""
+        return {int(path.name.removeprefix("at-")) for path in self.folder.glob("at-*")}
+
+    def open(self) -> None:
+        (self.folder / "open").touch()
+
+
+class GatedSource(StoreSource):
+    """A store's bags, whose second partition lies behind the gate beside the store."""
+
+    def batches(self, start, stop):
+        for i, batch in enumerate(super().batches(start, stop)):
+            if i == 1:
+                Gate(f"{self.url}.gate").wait()
+            yield batch
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Return when the condition holds; fail when it never does."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited for nothing"
+        time.sleep(0.02)
+
+
+def kill(pid: int) -> None:
+    """SIGKILL a process and wait until it is gone."""
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid))
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

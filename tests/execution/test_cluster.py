@@ -1,0 +1,281 @@
+"""Real worker processes: ragged data through Zarr to a fitted ridge and back."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from pipeline import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    connect,
+    features,
+)
+from pipeline.bags import reading
+from pipeline.errors import DataError
+from pipeline.execution import current_client, lane, map_reduce, map_tasks
+from pipeline.regression import accumulate as accumulation
+from pipeline.regression.accumulate import AccumulateTask, accumulate
+from pipeline.regression.source import MemorySource, StoreSource
+from tests.execution.gated import Gate, GatedSource, alive, kill, until
+from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.table import unpacked
+
+N = 120
+BAGS, Y = labelled_bags(N, most=40)
+Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)
+CORES = 1
+
+
+def regressor(precision="float64", **params):
+    return DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim="auto"),
+        RandomFourierFeatures(64),
+        **{"alpha": "validation", "precision": precision, **params},
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def many_tasks():
+    """Small fits are cut into 24 tasks, each of several partitions."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(accumulation, "SMALL_TASK_SECONDS", 1e-9)
+    patch.setattr(accumulation, "SMALL_TASKS", 24)
+    patch.setattr(reading.partitions, "__defaults__", reading.partitions.__defaults__)
+    small_partitions()
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """The same bags in two chunkings."""
+    folder = tmp_path_factory.mktemp("stores")
+    return {
+        chunk_points: stored(folder / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
+        for chunk_points in (50, None)
+    }
+
+
+@pytest.fixture(scope="module")
+def alone(stores):
+    """What one process makes of it, before there is any cluster."""
+    assert current_client() is None
+    result = {}
+    for precision in ("float64", "float32"):
+        for chunk_points, store in stores.items():
+            model = regressor(precision).fit(store, holdout=0.1)
+            task = AccumulateTask(
+                StoreSource(store, ("y",)), model.features_, 1, None, None, None, precision
+            )
+            result[precision, chunk_points] = (model, accumulate(task).train)
+    return result
+
+
+@pytest.fixture(scope="module")
+def cluster(alone):
+    """Two workers of one core each."""
+    with connect("local", n_workers=2, cores_per_worker=CORES) as client:
+        client.run(small_partitions)
+        yield client
+
+
+def small_partitions():
+    """In this process a partition has about 60 points of two doubles."""
+    reading.partitions.__defaults__ = (60 * 16,)
+
+
+def close(a, b, rtol):
+    for ours, truth in zip(unpacked(a), unpacked(b), strict=True):
+        np.testing.assert_allclose(ours, truth, rtol=0, atol=rtol * np.abs(truth).max())
+
+
+@pytest.mark.parametrize("chunk_points", [50, None])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
+    """Statistics, model and predictions on two workers are those of one process, for any chunks:
+    in double to 1e-12, in float32 to its rounding."""
+    check_fit_and_back(stores[chunk_points], alone, precision)
+
+
+def check_fit_and_back(store, alone, precision):
+    model, statistics = alone[precision, None]
+    task = AccumulateTask(
+        StoreSource(store, ("y",)), model.features_, 1, None, None, None, precision
+    )
+    close(accumulate(task).train, statistics, 1e-12 if precision == "float64" else 2e-7)
+    seen = []
+    fitted = regressor(precision).fit(
+        store, holdout=0.1, progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen[0] == (0, N)
+    assert seen[-1] == (N, N)
+    assert seen == sorted(seen)
+    assert fitted.features_ == model.features_
+    assert fitted.alpha_ == model.alpha_
+    size = np.abs(model.coef_).max()
+    tolerance = 1e-9 if precision == "float64" else 1e-3
+    np.testing.assert_allclose(fitted.coef_, model.coef_, rtol=0, atol=tolerance * size)
+    for key in ("n_bags_fitted", "n_bags_unlabelled", "n_bags_held_out", "n_points_seen"):
+        assert fitted.report_[key] == model.report_[key]
+    lazy = fitted.predict(store)
+    assert lazy.shape == (N,)
+    np.testing.assert_allclose(
+        lazy.compute(), model.predict(BAGS), rtol=0, atol=1e-9 if precision == "float64" else 1e-4
+    )
+
+
+def test_classifier_and_features(cluster, stores):
+    """Classes, probabilities and features come back from workers as they are made here."""
+    store = stores[50]
+    codes = np.where(np.isnan(Y), np.nan, Y > 0)
+    model = DoubleBasisClassifier(
+        ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32), 0.1, precision="float64"
+    ).fit(BAGS, codes)
+    np.testing.assert_array_equal(model.predict(store).compute(), model.predict(BAGS))
+    np.testing.assert_allclose(
+        model.predict_proba(store).compute(), model.predict_proba(BAGS), atol=1e-12
+    )
+    embedding = ProjectionEmbedding(n_per_dim=3, dtype="float64").fit(store)
+    array = features(store, embedding, dtype="float64")
+    np.testing.assert_allclose(array.compute(), embedding.transform(BAGS), atol=1e-13)
+    np.testing.assert_allclose(array.sum(axis=0).compute(), embedding.transform(BAGS).sum(axis=0))
+
+
+def test_bags_in_memory_stay_here(cluster, monkeypatch):
+    """Data in this process's memory are not sent to workers."""
+    seen = []
+
+    class Source(MemorySource):
+        def batches(self, start, stop):
+            seen.append(os.getpid())
+            yield from super().batches(start, stop)
+
+    monkeypatch.setattr("pipeline.regression.source.MemorySource", Source)
+    monkeypatch.setattr(accumulation, "MemorySource", Source)
+    regressor(alpha=1.0).fit(BAGS, Y)
+    assert set(seen) == {os.getpid()}
+
+
+def spelled(a, b):
+    return f"({a} {b})"
+
+
+def named(task, report):
+    report(1)
+    return task
+
+
+@pytest.mark.parametrize("n", [1, 24])
+def test_tree(cluster, n):
+    """On workers results merge in the very tree that one process folds."""
+    tasks = [str(i) for i in range(n)]
+    options = {"sizes": [1] * n, "split_every": 3}
+    assert map_reduce(named, tasks, spelled, **options) == map_reduce(
+        named, tasks, spelled, **options, here=True
+    )
+
+
+def cores_of_a_task(task, report):
+    with lane() as cores:
+        return os.getpid(), cores
+
+
+def test_tasks_run_in_workers_on_their_cores(cluster):
+    """Every task runs in another process, on the cores that the lane was given; results arrive
+    with the index of their task, and progress reaches the total."""
+    seen = []
+    results = dict(
+        map_tasks(
+            cores_of_a_task,
+            list(range(8)),
+            sizes=[5] * 8,
+            progress=lambda done, total: seen.append((done, total)),
+        )
+    )
+    assert sorted(results) == list(range(8))
+    assert {cores for _, cores in results.values()} == {CORES}
+    assert os.getpid() not in {pid for pid, _ in results.values()}
+    assert seen[0] == (0, 40)
+    assert seen[-1] == (40, 40)
+    assert seen == sorted(seen)
+
+
+def test_refusals_arrive_as_ours(cluster, tmp_path):
+    """A bag that a worker refuses is our error here, naming the store and the bag; the cluster
+    goes on."""
+    spoiled = [*BAGS[:90], np.full((3, 2), 1.5), *BAGS[90:]]
+    store = stored(tmp_path / "s.zarr", spoiled, np.append(Y, 0.0), chunk_points=50)
+    embedding = ProjectionEmbedding(n_per_dim=3, out_of_box="error", box=[(0, 1), (0, 1)])
+    model = DoubleBasisRegressor(embedding, RandomFourierFeatures(16, scale=1.0), 1.0)
+    with pytest.raises(DataError, match=r"s\.zarr, bag 90: 3 points lie outside the box"):
+        model.fit(store)
+    with pytest.raises(DataError, match=r"s\.zarr, bag 90: 3 points lie outside the box"):
+        model.fit(BAGS, Y).predict(store).compute()
+    assert map_reduce(named, ["a", "b"], spelled, sizes=[1, 1]) == "(a b)"
+
+
+def test_progress_comes_while_tasks_run(cluster, stores, tmp_path, monkeypatch):
+    """What tasks have done so far is heard while they are still running."""
+    monkeypatch.setattr("pipeline.regression.source.StoreSource", GatedSource)
+    store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
+    gate = Gate(f"{store.url}.gate").arm()
+    workers = len(cluster.scheduler_info(n_workers=-1)["workers"])
+    seen = []
+    moved = threading.Event()
+
+    def progress(done, total):
+        seen.append(done)
+        if done > 0:
+            moved.set()
+
+    fit = threading.Thread(target=lambda: regressor(alpha=1.0).fit(store, progress=progress))
+    fit.start()
+    until(lambda: len(gate.waiting()) == workers)
+    assert moved.wait(30)
+    assert 0 < max(seen) < N
+    gate.open()
+    fit.join(60)
+    assert seen[-1] == N
+    assert seen == sorted(seen)
+
+
+def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path, monkeypatch):
+    """A worker killed in the middle of a task, with tasks behind it and before it: the others
+    and its successor do the work again, and the model is the same."""
+    monkeypatch.setattr("pipeline.regression.source.StoreSource", GatedSource)
+    store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
+    gate = Gate(f"{store.url}.gate").arm()
+    workers = set(cluster.run(os.getpid).values())
+    fitted = regressor()
+    fit = threading.Thread(target=lambda: fitted.fit(store, holdout=0.1))
+    fit.start()
+    until(lambda: gate.waiting() == workers)
+    victim = min(workers)
+    kill(victim)
+    assert not alive(victim)
+    gate.open()
+    fit.join(120)
+    assert not fit.is_alive()
+    model, _ = alone["float64", 50]
+    np.testing.assert_allclose(fitted.coef_, model.coef_, rtol=0, atol=1e-9)
+    assert fitted.report_["n_bags_fitted"] == model.report_["n_bags_fitted"]
+    assert fitted.report_["n_points_seen"] == model.report_["n_points_seen"]
+    cluster.wait_for_workers(len(workers))
+    assert victim not in set(cluster.run(os.getpid).values())
+    cluster.run(small_partitions)
+
+
+def test_four_workers(cluster, stores, alone):
+    """Nor does it matter that there are four workers."""
+    cluster.cluster.scale(4)
+    cluster.wait_for_workers(4)
+    cluster.run(small_partitions)
+    assert len(set(cluster.run(os.getpid).values())) == 4
+    for precision in ("float64", "float32"):
+        check_fit_and_back(stores[50], alone, precision)

@@ -1,0 +1,72 @@
+"""Progress: by units of work, never backwards, each task counted once."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.execution import map_tasks
+from pipeline.execution.progress import Tally
+
+
+@given(
+    sizes=st.lists(st.integers(1, 50), min_size=1, max_size=5),
+    reports=st.lists(st.tuples(st.integers(0, 4), st.integers(-5, 80)), max_size=40),
+)
+def test_never_backwards(sizes, reports):
+    """Reports in any order, late, repeated or too large only ever move the count forward, and
+    never beyond the total."""
+    seen = []
+    tally = Tally(sizes, lambda done, total: seen.append((done, total)))
+    for task, done in reports:
+        tally.update(task % len(sizes), done)
+    for task in range(len(sizes)):
+        tally.finish(task)
+    total = sum(sizes)
+    assert seen[0] == (0, total)
+    assert seen[-1] == (total, total)
+    assert all(a[0] < b[0] for a, b in itertools.pairwise(seen))
+
+
+def test_a_task_that_runs_again_counts_once():
+    """A retried task starts from nothing again; the count waits for it."""
+    seen = []
+    tally = Tally([10, 10], lambda done, total: seen.append(done))
+    for done in (4, 8, 2, 6, 9):
+        tally.update(0, done)
+    assert seen == [0, 4, 8, 9]
+
+
+def test_reports_from_many_threads():
+    """Threads that report at once are counted one after the other."""
+    seen = []
+    tally = Tally([1000] * 8, lambda done, total: seen.append(done))
+    threads = [
+        threading.Thread(target=lambda i=i: [tally.update(i, n) for n in range(1001)])
+        for i in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == list(range(8001))
+
+
+def test_tasks_in_this_process():
+    """Without a cluster tasks run in order; the count moves within them and ends at the total."""
+    seen = []
+
+    def work(task, report):
+        report(task)
+        return task * 10
+
+    results = map_tasks(
+        work, [1, 2, 3], sizes=[2, 4, 6], progress=lambda done, total: seen.append((done, total))
+    )
+    assert next(results) == (0, 10)
+    assert seen == [(0, 12), (1, 12), (2, 12)]
+    assert list(results) == [(1, 20), (2, 30)]
+    assert seen[-1] == (12, 12)

@@ -1,0 +1,94 @@
+"""The merge tree: one shape, in this process and in a graph, whatever the number of workers."""
+
+from __future__ import annotations
+
+import dask
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import ParameterError
+from pipeline.execution import map_reduce
+from pipeline.execution.map_reduce import SPLIT_EVERY, _delayed_leaves, _fold, _tree
+
+
+def merged(a, b):
+    """Not commutative and not associative: it spells the tree."""
+    return f"({a} {b})"
+
+
+def level_by_level(names, split_every):
+    """Each node folds its children from the left; the levels shrink until one is left."""
+    while len(names) > 1:
+        nodes = []
+        for start in range(0, len(names), split_every):
+            node, *others = names[start : start + split_every]
+            for other in others:
+                node = merged(node, other)
+            nodes.append(node)
+        names = nodes
+    return names[0]
+
+
+@settings(max_examples=300, deadline=None)
+@given(n=st.integers(1, 700), split_every=st.integers(2, 20))
+def test_fold_is_the_tree(n, split_every):
+    """Folding results as they come, few of them alive, spells the tree of the levels."""
+    names = [str(i) for i in range(n)]
+    expected = level_by_level(names, split_every)
+    assert _fold(iter(names), merged, split_every) == expected
+    assert _tree(names, merged, split_every) == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 255, 256, 257, 4096, 4097])
+def test_fold_at_the_sizes_where_levels_fill(n):
+    """Powers of the width, one less and one more."""
+    names = [str(i) for i in range(n)]
+    assert _fold(iter(names), merged, SPLIT_EVERY) == level_by_level(names, SPLIT_EVERY)
+
+
+def test_fold_keeps_few_alive():
+    """Of thousands of results one a level is kept, and the one being merged."""
+    alive = peak = 0
+
+    class Partial:
+        def __init__(self):
+            nonlocal alive, peak
+            alive += 1
+            peak = max(peak, alive)
+
+        def __del__(self):
+            nonlocal alive
+            alive -= 1
+
+    _fold((Partial() for _ in range(3000)), lambda a, b: Partial(), SPLIT_EVERY)
+    assert peak <= 8
+
+
+def test_map_reduce_in_this_process():
+    """Without a cluster the tasks run here, in order, and merge in the same tree."""
+    tasks = [str(i) for i in range(40)]
+    result = map_reduce(lambda task, report: task, tasks, merged, sizes=[1] * 40, split_every=3)
+    assert result == level_by_level(tasks, 3)
+
+
+@pytest.mark.parametrize("split_every", [1, 0, -2])
+def test_width(split_every):
+    """A node of one child would never end."""
+    with pytest.raises(ParameterError, match=f"split_every is {split_every}"):
+        map_reduce(lambda t, r: t, ["a", "b"], merged, sizes=[1, 1], split_every=split_every)
+
+
+@pytest.mark.parametrize("n", [1, 12, 300])
+def test_graph_is_linear_in_the_tasks(n):
+    """A leaf, its argument and a merge a task: nothing else grows."""
+    leaves = _delayed_leaves(merged, [(i, i + 1) for i in range(n)], "topic")
+    root = _tree(leaves, dask.delayed(merged, pure=False), SPLIT_EVERY)
+    assert len(dict(root.__dask_graph__())) <= 3 * n + 1
+
+
+def test_function_travels_once():
+    """The leaves share one node for the function, so that what it holds is sent once a worker."""
+    leaves = _delayed_leaves(merged, [(i, i + 1) for i in range(5)], "topic")
+    shared = [key for key in dict(dask.delayed(leaves).__dask_graph__()) if "function-" in str(key)]
+    assert len(shared) == 1
