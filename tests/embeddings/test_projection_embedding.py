@@ -207,8 +207,8 @@ def test_spec_travels(spec):
 def test_spec_of_another_version():
     """An embedding or a field this version does not know is refused, not guessed."""
     values = spec_to_dict(SPECS[0])
-    with pytest.raises(ModelError, match=r"unknown embedding 'hdd'; this version knows"):
-        spec_from_dict({**values, "name": "hdd"})
+    with pytest.raises(ModelError, match=r"unknown embedding 'hologram'; this version knows"):
+        spec_from_dict({**values, "name": "hologram"})
     for wrong in ({"colour": 1}, {"basis": "haar"}, {"n_per_dim": None}, {"n_per_dim": "auto"}):
         with pytest.raises((TypeError, ValueError)):
             spec_from_dict({**values, **wrong})
