@@ -1,5 +1,6 @@
 """bagbasis: learning from bags (sample sets) at cluster scale."""
 
+from . import threads  # noqa: F401 - before BLAS is loaded
 from .bags import Bags, BagStore
 from .embeddings import HDDEmbedding, ProjectionEmbedding
 from .execution import connect

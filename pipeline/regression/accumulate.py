@@ -171,8 +171,7 @@ def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]
         n_points / max(1, n_bags) * features.embedding.cost + (d * d + s * d) / FLOPS_A_CORE
     )
     seconds = n_bags * seconds_a_bag
-    wanted = max(
-        int(np.ceil(seconds / TASK_SECONDS)),
-        min(SMALL_TASKS, int(np.ceil(seconds / SMALL_TASK_SECONDS))),
-    )
+    small = min(SMALL_TASKS, int(np.ceil(seconds / SMALL_TASK_SECONDS)))
+    even = 2 ** int(np.ceil(np.log2(max(1, small))))  # shares alike among two or four lanes
+    wanted = max(int(np.ceil(seconds / TASK_SECONDS)), even)
     return split_evenly(n_bags, min(MAX_TASKS, max(1, wanted)))

@@ -14,3 +14,10 @@ def mixture_store(n_bags: int) -> BagStore:
     """``n_bags`` bags of 200 points in [−10, 10]² with the target n_components."""
     OUTPUT.mkdir(exist_ok=True)
     return generate(make_dataset("gmm_components", seed=7), OUTPUT / f"gmm-{n_bags}.zarr", n_bags)
+
+
+def peak_mib() -> float:
+    """Peak resident memory of this process; unlike getrusage's, not that of its parent."""
+    status = Path("/proc/self/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -16,7 +15,7 @@ from pipeline.datasets import generate, make_dataset
 from pipeline.models import write_predictions
 from pipeline.regression.accumulate import task_ranges
 
-from .data import OUTPUT
+from .data import OUTPUT, peak_mib
 
 N_BAGS, N_FEATURES = 1_000_000, 2048
 
@@ -38,7 +37,7 @@ def main(n_workers: int) -> None:
         clock = time.perf_counter()
         write_predictions(model, store, predictions, format="parquet", overwrite=True)
         seconds["predict"] = time.perf_counter() - clock
-        peaks = client.run(_peak_mib)
+        peaks = client.run(peak_mib)
     table = Table(
         title=f"{N_BAGS:,} bags of 200 points in R², 10² coefficients, D = {N_FEATURES:,}"
     )
@@ -57,12 +56,6 @@ def main(n_workers: int) -> None:
 
 def _stages(model: DoubleBasisRegressor) -> dict[str, float]:
     return dict(model.report_["seconds"])
-
-
-def _peak_mib() -> float:
-    status = Path("/proc/self/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
 
 
 if __name__ == "__main__":

@@ -137,11 +137,12 @@ def _fit(store: object, n_features: int, alpha: float) -> DoubleBasisRegressor:
 def _peak_mib(n_bags: int, n_features: int) -> float:
     store = mixture_store(n_bags)
     script = (
-        "import json, resource, sys\n"
+        "import json, sys\n"
         "from pipeline import BagStore\n"
+        "from tests.benchmarks.data import peak_mib\n"
         "from tests.benchmarks.suites import _fit\n"
         "_fit(BagStore.open(sys.argv[1]), int(sys.argv[2]), 1.0)\n"
-        "print(json.dumps(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))\n"
+        "print(json.dumps(peak_mib()))\n"
     )
     command = [sys.executable, "-c", script, store.url, str(n_features)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -24,7 +24,7 @@ from pipeline.regression.accumulate import AccumulateTask, accumulate
 from pipeline.regression.source import MemorySource, StoreSource
 from tests.execution.gated import Gate, GatedSource, alive, kill, until
 from tests.oracles.labelled import labelled_bags, stored
-from tests.oracles.table import unpacked
+from tests.oracles.ridge_entries import unpacked
 
 N = 120
 BAGS, Y = labelled_bags(N, most=40)
@@ -204,6 +204,46 @@ def test_tasks_run_in_workers_on_their_cores(cluster):
     assert seen[0] == (0, 40)
     assert seen[-1] == (40, 40)
     assert seen == sorted(seen)
+
+
+def first_or_gated(task, report):
+    index, folder = task
+    if index:
+        Gate(folder).wait()
+    return str(index)
+
+
+def test_finished_tasks_count_at_once(cluster, tmp_path):
+    """A task that is done is counted whole while another still runs, whatever it reported."""
+    gate = Gate(tmp_path / "gate").arm()
+    seen = []
+    counted = threading.Event()
+
+    def progress(done, total):
+        seen.append(done)
+        if done == 3:
+            counted.set()
+
+    tasks = [(i, str(gate.folder)) for i in range(2)]
+    run = threading.Thread(
+        target=lambda: map_reduce(first_or_gated, tasks, spelled, sizes=[3, 4], progress=progress)
+    )
+    run.start()
+    assert counted.wait(30)
+    gate.open()
+    run.join(60)
+    assert seen == [0, 3, 7]
+
+
+def test_progress_without_any_report(cluster, monkeypatch):
+    """Reports may be lost or late: the count reaches the total with the result all the same."""
+    monkeypatch.setattr(cluster, "subscribe_topic", lambda topic, handler: None)
+    monkeypatch.setattr(cluster, "unsubscribe_topic", lambda topic: None)
+    seen = []
+    map_reduce(
+        named, ["a", "b"], spelled, sizes=[3, 4], progress=lambda done, total: seen.append(done)
+    )
+    assert seen == [0, 3, 7]
 
 
 def test_refusals_arrive_as_ours(cluster, tmp_path):

@@ -188,9 +188,11 @@ def test_median_of_equal_rows_is_one():
     """When most rows are the same there is no width to take, and no rounding is taken for one."""
     rows = RNG.standard_normal((1, 50))
     assert median_distance(np.repeat(rows, 9, axis=0)) == 1.0
-    mostly = np.concatenate([np.repeat(rows, 40, axis=0), RNG.standard_normal((10, 50))])
-    assert median_distance(mostly) == 1.0
     assert median_distance(rows) == 1.0
+    for n_columns in range(1, 60):
+        same = np.repeat(RNG.standard_normal((1, n_columns)), 40, axis=0)
+        others = RNG.standard_normal((10, n_columns))
+        assert median_distance(np.concatenate([same, others])) == 1.0
 
 
 @pytest.mark.parametrize(

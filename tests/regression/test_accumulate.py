@@ -20,7 +20,7 @@ from pipeline.regression.source import MemorySource, StoreSource
 from pipeline.regression.split import Split
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 from tests.oracles.ridge import statistics
-from tests.oracles.table import unpacked
+from tests.oracles.ridge_entries import unpacked
 
 N = 120
 BAGS, Y = labelled_bags(N, most=20)
@@ -181,3 +181,14 @@ def test_progress(monkeypatch, tmp_path, in_memory):
     assert counts[0] == 0
     assert counts[-1] == N
     assert len(set(counts)) > 20
+
+
+@pytest.mark.usefixtures("small_partitions")
+def test_reports_of_one_task(tmp_path):
+    """A task reports the bags of its range that are behind it, over all of its partitions."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
+    reports = []
+    task_of(StoreSource(store, ("y",)))((30, 90), reports.append)
+    assert reports == sorted(set(reports))
+    assert len(reports) == len(reading.partitions(store, 30, 90)) > 3
+    assert reports[-1] == np.flatnonzero(~np.isnan(Y[:90]))[-1] + 1 - 30

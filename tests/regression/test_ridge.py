@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 from pipeline.errors import DataError
 from pipeline.regression.ridge import default_alphas, solve, solve_gcv, solve_validation
 from tests.oracles import ridge
-from tests.oracles.table import collected, feature_rows
+from tests.oracles.ridge_entries import collected, feature_rows
 
 NOISE = {np.float32: 1e-7, np.float64: 1e-14}
 GRID = 10.0 ** np.arange(-6, 3)

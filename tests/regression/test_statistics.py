@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.regression.statistics import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
-from tests.oracles.table import collected, feature_rows, unpacked
+from tests.oracles.ridge_entries import collected, feature_rows, unpacked
 
 FIELDS = [field.name for field in fields(RidgeStatistics)]
 

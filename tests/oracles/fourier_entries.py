@@ -1,0 +1,60 @@
+"""The random features room beside its oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.random_features import FourierSpec
+from pipeline.random_features.fourier import median_distance
+from pipeline.random_features.fourier_kernels import sine_cosine
+
+from . import fourier
+from .implementation import DTYPES, Implementation
+
+
+def random_features() -> Iterator[Implementation]:
+    for dtype in DTYPES:
+        name = np.dtype(dtype).name
+        for orthogonal in (False, True):
+            spec = FourierSpec(30, 200, 1.5, seed=3, orthogonal=orthogonal)
+            yield Implementation(
+                f"random features {name} orthogonal={orthogonal}",
+                partial(_transform, spec=spec),
+                lambda a, spec=spec: fourier.features(a, spec.frequencies()),
+                lambda rng, n, dtype=dtype: (rng.standard_normal((n, 30)).astype(dtype),),
+                300,
+                atol=3e-6 if dtype == np.float32 else 1e-14,
+            )
+    yield Implementation(
+        "sine_cosine float32",
+        _sine_cosine,
+        lambda phases: (np.sin(phases.astype(np.float64)), np.cos(phases.astype(np.float64))),
+        lambda rng, n: (rng.normal(0, 50, (n, 256)).astype(np.float32),),
+        64,
+        atol=2e-7,
+    )
+    yield Implementation(
+        "median distance",
+        median_distance,
+        fourier.median_distance_by_loop,
+        lambda rng, n: (rng.standard_normal((n, 5)) + 100,),
+        62,  # an odd number of pairs: the median is one of them
+        rtol=1e-9,
+    )
+
+
+def _transform(embeddings: NDArray[Any], spec: FourierSpec) -> NDArray[Any]:
+    out = np.empty((len(embeddings), spec.n_features), dtype=embeddings.dtype)
+    spec.transform(embeddings, out)
+    return out
+
+
+def _sine_cosine(phases: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    out = np.hstack([phases, np.zeros_like(phases)])
+    sine_cosine(out, np.float32(1))
+    return out[:, : phases.shape[1]], out[:, phases.shape[1] :]

@@ -1,0 +1,116 @@
+"""The regression room beside its oracles: statistics, solutions, scores, predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline import RandomFourierFeatures
+from pipeline.regression.ridge import solve, solve_gcv, solve_validation
+from pipeline.regression.statistics import RidgeStatistics, StatisticsBuilder
+from pipeline.regression.statistics_kernels import linear_predictions
+
+from . import ridge
+from .implementation import DTYPES, Implementation, Inputs
+
+ALPHAS = np.array([1e-2, 1.0, 30.0])
+
+
+def feature_rows(rng: np.random.Generator, n: int, dtype: Any = np.float64, k: int = 3) -> Inputs:
+    """Random features (n, 40) and k targets that they explain in part."""
+    a = rng.random((n, 5))
+    z = RandomFourierFeatures(40, scale=1.0).fit(a).transform(a)
+    y = np.stack([np.sin(3 * a[:, t % 5]) + 5 * t for t in range(k)], axis=1)
+    return z.astype(dtype), y + 0.1 * rng.standard_normal(y.shape)
+
+
+def collected(z: NDArray[Any], y: NDArray[Any], dtype: Any = np.float64) -> RidgeStatistics:
+    """The statistics of rows, collected as a fit does."""
+    builder = StatisticsBuilder(z.shape[1], y.shape[1], dtype)
+    builder.add(z, y)
+    return builder.finish()
+
+
+def unpacked(statistics: RidgeStatistics) -> tuple[NDArray[Any], ...]:
+    """The fields, ZᵀZ as a full matrix."""
+    s = statistics
+    gram = np.zeros((s.n_features, s.n_features))
+    gram[np.triu_indices(s.n_features)] = s.gram
+    gram += np.triu(gram, 1).T
+    return np.array(float(s.n)), s.sum_z, gram, s.sum_y, s.cross, s.sum_yy
+
+
+def regression() -> Iterator[Implementation]:
+    for dtype, n in ((np.float64, 5000), (np.float32, 5000), (np.float64, 1)):
+        yield Implementation(
+            f"statistics {np.dtype(dtype).name} n={n}",
+            lambda z, y, dtype=dtype: unpacked(collected(z, y, dtype)),
+            lambda z, y: tuple(ridge.statistics(z, y).values()),
+            partial(feature_rows, dtype=dtype),
+            n,
+            atol=1e-4 if dtype == np.float32 else 1e-9,
+            rtol=1e-6 if dtype == np.float32 else 1e-12,
+        )
+    for alpha in (0.3, 0.0):
+        yield Implementation(
+            f"ridge solve alpha={alpha}",
+            lambda z, y, alpha=alpha: _fields(solve(collected(z, y), alpha, 1e-14)),
+            lambda z, y, alpha=alpha: ridge.ridge(z, y, alpha),
+            feature_rows,
+            300,
+            rtol=1e-7,
+            atol=1e-8,
+        )
+    yield Implementation(
+        "gcv scores",
+        lambda z, y: solve_gcv(collected(z, y), ALPHAS).scores,
+        lambda z, y: ridge.gcv_scores(z, y, ALPHAS),
+        feature_rows,
+        120,
+        rtol=1e-8,
+    )
+    yield Implementation(
+        "validation scores",
+        _validation_scores,
+        lambda z, y: ridge.validation_scores(z, y, _held(z), ALPHAS),
+        feature_rows,
+        300,
+        rtol=1e-8,
+    )
+    for dtype in DTYPES:
+        yield Implementation(
+            f"linear predictions {np.dtype(dtype).name}",
+            _predictions,
+            lambda z, coef, intercept: ridge.predict(z, (coef, intercept)),
+            lambda rng, n, dtype=dtype: (
+                feature_rows(rng, n, dtype)[0],
+                rng.standard_normal((3, 40)),
+                rng.standard_normal(3),
+            ),
+            257,
+            atol=1e-12,
+        )
+
+
+def _held(z: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.arange(len(z)) % 5 == 0
+
+
+def _validation_scores(z: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    held = _held(z)
+    train, apart = collected(z[~held], y[~held]), collected(z[held], y[held])
+    return solve_validation(train, apart, ALPHAS, 1e-14).scores
+
+
+def _fields(solution: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    return solution.coef, solution.intercept
+
+
+def _predictions(z: NDArray[Any], coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]:
+    out = np.empty((len(z), len(intercept)))
+    linear_predictions(z, coef, intercept, out)
+    return out
