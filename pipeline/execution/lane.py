@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numba
 from dask.system import CPU_COUNT
@@ -14,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from ..threads import KERNELS
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
+M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
 
 
 def lane_cores() -> int:
@@ -38,6 +41,7 @@ def lane() -> Iterator[int]:
     here, inside the task.
     """
     with KERNELS:
+        _return_freed_memory()
         cores = min(lane_cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         before = numba.get_num_threads()
         numba.set_num_threads(cores)
@@ -46,3 +50,15 @@ def lane() -> Iterator[int]:
                 yield cores
         finally:
             numba.set_num_threads(before)
+
+
+@lru_cache(maxsize=1)
+def _return_freed_memory() -> None:
+    """Let glibc give blocks of a MiB and more back to the system as soon as they are freed.
+
+    By default it raises that limit to 32 MiB as it goes; the chunks that Zarr's threads decode
+    then pile up in their arenas, and a long fit's memory creeps up by hundreds of MiB.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, MMAP_BYTES)

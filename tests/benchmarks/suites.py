@@ -112,8 +112,8 @@ def peers(n_bags: int = 50_000, n_features: int = 4096) -> list[Row]:
     return rows
 
 
-def memory(n_bags: int = 20_000, n_features: int = 2048) -> list[Row]:
-    """Peak memory of a fit in its own process at N and at 10 N."""
+def memory(n_bags: int = 100_000, n_features: int = 2048) -> list[Row]:
+    """Peak memory of a fit in its own process at N and at 10 N, both past the fixed buffers."""
     small, large = (_peak_mib(n, n_features) for n in (n_bags, 10 * n_bags))
     name = f"peak memory at 10 N ({large:.0f} MiB) / at N ({small:.0f} MiB), N = {n_bags:,}"
     return [Row(name, large, small, large / small, large / small, large / small, "≤ 1.05")]
