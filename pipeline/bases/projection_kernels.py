@@ -199,7 +199,7 @@ def project_bags(
         Bag ranges of about equal work, one parallel iteration each.
     groups : int64, shape (n_groups, g)
         Columns of each marginal; one group of all columns without marginals.
-    lo, inverse : shape (d,), of the points' dtype
+    lo, inverse : shape (d,), of the finer of the points' and out's dtype
         x ↦ (x − lo) · inverse scales the box to [0, 1].
     mode : CLIP or DROP
         What becomes of points outside the box.

@@ -89,7 +89,7 @@ def map_tasks(
         try:
             for future in as_completed(futures):
                 i = index[future.key]
-                value = _gathered(future)
+                value = gathered(future)
                 tally.finish(i)
                 future.release()
                 yield i, value
@@ -172,12 +172,13 @@ def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) ->
 def _result(client: Client, root: Any) -> Any:
     future = client.compute(root, retries=RETRIES, optimize_graph=False)
     try:
-        return _gathered(future)
+        return gathered(future)
     finally:
         client.cancel(future)
 
 
-def _gathered(future: Any) -> Any:
+def gathered(future: Any) -> Any:
+    """A future's result; ClusterError when workers died of its task."""
     try:
         return future.result()
     except KilledWorker as error:

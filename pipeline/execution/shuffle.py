@@ -18,7 +18,7 @@ from ..bags.ingest_files import Piece, Table
 from ..bags.ingest_rows import Decoder, Group, group, label
 from ..bags.ingest_survey import Survey, first_rows
 from ..errors import BagbasisError, ClusterError, DataError
-from .map_reduce import RETRIES, _gathered
+from .map_reduce import RETRIES, gathered
 from .progress import Progress, Tally, listening, worker_report
 
 P = ParamSpec("P")
@@ -199,7 +199,7 @@ def _bags(*arguments: Any) -> Group:
 
 def _result(future: Future) -> Group:
     try:
-        bags: Group | DataError = _gathered(future)
+        bags: Group | DataError = gathered(future)
     except BagbasisError:
         raise
     except (OSError, RuntimeError) as error:

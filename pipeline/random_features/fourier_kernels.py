@@ -13,7 +13,7 @@ HALF_PI_2 = _F(4.837512969970703e-4)
 HALF_PI_3 = _F(7.549789948768648e-8)
 S1, S2, S3, S4 = _F(-1 / 6), _F(1 / 120), _F(-1 / 5040), _F(1 / 362880)
 C1, C2, C3, C4 = _F(-0.5), _F(1 / 24), _F(-1 / 720), _F(1 / 40320)
-ONE, ZERO, HALF = _F(1), _F(0), _F(0.5)
+ONE, HALF = _F(1), _F(0.5)
 LARGEST = _F(8192)  # beyond, the reduction above loses digits
 
 # No "reassoc": it would fold the three parts of π/2 into one and lose their digits.
