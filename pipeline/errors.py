@@ -47,3 +47,7 @@ class ConfigError(BagbasisError, ValueError):
 
 class ClusterError(BagbasisError, RuntimeError):
     """A cluster that can not be reached or that lost a computation."""
+
+
+class RunError(BagbasisError, RuntimeError):
+    """A run that is not there, that failed or died, or that can not do what was asked of it."""

@@ -2,6 +2,7 @@
 
 from .bags import Bags, as_bags, concatenate
 from .box import Box
+from .responses import Responses, as_responses
 from .store import BagStore
 
-__all__ = ["BagStore", "Bags", "Box", "as_bags", "concatenate"]
+__all__ = ["BagStore", "Bags", "Box", "Responses", "as_bags", "as_responses", "concatenate"]

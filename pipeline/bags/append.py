@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import zarr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, StoreError
 from .bags import Bags, check_finite
@@ -16,67 +16,24 @@ from .box import Box
 from .durable import WriterStore, remove_partials
 from .identity import IdRegistry, as_ids
 from .layout import StoreMeta, replace_ids
+from .responses import Responses, as_responses
+from .tail import TailWriter
 from .targets import targets_matrix
 from .urls import local_path, zarr_store
 
 if TYPE_CHECKING:
     from .store import BagStore
 
-
-class TailWriter:
-    """Buffers rows that follow the end of one array; writes whole shards, the rest on flush."""
-
-    def __init__(self, array: zarr.Array, end: int) -> None:
-        self.array = array
-        self.end = end
-        self._shard = (array.shards or array.chunks)[0]
-        self._pending: list[NDArray[Any]] = []
-        self._n_pending = 0
-
-    @property
-    def length(self) -> int:
-        """Rows written or pending."""
-        return self.end + self._n_pending
-
-    def push(self, rows: NDArray[Any]) -> None:
-        full = (self.length + len(rows)) // self._shard * self._shard - self.end
-        # What stays pending is a copy: the caller may use the array again.
-        self._pending.append(rows if full > 0 else rows.copy())
-        self._n_pending += len(rows)
-        if full > 0:
-            self._write(full)
-
-    def flush(self) -> None:
-        if self._n_pending:
-            self._write(self._n_pending)
-
-    def skip(self, n_rows: int) -> None:
-        """Leave room for rows that somebody else writes."""
-        self.flush()
-        self.end += n_rows
-        grow(self.array, self.end)
-
-    def blocks(self) -> Iterator[NDArray[Any]]:
-        """All rows up to the end, written or pending."""
-        for start in range(0, self.end, self._shard):
-            yield np.asarray(self.array[start : min(self.end, start + self._shard)])
-        yield from self._pending
-
-    def _write(self, n_rows: int) -> None:
-        rows = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
-        grow(self.array, self.end + n_rows)
-        self.array[self.end : self.end + n_rows] = rows[:n_rows]
-        self.end += n_rows
-        self._n_pending -= n_rows
-        self._pending = [rows[n_rows:].copy()] if self._n_pending else []
+ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None
 
 
 class Labels(NamedTuple):
-    """What belongs to the bags of one write, checked."""
+    """What belongs to the bags of one write, checked; ``responses`` None where there are none."""
 
     targets: NDArray[np.float64]
     ids: NDArray[Any]
     id_kind: str
+    responses: Responses | None
 
 
 class AppendSession:
@@ -95,20 +52,26 @@ class AppendSession:
         self._points = TailWriter(_array(group, "points"), self._meta.n_points)
         self._offsets = TailWriter(_array(group, "offsets"), self._meta.n_bags + 1)
         self._targets = TailWriter(_array(group, "targets"), self._meta.n_bags)
+        self._responses = self._open_responses()
         self._open_ids()
         self._n_points = self._meta.n_points
         self._n_bags = self._meta.n_bags
         self._torn = False
 
     def write(
-        self, bags: Bags, targets: Any = None, ids: Sequence[Any] | NDArray[Any] | None = None
+        self,
+        bags: Bags,
+        targets: Any = None,
+        ids: Sequence[Any] | NDArray[Any] | None = None,
+        *,
+        responses: ResponsesLike = None,
     ) -> None:
         """Append bags; see `BagStore.append` for the arguments.
 
         Refused input (DataError) changes nothing; after any other error the session can only end.
         """
         self._check_whole()
-        labels = self._labels(len(bags), targets, ids)
+        labels = self._labels(len(bags), targets, ids, responses)
         points = self._checked_points(bags, None if ids is None else labels.ids)
         self._claim(labels)
         with self._changing():
@@ -123,20 +86,25 @@ class AppendSession:
         return self._n_points
 
     def register(
-        self, sizes: NDArray[np.int64], targets: Any = None, ids: NDArray[Any] | None = None
+        self,
+        sizes: NDArray[np.int64],
+        targets: Any = None,
+        ids: NDArray[Any] | None = None,
+        *,
+        responses: ResponsesLike = None,
     ) -> None:
         """Name the bags of all the points reserved last.
 
         Raises
         ------
         DataError
-            Sizes that do not add up to the reserved points, or targets or ids that can not be
-            used.
+            Sizes that do not add up to the reserved points, or targets, ids or responses that
+            can not be used.
         """
         reserved = self._points.length - self._n_points
         if sizes.sum() != reserved:
             raise DataError(f"bags of {sizes.sum()} points for {reserved} reserved ones")
-        labels = self._labels(len(sizes), targets, ids)
+        labels = self._labels(len(sizes), targets, ids, responses)
         self._claim(labels)
         with self._changing():
             self._push_labels(sizes, labels)
@@ -145,7 +113,7 @@ class AppendSession:
         """Flush, and when all is on the disk put the new counts in one metadata write."""
         self._check_whole()
         with write_errors(self._store.url):
-            for tail in (self._points, self._offsets, self._ids, self._targets):
+            for tail in (self._points, self._offsets, self._ids, self._targets, *self._responses):
                 tail.flush()
             self._out.sync()
             meta = self._grown(source)
@@ -157,6 +125,17 @@ class AppendSession:
         """The box that the commit gives the store: for points measured while they are written."""
         self._meta = self._meta.grown(box=Box.of(box, self._meta.n_dims))
 
+    def set_response_box(self, box: Box) -> None:
+        """As `set_box`, of the responses.
+
+        Raises
+        ------
+        DataError
+            The store holds no responses, or has another number of dimensions.
+        """
+        dims = self._response_dims()
+        self._meta = self._meta.grown(response_box=Box.of(box, dims, "response_box"))
+
     def close(self) -> None:
         """Nothing is written any more once this returns; for `BagStore.appending`."""
         self._out.close()
@@ -165,6 +144,7 @@ class AppendSession:
         return self._meta.grown(
             n_bags=self._n_bags,
             n_points=self._n_points,
+            n_response_points=self._responses[0].end if self._responses else 0,
             max_id=self._registry.max_id,
             source=dict(source) if source is not None else self._meta.source,
         )
@@ -180,17 +160,38 @@ class AppendSession:
         check_finite(points, bags.offsets, ids)
         return points
 
-    def _labels(self, n_new: int, targets: Any, ids: Any) -> Labels:
+    def _labels(self, n_new: int, targets: Any, ids: Any, responses: ResponsesLike) -> Labels:
         matrix = targets_matrix(targets, self._meta.target_names, self._meta.class_names, n_new)
+        numbers, kind = self._new_ids(n_new, ids)
+        found = self._checked_responses(n_new, responses, None if ids is None else numbers)
+        return Labels(matrix, numbers, kind, found)
+
+    def _new_ids(self, n_new: int, ids: Any) -> tuple[NDArray[Any], str]:
         if ids is not None:
             array, kind = as_ids(ids, n_new)
             if kind != self._meta.id_kind and self._n_bags and n_new:
                 raise DataError(f"{self._store.url} has {self._meta.id_kind} ids, got {kind}")
-            return Labels(matrix, array, kind)
+            return array, kind
         if self._meta.id_kind == "str" and self._n_bags:
             raise DataError(f"{self._store.url} has string ids; pass ids, one a bag")
         first = self._n_bags if self._registry.max_id is None else self._registry.max_id + 1
-        return Labels(matrix, np.arange(first, first + n_new, dtype=np.int64), "int64")
+        return np.arange(first, first + n_new, dtype=np.int64), "int64"
+
+    def _checked_responses(
+        self, n_new: int, responses: ResponsesLike, ids: Any
+    ) -> Responses | None:
+        """In the dtype of the store; those of bags without any where None is given."""
+        if responses is None and self._meta.response_dims is None:
+            return None
+        dims, dtype = self._response_dims(), self._points.array.dtype
+        if responses is None:
+            return Responses.none(n_new, dims, dtype)
+        return as_responses(responses, n_new, dims, ids, dtype)
+
+    def _response_dims(self) -> int:
+        if self._meta.response_dims is None:
+            raise DataError(f"{self._store.url} holds no responses; make it with response_dims")
+        return self._meta.response_dims
 
     def _claim(self, labels: Labels) -> None:
         """Make the ids taken; a duplicate changes nothing."""
@@ -206,6 +207,10 @@ class AppendSession:
         self._ids.push(labels.ids)
         self._targets.push(labels.targets)
         self._offsets.push(self._n_points + np.cumsum(sizes, dtype=np.int64))
+        if labels.responses is not None:
+            points, offsets = self._responses
+            offsets.push(points.length + labels.responses.offsets[1:])
+            points.push(labels.responses.points)
         self._n_points += int(sizes.sum())
         self._n_bags += len(sizes)
 
@@ -223,6 +228,15 @@ class AppendSession:
                 "no bags; nothing was committed"
             )
 
+    def _open_responses(self) -> tuple[TailWriter, ...]:
+        """Of the response points and their offsets; nothing in a store without responses."""
+        if self._meta.response_dims is None:
+            return ()
+        return (
+            TailWriter(_array(self._group, "responses/points"), self._meta.n_response_points),
+            TailWriter(_array(self._group, "responses/offsets"), self._meta.n_bags + 1),
+        )
+
     def _open_ids(self) -> None:
         array = _array(self._group, "ids")
         kind = "int64" if array.dtype == np.int64 else "str"
@@ -231,12 +245,6 @@ class AppendSession:
             array = _array(self._group, "ids")
         self._ids = TailWriter(array, self._meta.n_bags)
         self._registry = IdRegistry(self._meta.id_kind, self._meta.max_id, self._ids.blocks)
-
-
-def grow(array: zarr.Array, n_rows: int) -> None:
-    """Make room for ``n_rows`` rows; an array that is long enough stays as it is."""
-    if array.shape[0] < n_rows:
-        array.resize((n_rows, *array.shape[1:]))
 
 
 @contextmanager

@@ -35,8 +35,8 @@ class Bags(Sequence[np.ndarray]):
     offsets: NDArray[np.int64]
 
     def __init__(self, points: ArrayLike, offsets: ArrayLike) -> None:
-        self.points = _as_points(points)
-        self.offsets = _as_offsets(offsets)
+        self.points = read_points(points)
+        self.offsets = read_offsets(offsets)
         _check_offsets(self.offsets, len(self.points))
         check_finite(self.points, self.offsets)
 
@@ -49,7 +49,7 @@ class Bags(Sequence[np.ndarray]):
         DataError
             No bags, an empty bag, differing dimensions, or values that are not finite numbers.
         """
-        parts = [as_bag(array, i) for i, array in enumerate(arrays)]
+        parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]
         if not parts:
             raise DataError("no bags: the list is empty, so the dimension is not known")
         n_dims = parts[0].shape[1]
@@ -145,9 +145,15 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def check_finite(
-    points: NDArray[Any], offsets: NDArray[np.int64], ids: Sequence[Any] | None = None
+    points: NDArray[Any],
+    offsets: NDArray[np.int64],
+    ids: Sequence[Any] | None = None,
+    what: str = "",
 ) -> None:
-    """Raise DataError for the first NaN or infinite coordinate, naming bag and row."""
+    """Raise DataError for the first NaN or infinite coordinate, naming bag and row.
+
+    ``what`` stands before the bag's name, for points that are not its own.
+    """
     finite = np.isfinite(points)
     if finite.all():
         return
@@ -155,20 +161,23 @@ def check_finite(
     bag = int(np.searchsorted(offsets, row, side="right") - 1)
     name = f"bag {bag}" if ids is None else f"bag with id {np.asarray(ids).tolist()[bag]!r}"
     raise DataError(
-        f"{name}, row {row - offsets[bag]}: coordinate {column} is {points[row, column]}; "
+        f"{what}{name}, row {row - offsets[bag]}: coordinate {column} is {points[row, column]}; "
         "remove the point or the bag"
     )
 
 
-def _as_points(points: ArrayLike) -> NDArray[Any]:
+def read_points(points: ArrayLike) -> NDArray[Any]:
+    """Points as a contiguous float32 or float64 array; DataError for any other shape."""
     array = np.asarray(points)
     if array.ndim != 2 or array.shape[1] == 0:
         raise DataError(f"points have shape {array.shape}; expected (n_points, n_dims)")
     return np.ascontiguousarray(array, dtype=_float_dtype(array, "points"))
 
 
-def as_bag(array: ArrayLike, i: int) -> NDArray[Any]:
-    """The points of bag ``i``, float32 or float64, shape (n_points, n_dims).
+def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
+    """The points of one bag, float32 or float64, shape (n_points, n_dims).
+
+    ``name`` is what messages call it; ``empty`` allows a bag without points.
 
     Raises
     ------
@@ -178,14 +187,14 @@ def as_bag(array: ArrayLike, i: int) -> NDArray[Any]:
     try:
         bag = np.asarray(array)
     except ValueError as error:
-        raise DataError(f"bag {i} is not an (n_points, n_dims) array ({error})") from error
+        raise DataError(f"{name} is not an (n_points, n_dims) array ({error})") from error
     if bag.ndim == 1:
         bag = bag[:, None]
     if bag.ndim != 2 or bag.shape[1] == 0:
-        raise DataError(f"bag {i} has shape {bag.shape}; expected (n_points, n_dims)")
-    if len(bag) == 0:
-        raise DataError(f"bag {i} is empty; a bag needs at least one point")
-    return bag.astype(_float_dtype(bag, f"bag {i}"), copy=False)
+        raise DataError(f"{name} has shape {bag.shape}; expected (n_points, n_dims)")
+    if len(bag) == 0 and not empty:
+        raise DataError(f"{name} is empty; a bag needs at least one point")
+    return bag.astype(_float_dtype(bag, name), copy=False)
 
 
 def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
@@ -196,16 +205,22 @@ def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
     return np.dtype(np.float64)
 
 
-def _as_offsets(offsets: ArrayLike) -> NDArray[np.int64]:
+def read_offsets(offsets: ArrayLike) -> NDArray[np.int64]:
+    """Offsets as a contiguous int64 array; DataError for what is not integers."""
     array = np.asarray(offsets)
     if array.dtype.kind not in "iu":
         raise DataError(f"offsets have dtype {array.dtype}; expected integers")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _check_offsets(offsets: NDArray[np.int64], n_points: int) -> None:
+def check_ends(offsets: NDArray[np.int64], n_points: int) -> None:
+    """Raise DataError unless offsets are one-dimensional, from 0 to ``n_points``."""
     if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_points:
         raise DataError(f"offsets must run from 0 to n_points = {n_points}, one more than bags")
+
+
+def _check_offsets(offsets: NDArray[np.int64], n_points: int) -> None:
+    check_ends(offsets, n_points)
     empty = np.flatnonzero(np.diff(offsets) <= 0)
     if len(empty):
         raise DataError(f"bag {empty[0]} is empty; a bag needs at least one point")

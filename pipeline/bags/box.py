@@ -24,17 +24,17 @@ class Box:
     def __post_init__(self) -> None:
         if len(self.lo) != len(self.hi) or not self.lo:
             raise DataError(f"box has {len(self.lo)} lower and {len(self.hi)} upper bounds")
-        for j, (lo, hi) in enumerate(zip(self.lo, self.hi, strict=True)):
-            if not (np.isfinite(lo) and np.isfinite(hi) and lo < hi):
-                raise DataError(f"box, dimension {j}: [{lo}, {hi}] is not a finite range, lo < hi")
+        _check_ranges(self.lo, self.hi, "box")
 
     @classmethod
     def unit(cls, n_dims: int) -> Box:
         return cls((0.0,) * n_dims, (1.0,) * n_dims)
 
     @classmethod
-    def of(cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int) -> Box:
+    def of(cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int, name: str = "box") -> Box:
         """The box given as one (lo, hi) a dimension; None is the unit cube.
+
+        ``name`` is what messages call it.
 
         Raises
         ------
@@ -47,10 +47,12 @@ class Box:
             try:
                 bounds = np.array(box, dtype=np.float64).reshape(len(box), 2)
             except (TypeError, ValueError):
-                raise DataError(f"box {box!r} is not one (lo, hi) a dimension") from None
-            box = cls(tuple(bounds[:, 0].tolist()), tuple(bounds[:, 1].tolist()))
+                raise DataError(f"{name} {box!r} is not one (lo, hi) a dimension") from None
+            lo, hi = bounds.T.tolist()
+            _check_ranges(lo, hi, name)
+            box = cls(tuple(lo), tuple(hi))
         if box.n_dims != n_dims:
-            raise DataError(f"box has {box.n_dims} dimensions, the points have {n_dims}")
+            raise DataError(f"{name} has {box.n_dims} dimensions, the points have {n_dims}")
         return box
 
     @classmethod
@@ -83,3 +85,9 @@ class Box:
         """The inverse of `to_unit`."""
         lo, hi = np.array(self.lo), np.array(self.hi)
         return lo + points * (hi - lo)
+
+
+def _check_ranges(lo: Sequence[float], hi: Sequence[float], name: str) -> None:
+    for j, (a, b) in enumerate(zip(lo, hi, strict=True)):
+        if not (np.isfinite(a) and np.isfinite(b) and a < b):
+            raise DataError(f"{name}, dimension {j}: [{a}, {b}] is not a finite range, lo < hi")

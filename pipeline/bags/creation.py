@@ -40,6 +40,14 @@ def check_parameters(
             raise ParameterError(f"class_names of {name!r} are not unique: {list(classes)}")
 
 
+def check_responses(response_dims: int | None, response_box: Any) -> None:
+    """Raise ParameterError for responses that `BagStore.create` can not make room for."""
+    if response_dims is None and response_box is not None:
+        raise ParameterError("response_box is given, but no response_dims")
+    if response_dims is not None and response_dims < 1:
+        raise ParameterError(f"response_dims is {response_dims}; expected at least 1")
+
+
 def is_vacant(url: str) -> bool:
     """Whether a store can be made at the URL without replacing anything."""
     path = local_path(url)

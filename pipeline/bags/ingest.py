@@ -9,15 +9,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import DataError, StoreError, WriterBusyError
 from .box import Box
 from .creation import check_replaceable, is_vacant
-from .ingest_batches import Batch, batches_of, columns_of, is_whole, read_npz, slices_of
+from .ingest_batches import Batch, batches_of, columns_of, is_whole, slices_of
 from .lock import writer_lock
+from .npz import read_npz
 from .store import BagStore
 from .urls import normalize_url, remove
 
@@ -59,7 +61,10 @@ def ingest_arrays(
     target_names: Sequence[str] = (),
     class_names: Mapping[str, Sequence[str]] | None = None,
     ids: Iterable[Any] | None = None,
+    responses: Iterable[Any] | None = None,
+    response_dims: int | None = None,
     box: Box | Sequence[Sequence[float]] | None = None,
+    response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: Any = np.float32,
     overwrite: bool = False,
     chunk_points: int | None = None,
@@ -70,7 +75,8 @@ def ingest_arrays(
     ----------
     arrays : iterable
         One item a bag: an array of shape (n_i, n_dims), or a tuple of such an array and the
-        bag's target (a number or a label, or a sequence of one a target).
+        bag's target (a number or a label, or a sequence of one a target, empty for none), or of
+        an array, the target and the bag's response.
     url : str or path
         Of the new store.
     targets : mapping, array or iterable, optional
@@ -84,7 +90,12 @@ def ingest_arrays(
         sorted labels.
     ids : iterable of int or str, optional
         One a bag, unique; default 0, 1, ….
-    box : sequence of (lo, hi), optional
+    responses : iterable, optional
+        Instead of responses in the items, one a bag: an array of shape (m_i, response_dims), None
+        or an array without rows for a bag that has none.
+    response_dims : int, optional
+        Default that of the first response; needed where the first bags have none.
+    box, response_box : sequence of (lo, hi), optional
         Default: the range of the points, widened by 1 % of it on each side.
     dtype : float32 (default) or float64
         Of the stored points.
@@ -100,7 +111,7 @@ def ingest_arrays(
     Raises
     ------
     DataError
-        No bags, or bags, targets or ids that can not be used; names the bag.
+        No bags, or bags, targets, ids or responses that can not be used; names the bag.
     StoreError
         Something is stored at the URL, or it can not be written.
     """
@@ -112,9 +123,17 @@ def ingest_arrays(
         names = list(columns)
         rows = iter(zip(*columns.values(), strict=True)) if columns else None
     with new_store(url, overwrite) as create:
-        batches = batches_of(arrays, rows, names, None if ids is None else iter(ids))
+        batches = batches_of(
+            arrays,
+            rows,
+            names,
+            None if ids is None else iter(ids),
+            None if responses is None else iter(responses),
+            response_dims,
+        )
+        source = {"job": "ingest", "from": "arrays"}
         options = {"class_names": classes, "dtype": dtype, "chunk_points": chunk_points}
-        return _write(create, batches, box, {"job": "ingest", "from": "arrays"}, options)
+        return _write(create, batches, Boxes(box, response_box), source, options, response_dims)
 
 
 def ingest_npz(
@@ -123,6 +142,7 @@ def ingest_npz(
     *,
     target_names: Sequence[str] = (),
     box: Box | Sequence[Sequence[float]] | None = None,
+    response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: Any = np.float32,
     overwrite: bool = False,
     chunk_points: int | None = None,
@@ -132,7 +152,9 @@ def ingest_npz(
 
     The file holds ``points`` (n_points, n_dims); ``offsets`` (n_bags + 1,), from 0 to n_points,
     or ``sizes`` (n_bags,); and if wanted ``ids`` (n_bags,), integers or text, and ``targets``
-    (n_bags,) or (n_bags, n_targets), numbers or class labels.
+    (n_bags,) or (n_bags, n_targets), numbers or class labels. The bags have responses if there is
+    ``response_points`` (n_response_points, response_dims), with ``response_offsets`` or
+    ``response_sizes``; a response of no points is none.
 
     Parameters
     ----------
@@ -142,10 +164,10 @@ def ingest_npz(
         Of the new store.
     target_names : sequence of str
         Default "target", or "target_0", … if there are several.
-    box, dtype, overwrite, chunk_points
+    box, response_box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
     progress : callable, optional
-        Called with the points written and their number.
+        Called with the points written, those of responses among them, and their number.
 
     Returns
     -------
@@ -161,11 +183,12 @@ def ingest_npz(
     """
     file = normalize_url(path)
     with _naming(file), new_store(url, overwrite) as create:
-        bags, ids, targets = read_npz(file)
-        classes, columns = columns_of(targets, target_names, {}, len(bags))
-        batches = slices_of(bags, columns, ids, progress)
+        found = read_npz(file)
+        classes, columns = columns_of(found.targets, target_names, {}, len(found.bags))
+        batches = slices_of(found.bags, columns, found.ids, found.responses, progress)
+        source = {"job": "ingest", "from": file}
         options = {"class_names": classes, "dtype": dtype, "chunk_points": chunk_points}
-        return _write(create, batches, box, {"job": "ingest", "from": file}, options)
+        return _write(create, batches, Boxes(box, response_box), source, options)
 
 
 @contextmanager
@@ -192,23 +215,59 @@ def _remove_uncommitted(url: str) -> None:
         remove(url)
 
 
+class Boxes(NamedTuple):
+    """Those of the bags and of the responses; None is to be measured."""
+
+    points: Any
+    responses: Any
+
+
+class Measured:
+    """The range of points that come batch by batch."""
+
+    def __init__(self) -> None:
+        self._range: tuple[NDArray[Any], NDArray[Any]] | None = None
+
+    def add(self, points: NDArray[Any]) -> None:
+        if len(points):
+            lo, hi = points.min(axis=0), points.max(axis=0)
+            low, high = self._range or (lo, hi)
+            self._range = np.minimum(low, lo), np.maximum(high, hi)
+
+    @property
+    def box(self) -> Box | None:
+        """With `Box.around`'s margin; None without points."""
+        return self._range and Box.around(*self._range)
+
+
 def _write(
     create: Callable[..., BagStore],
     batches: Iterator[Batch],
-    box: Any,
+    boxes: Boxes,
     source: Mapping[str, Any],
     options: Mapping[str, Any],
+    response_dims: int | None = None,
 ) -> BagStore:
     first = next(batches, None)
     if first is None:
         raise DataError("no bags: the iterable is empty")
-    store = create(first.bags.n_dims, target_names=list(first.targets), box=box, **options)
-    lo, hi = np.full(store.n_dims, np.inf), np.full(store.n_dims, -np.inf)
+    store = create(
+        first.bags.n_dims,
+        target_names=list(first.targets),
+        box=boxes.points,
+        response_dims=response_dims if first.responses is None else first.responses.n_dims,
+        response_box=boxes.responses,
+        **options,
+    )
+    of_points, of_responses = Measured(), Measured()
     with store.appending(source) as session:
         for batch in chain([first], batches):
-            session.write(batch.bags, batch.targets, batch.ids)
-            lo = np.minimum(lo, batch.bags.points.min(axis=0))
-            hi = np.maximum(hi, batch.bags.points.max(axis=0))
-        if box is None:
-            session.set_box(Box.around(lo, hi))
+            session.write(batch.bags, batch.targets, batch.ids, responses=batch.responses)
+            of_points.add(batch.bags.points)
+            if batch.responses is not None:
+                of_responses.add(batch.responses.points)
+        if boxes.points is None and of_points.box is not None:
+            session.set_box(of_points.box)
+        if boxes.responses is None and of_responses.box is not None:
+            session.set_response_box(of_responses.box)
     return store

@@ -1,36 +1,50 @@
-"""Batches of bags to write: from an iterable of arrays, or from the arrays of an .npz file."""
+"""Batches of bags to write: from an iterable of arrays, or from bags in memory."""
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import fsspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
 from .bags import Bags, as_bag, offsets_of
-from .ingest_files import reading
 from .plan import plan_partitions
+from .responses import Responses, as_response, as_responses
 from .targets import targets_matrix
 
 BATCH_BYTES = 2**25
 BATCH_BAGS = 2**16
-NPZ_ARRAYS = ("points", "offsets", "sizes", "ids", "targets")
 
 _END = object()
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Bags that are written at once; ``targets`` maps each name to values of shape (n_bags,)."""
+    """Bags that are written at once; ``targets`` maps each name to values of shape (n_bags,).
+
+    ``responses`` is None where the bags come without, else it has one item a bag.
+    """
 
     bags: Bags
     targets: dict[str, Any]
     ids: Any
+    responses: Responses | None = None
+
+
+class _Item(NamedTuple):
+    """One bag of an iterable; ``response`` is None for none, `_END` where bags come without."""
+
+    points: NDArray[Any]
+    targets: tuple[Any, ...]
+    response: Any
+
+    @property
+    def kind(self) -> tuple[int, int, bool]:
+        """What all bags have in common."""
+        return self.points.shape[1], len(self.targets), self.response is not _END
 
 
 def batches_of(
@@ -38,68 +52,81 @@ def batches_of(
     rows: Iterator[Any] | None,
     names: Sequence[str],
     ids: Iterator[Any] | None,
+    responses: Iterator[Any] | None = None,
+    response_dims: int | None = None,
 ) -> Iterator[Batch]:
     """Batches of one array a bag, in order.
 
     Parameters
     ----------
     arrays : iterable
-        Arrays (n_i, n_dims); or tuples of one and the bag's target, when ``rows`` is None.
+        Arrays (n_i, n_dims); or, when ``rows`` is None, tuples of one and the bag's target, and
+        of its response when ``responses`` is None.
     rows : iterator, optional
         The target, or the targets, of one bag after the other.
     names : sequence of str
         Of the targets; if empty, see `default_names`.
     ids : iterator, optional
         One a bag; default 0, 1, ….
+    responses : iterator, optional
+        The response of one bag after the other, None where there is none.
+    response_dims : int, optional
+        Default the dimension of the first response.
 
     Raises
     ------
     DataError
-        An array or a target unlike those of the first bag, or more or fewer targets or ids than
-        bags; names the bag.
+        An array, a target or a response unlike those of the first bag, or more or fewer targets,
+        ids or responses than bags; names the bag.
     """
-    parts: list[NDArray[Any]] = []
-    labels: list[tuple[Any, ...]] = []
-    expected: tuple[int, int] | None = None
+    items: list[_Item] = []
+    first: _Item | None = None
     n_bags = n_bytes = 0
-    for item in arrays:
-        i = n_bags + len(parts)
-        points, label = item if isinstance(item, tuple) and rows is None else (item, ())
-        label = label if rows is None else _next(rows, "targets", i)
-        parts.append(as_bag(points, i))
-        labels.append((label,) if np.ndim(label) == 0 else tuple(label))
-        found = parts[-1].shape[1], len(labels[-1])
-        expected = expected or (found[0], len(names) or found[1])
-        if found != expected:
-            raise DataError(
-                f"bag {i} has dimension {found[0]} and {found[1]} targets; expected dimension "
-                f"{expected[0]} and {expected[1]} targets"
-            )
-        n_bytes += parts[-1].nbytes
-        if n_bytes >= BATCH_BYTES or len(parts) == BATCH_BAGS:
-            yield _batch(parts, labels, names, ids, n_bags)
-            n_bags, n_bytes, parts, labels = i + 1, 0, [], []
-    if parts:
-        yield _batch(parts, labels, names, ids, n_bags)
-    for what, left in (("targets", rows), ("ids", ids)):
+
+    def batch() -> Batch:
+        nonlocal response_dims
+        made = _batch(items, names, ids, n_bags, response_dims)
+        if made.responses is not None:
+            response_dims = made.responses.n_dims
+        return made
+
+    for given in arrays:
+        item = _item(given, rows, responses, n_bags + len(items))
+        first = first or item
+        _check_alike(item, first, names, n_bags + len(items))
+        items.append(item)
+        n_bytes += item.points.nbytes + getattr(item.response, "nbytes", 0)
+        if n_bytes >= BATCH_BYTES or len(items) == BATCH_BAGS:
+            yield batch()
+            n_bags, n_bytes, items = n_bags + len(items), 0, []
+    if items:
+        yield batch()
+    for what, left in (("targets", rows), ("ids", ids), ("responses", responses)):
         if left is not None and next(left, _END) is not _END:
-            raise DataError(f"more {what} than bags: the bags end after {n_bags + len(parts)}")
+            raise DataError(f"more {what} than bags: the bags end after {n_bags + len(items)}")
 
 
 def slices_of(
     bags: Bags,
     columns: Mapping[str, NDArray[Any]],
     ids: NDArray[Any] | None,
+    responses: Responses | None,
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[Batch]:
-    """Batches of bags that are in memory, reporting the points of those that are done."""
-    max_rows = max(1, BATCH_BYTES // (bags.points.itemsize * bags.n_dims))
-    for start, stop in plan_partitions(bags.offsets, 1, max_rows):
+    """Batches of bags that are in memory, reporting the points of those that are done.
+
+    The points of the responses count as points.
+    """
+    done = bags.offsets if responses is None else bags.offsets + responses.offsets
+    columns_a_row = bags.n_dims if responses is None else max(bags.n_dims, responses.n_dims)
+    max_rows = max(1, BATCH_BYTES // (bags.points.itemsize * columns_a_row))
+    for start, stop in plan_partitions(done, 1, max_rows):
         part = {name: values[start:stop] for name, values in columns.items()}
-        numbers = np.arange(start, stop)
-        yield Batch(bags[start:stop], part, numbers if ids is None else ids[start:stop])
+        numbers = np.arange(start, stop) if ids is None else ids[start:stop]
+        answers = None if responses is None else responses[start:stop]
+        yield Batch(bags[start:stop], part, numbers, answers)
         if progress is not None:
-            progress(int(bags.offsets[stop]), bags.n_points)
+            progress(int(done[stop]), int(done[-1]))
 
 
 def is_whole(targets: Any) -> bool:
@@ -156,81 +183,70 @@ def default_names(n_targets: int) -> list[str]:
     return ["target"] if n_targets == 1 else [f"target_{j}" for j in range(n_targets)]
 
 
-def read_npz(file: str) -> tuple[Bags, NDArray[Any] | None, NDArray[Any] | None]:
-    """Bags, ids and targets of an .npz file; see `ingest_npz` for what it holds.
-
-    Raises
-    ------
-    DataError
-        The file can not be read, or names the array that is missing or can not be used.
-    """
-    arrays = _load(file)
-    bags = Bags(_array(arrays, "points"), _offsets(arrays))
-    ids = arrays.get("ids")
-    if ids is not None and ids.shape != (len(bags),):
-        raise DataError(f"array 'ids' has shape {ids.shape}; expected ({len(bags)},)")
-    return bags, ids, arrays.get("targets")
-
-
-def _load(file: str) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {}
-    try:
-        with reading(file), fsspec.open(file, "rb") as handle:
-            npz = np.load(handle, allow_pickle=False)
-            if not isinstance(npz, np.lib.npyio.NpzFile):
-                raise DataError(f"{file}: one .npy array; save several by name with numpy.savez")
-            for name in npz.files:
-                if name not in NPZ_ARRAYS:
-                    raise DataError(f"{file}: unknown array {name!r}; known: {list(NPZ_ARRAYS)}")
-                arrays[name] = _load_array(npz, name, file)
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{file}: can not be read ({error})") from error
-    return arrays
+def _item(
+    given: Any, rows: Iterator[Any] | None, responses: Iterator[Any] | None, bag: int
+) -> _Item:
+    points, label = given, ()
+    response: Any = _END
+    if isinstance(given, tuple) and rows is None:
+        if len(given) not in (2, 3):
+            raise DataError(
+                f"bag {bag} is a tuple of {len(given)}; expected its points, its targets and, if "
+                "wanted, its response"
+            )
+        points, label, response = (*given, _END)[:3]
+    elif rows is not None:
+        label = _next(rows, "targets", bag)
+    if responses is not None:
+        if response is not _END:
+            raise DataError(f"bag {bag} is a tuple with a response, but responses are given, too")
+        response = _next(responses, "responses", bag)
+    return _Item(
+        as_bag(points, f"bag {bag}"),
+        (label,) if np.ndim(label) == 0 else tuple(label),
+        response if response is _END else as_response(response, f"bag {bag}"),
+    )
 
 
-def _load_array(npz: Any, name: str, file: str) -> NDArray[Any]:
-    try:
-        return np.asarray(npz[name])
-    except ValueError as error:
-        if "allow_pickle" not in str(error):
-            raise
+def _check_alike(item: _Item, first: _Item, names: Sequence[str], bag: int) -> None:
+    found, expected = item.kind, (first.kind[0], len(names) or first.kind[1], first.kind[2])
+    if found[:2] != expected[:2]:
         raise DataError(
-            f"{file}: array {name!r} holds pickled Python objects, which are never loaded; save "
-            "plain numbers or text"
-        ) from error
-
-
-def _array(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
-    if name not in arrays:
-        raise DataError(f"no array {name!r}; there are {list(arrays)}")
-    return arrays[name]
-
-
-def _offsets(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-    if "sizes" not in arrays:
-        return _array(arrays, "offsets")
-    sizes = arrays["sizes"]
-    if "offsets" in arrays:
-        raise DataError("arrays 'offsets' and 'sizes' say the same twice; leave one out")
-    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
-        raise DataError(f"array 'sizes' is {sizes.dtype} {sizes.shape}; expected integers, 1-d")
-    return offsets_of(sizes.astype(np.int64))
+            f"bag {bag} has dimension {found[0]} and {found[1]} targets; expected dimension "
+            f"{expected[0]} and {expected[1]} targets"
+        )
+    if found[2] != expected[2]:
+        raise DataError(
+            f"bag {bag} comes {'with' if found[2] else 'without'} a response, unlike the first "
+            "one; use None for a bag that has none"
+        )
 
 
 def _batch(
-    parts: list[NDArray[Any]],
-    labels: list[tuple[Any, ...]],
+    items: Sequence[_Item],
     names: Sequence[str],
     ids: Iterator[Any] | None,
     first: int,
+    response_dims: int | None,
 ) -> Batch:
-    numbers = range(first, first + len(parts))
-    sizes = np.array([len(part) for part in parts], dtype=np.int64)
-    columns = [list(column) for column in zip(*labels, strict=True)]
+    numbers = range(first, first + len(items))
+    sizes = np.array([len(item.points) for item in items], dtype=np.int64)
+    columns = [list(column) for column in zip(*(item.targets for item in items), strict=True)]
+    names_of_bags = np.array(numbers) if ids is None else [_next(ids, "ids", i) for i in numbers]
+    responses = None
+    if items[0].response is not _END:
+        given = [item.response for item in items]
+        if response_dims is None and all(response is None for response in given):
+            raise DataError(
+                f"none of the first {len(items)} bags has a response; pass response_dims, the "
+                "number of their coordinates"
+            )
+        responses = as_responses(given, len(items), response_dims, names_of_bags)
     return Batch(
-        Bags.trusted(np.concatenate(parts), offsets_of(sizes)),
+        Bags.trusted(np.concatenate([item.points for item in items]), offsets_of(sizes)),
         dict(zip(names or default_names(len(columns)), columns, strict=True)),
-        np.array(numbers) if ids is None else [_next(ids, "ids", i) for i in numbers],
+        names_of_bags,
+        responses,
     )
 
 

@@ -7,7 +7,7 @@ the values; after the rows of a range of ids have come together, `group` sorts t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..errors import DataError
 from .bags import Bags, offsets_of
 from .ingest_columns import numbers, plain
 from .ingest_files import Columns, Piece, read_piece
+from .responses import Responses
 
 ROW_BITS = 40  # of `order`: the row in its file; above it the number of the file
 TEXT = "string[pyarrow]"
@@ -111,7 +112,7 @@ class Group:
 
     ``ids``, shape (n_bags,), are int64 or text, ``targets`` of shape (n_bags, n_targets), NaN
     where unlabelled, None when the points have none. ``n_without_row`` bags are not in the target
-    table.
+    table. ``responses`` is None without a table of them.
     """
 
     ids: NDArray[Any]
@@ -119,6 +120,7 @@ class Group:
     points: NDArray[Any]
     targets: NDArray[np.float64] | None
     n_without_row: int = 0
+    responses: Responses | None = None
 
     @property
     def bags(self) -> Bags:
@@ -161,17 +163,40 @@ def label(bags: Group, frame: pd.DataFrame, decoder: Decoder, files: Sequence[st
             f"{_where(frame, at, files)}: id {_plain(frame['id'][at])!r} is repeated in the target "
             f"table (first in {_where(frame, first, files)}); keep one row a bag"
         )
+    position = _positions(frame, bags, files, "target")
+    targets = np.full((len(bags.ids), len(decoder.columns.targets)), np.nan)
+    targets[position] = decoder.targets(frame)
+    return replace(bags, targets=targets, n_without_row=len(bags.ids) - len(frame))
+
+
+def respond(bags: Group, frame: pd.DataFrame, decoder: Decoder, files: Sequence[str]) -> Group:
+    """The same bags with the rows of a response table in the same range of ids, in file order.
+
+    Raises
+    ------
+    DataError
+        An id that no point has; names the file and the row.
+    """
+    frame = frame.sort_values("order", ignore_index=True)
+    position = _positions(frame, bags, files, "response")
+    points = decoder.points(frame)[np.argsort(position, kind="stable")]
+    sizes = np.bincount(position, minlength=len(bags.ids)).astype(np.int64)
+    return replace(bags, responses=Responses(points, offsets_of(sizes)))
+
+
+def _positions(
+    frame: pd.DataFrame, bags: Group, files: Sequence[str], table: str
+) -> NDArray[np.int64]:
+    """The bag of each row of another table."""
     position = pd.Index(bags.ids).get_indexer(pd.Index(frame["id"], dtype=bags.ids.dtype))
     unknown = np.flatnonzero(position < 0)
     if len(unknown):
         at = int(unknown[0])
         raise DataError(
-            f"{_where(frame, at, files)}: id {_plain(frame['id'][at])!r} of the target table is "
+            f"{_where(frame, at, files)}: id {_plain(frame['id'][at])!r} of the {table} table is "
             "unknown: no point has it; remove the row or add the bag's points"
         )
-    targets = np.full((len(bags.ids), len(decoder.columns.targets)), np.nan)
-    targets[position] = decoder.targets(frame)
-    return Group(bags.ids, bags.sizes, bags.points, targets, len(bags.ids) - len(frame))
+    return np.asarray(position, dtype=np.int64)
 
 
 def _check_constant(

@@ -17,6 +17,8 @@ from .box import Box
 from .urls import exists, filesystem, zarr_store
 
 FORMAT_VERSION = 1
+RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them
+RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
 ATTRIBUTE = "bagbasis"
 CHUNK_BYTES = 2**21
 CHUNKS_A_SHARD = 16
@@ -27,9 +29,10 @@ ROWS_A_CHUNK = 2**16  # of offsets, ids and targets
 class StoreMeta:
     """The attributes of a store; writing them is the commit.
 
-    Readers trust ``n_bags`` and ``n_points`` and never the shapes of the arrays. ``max_id`` is
-    the largest committed integer id (None without bags or with string ids). ``source`` says how
-    the bags were made, for stores that `generate` or `ingest` wrote.
+    Readers trust ``n_bags``, ``n_points`` and ``n_response_points`` and never the shapes of the
+    arrays. ``max_id`` is the largest committed integer id (None without bags or with string ids).
+    ``source`` says how the bags were made, for stores that `generate` or `ingest` wrote.
+    ``response_dims`` and ``response_box`` are None in a store without responses.
     """
 
     n_dims: int
@@ -41,6 +44,9 @@ class StoreMeta:
     id_kind: str = "int64"
     max_id: int | None = None
     source: dict[str, Any] = field(default_factory=dict)
+    response_dims: int | None = None
+    response_box: Box | None = None
+    n_response_points: int = 0
 
     def grown(self, **counts: Any) -> StoreMeta:
         return replace(self, **counts)
@@ -49,7 +55,12 @@ class StoreMeta:
         values = asdict(self)
         values["box"] = self.box.bounds
         values["target_names"] = list(self.target_names)
-        return {ATTRIBUTE: {"format_version": FORMAT_VERSION, **values}}
+        version = FORMAT_VERSION
+        if self.response_box is None:
+            values = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
+        else:
+            version, values["response_box"] = RESPONSES_VERSION, self.response_box.bounds
+        return {ATTRIBUTE: {"format_version": version, **values}}
 
     @classmethod
     def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
@@ -61,14 +72,23 @@ class StoreMeta:
                 f"{url}: a bag store whose making was interrupted; make it again"
             )
         version = values.pop("format_version", None)
-        if version != FORMAT_VERSION:
+        if version not in (FORMAT_VERSION, RESPONSES_VERSION):
             raise StoreError(
-                f"{url}: bag store of format {version}; this version reads {FORMAT_VERSION}"
+                f"{url}: bag store of format {version}; this version reads {FORMAT_VERSION} and "
+                f"{RESPONSES_VERSION}"
             )
         try:
             values["box"] = Box.of(values["box"], values["n_dims"])
             values["target_names"] = tuple(values["target_names"])
-            for name in ("n_bags", "n_points"):
+            counts = ["n_bags", "n_points"]
+            if version == RESPONSES_VERSION:
+                counts.append("n_response_points")
+                values["response_box"] = Box.of(
+                    values["response_box"], values["response_dims"], "response_box"
+                )
+            elif any(name in values for name in RESPONSE_FIELDS):
+                raise ValueError(f"responses in format {version}")
+            for name in counts:
                 if not isinstance(values[name], int) or values[name] < 0:
                     raise ValueError(f"{name} is {values[name]!r}")
             return cls(**values)
@@ -122,13 +142,21 @@ def create_array(
 
 def create_arrays(group: zarr.Group, meta: StoreMeta, dtype: Any, chunk_points: int | None) -> None:
     """All arrays of an empty store; missing data reads as NaN or -1, never as a value."""
-    rows = chunk_points or max(1, CHUNK_BYTES // (np.dtype(dtype).itemsize * meta.n_dims))
-    create_array(group, "points", meta.n_dims, dtype, rows, float("nan"))
-    offsets = create_array(group, "offsets", None, "int64", ROWS_A_CHUNK, -1)
+    _create_ragged(group, meta.n_dims, dtype, chunk_points)
+    if meta.response_dims is not None:
+        responses = group.require_group("responses")
+        _create_ragged(responses, meta.response_dims, dtype, chunk_points)
     create_ids(group, meta.id_kind)
     create_array(
         group, "targets", max(1, len(meta.target_names)), "float64", ROWS_A_CHUNK, float("nan")
     )
+
+
+def _create_ragged(group: zarr.Group, n_dims: int, dtype: Any, chunk_points: int | None) -> None:
+    """Points, and the offsets of no bags."""
+    rows = chunk_points or max(1, CHUNK_BYTES // (np.dtype(dtype).itemsize * n_dims))
+    create_array(group, "points", n_dims, dtype, rows, float("nan"))
+    offsets = create_array(group, "offsets", None, "int64", ROWS_A_CHUNK, -1)
     offsets.resize((1,))
     offsets[0:1] = np.zeros(1, dtype=np.int64)
 

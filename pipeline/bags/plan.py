@@ -10,7 +10,12 @@ from ..errors import ParameterError
 Range = tuple[int, int]
 
 
-def plan_partitions(offsets: NDArray[np.int64], chunk_rows: int, max_rows: int) -> list[Range]:
+def plan_partitions(
+    offsets: NDArray[np.int64],
+    chunk_rows: int,
+    max_rows: int,
+    cost: NDArray[np.int64] | None = None,
+) -> list[Range]:
     """Split bags into consecutive ranges of whole bags of at most ``max_rows`` points.
 
     Greedy: each range is as long as the limit allows, but ends at the last bag boundary that is
@@ -24,7 +29,10 @@ def plan_partitions(offsets: NDArray[np.int64], chunk_rows: int, max_rows: int) 
     chunk_rows : int
         Rows of a stored chunk, > 0.
     max_rows : int
-        Points a range may hold, > 0.
+        Points a range may hold, > 0; what it may cost where ``cost`` is given.
+    cost : int64, shape (n_bags + 1,), optional
+        What all bags before each boundary cost, strictly increasing: more than points where they
+        have responses. Default ``offsets``.
 
     Returns
     -------
@@ -34,14 +42,15 @@ def plan_partitions(offsets: NDArray[np.int64], chunk_rows: int, max_rows: int) 
     if chunk_rows < 1 or max_rows < 1:
         raise ParameterError("chunk_rows and max_rows must be at least 1")
     n_bags = len(offsets) - 1
+    cost = offsets if cost is None else cost
     aligned = np.flatnonzero(offsets % chunk_rows == 0)
     ranges: list[Range] = []
     start = 0
     while start < n_bags:
-        stop = int(np.searchsorted(offsets, offsets[start] + max_rows, side="right")) - 1
+        stop = int(np.searchsorted(cost, cost[start] + max_rows, side="right")) - 1
         stop = min(max(stop, start + 1), n_bags)
         if stop < n_bags:
-            stop = _aligned_stop(offsets, aligned, start, stop)
+            stop = _aligned_stop(cost, aligned, start, stop)
         ranges.append((start, stop))
         start = stop
     return ranges
@@ -70,11 +79,12 @@ def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
 
 
 def _aligned_stop(
-    offsets: NDArray[np.int64], aligned: NDArray[np.int64], start: int, stop: int
+    cost: NDArray[np.int64], aligned: NDArray[np.int64], start: int, stop: int
 ) -> int:
+    """The last aligned boundary in the second half of the cost of ``start:stop``, else its end."""
     last = int(np.searchsorted(aligned, stop, side="right")) - 1
     if last < 0 or aligned[last] <= start:
         return stop
     candidate = int(aligned[last])
-    half = (offsets[start] + offsets[stop]) // 2
-    return candidate if offsets[candidate] >= half else stop
+    half = (cost[start] + cost[stop]) // 2
+    return candidate if cost[candidate] >= half else stop

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from .bags import Bags
 from .plan import Range, plan_partitions, sample_ranges
+from .responses import Responses
 from .store import BagStore
 
 PARTITION_BYTES = 2**25
@@ -25,6 +26,18 @@ def partitions(
     return [(start + a, start + b) for a, b in ranges]
 
 
+def pair_partitions(
+    store: BagStore, start: int, stop: int, max_bytes: int = PARTITION_BYTES
+) -> list[Range]:
+    """As `partitions`, where the points of the responses take their part of ``max_bytes``."""
+    offsets = store.offsets(start, stop)
+    response_offsets = store.response_offsets(start, stop)
+    values = offsets * store.n_dims + response_offsets * (store.response_dims or 0)
+    max_values = max(1, max_bytes // store.dtype.itemsize)
+    ranges = plan_partitions(offsets, store.chunk_points, max_values, values)
+    return [(start + a, start + b) for a, b in ranges]
+
+
 def iter_bags(store: BagStore, start: int, stop: int) -> Iterator[tuple[Range, Bags]]:
     """Partitions of ``start:stop`` in order, each with its bags, prefetching one."""
     ranges = partitions(store, start, stop)
@@ -32,9 +45,25 @@ def iter_bags(store: BagStore, start: int, stop: int) -> Iterator[tuple[Range, B
         yield from zip(ranges, loaded, strict=True)
 
 
+def iter_pairs(store: BagStore, start: int, stop: int) -> Iterator[tuple[Range, Bags, Responses]]:
+    """Partitions of ``start:stop`` in order, each with its bags and their responses."""
+    ranges = pair_partitions(store, start, stop)
+    with closing(prefetch(lambda r: (store.read(*r), store.responses(*r)), ranges)) as loaded:
+        for bag_range, (bags, responses) in zip(ranges, loaded, strict=True):
+            yield bag_range, bags, responses
+
+
 def sample_of(store: BagStore, n_runs: int, run_length: int) -> Iterator[Bags]:
     """Bags of up to ``n_runs`` evenly spread runs of ``run_length`` bags, run by run."""
     return prefetch(lambda r: store.read(*r), sample_ranges(store.n_bags, n_runs, run_length))
+
+
+def sample_of_responses(store: BagStore, n_runs: int, run_length: int) -> Iterator[Bags]:
+    """The responses of the bags of `sample_of`; runs of bags without any are left out."""
+    ranges = sample_ranges(store.n_bags, n_runs, run_length)
+    for responses in prefetch(lambda r: store.responses(*r), ranges):
+        if responses.n_points:
+            yield responses.present
 
 
 def prefetch(load: Callable[[Range], T], ranges: Sequence[Range]) -> Generator[T, None, None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import StoreError
 from .rows import UnreadableChunk, check_objects, shard_rows
@@ -17,14 +18,22 @@ Progress = Callable[[int, int], None]
 
 
 def verify_store(store: BagStore, progress: Progress | None = None) -> None:
-    """Raise StoreError for the first violated invariant; ``progress(points_done, n_points)``."""
+    """Raise StoreError for the first violated invariant; ``progress(points_done, n_points)``.
+
+    The points of responses count as points.
+    """
     _check_shapes(store)
     _check_objects(store)
-    _check_offsets(store)
+    _check_offsets(store, "offsets", store.n_points, 1)
+    if store.response_dims is not None:
+        _check_offsets(store, "responses/offsets", store.n_response_points, 0)
     if store.n_bags:
         _check_ids(store)
     _check_targets(store)
-    _check_points(store, progress or (lambda done, total: None))
+    report = progress or (lambda done, total: None)
+    _check_points(store, "points", store.offsets, 0, report)
+    if store.response_dims is not None:
+        _check_points(store, "responses/points", store.response_offsets, store.n_points, report)
 
 
 def _check_shapes(store: BagStore) -> None:
@@ -32,8 +41,10 @@ def _check_shapes(store: BagStore) -> None:
         array = store.array(name)
         if array.shape[0] < rows:
             _fail(store, f"array {name!r} has {array.shape[0]} rows, {rows} are committed")
-    columns = max(1, len(store.target_names))
-    for name, expected in (("points", store.n_dims), ("targets", columns)):
+    columns = {"points": store.n_dims, "targets": max(1, len(store.target_names))}
+    if store.response_dims is not None:
+        columns["responses/points"] = store.response_dims
+    for name, expected in columns.items():
         if store.array(name).shape[1:] != (expected,):
             _fail(
                 store, f"array {name!r} has {store.array(name).shape[1:]} columns, not {expected}"
@@ -48,22 +59,23 @@ def _check_objects(store: BagStore) -> None:
             raise store.damage(name, error) from error
 
 
-def _check_offsets(store: BagStore) -> None:
-    previous = -1
-    for start, block in _blocks(store, "offsets"):
+def _check_offsets(store: BagStore, name: str, n_points: int, least: int) -> None:
+    """From 0 to ``n_points``, with ``least`` points a bag or more."""
+    previous = -least
+    for start, block in _blocks(store, name):
         steps = np.diff(block, prepend=previous)
-        if start == 0:
-            steps[0] = 1 if block[0] == 0 else 0
-        if (steps <= 0).any():
-            at = start + int(np.flatnonzero(steps <= 0)[0])
+        if start == 0 and block[0] != 0:
+            steps[0] = -1
+        if (steps < least).any():
+            at = start + int(np.flatnonzero(steps < least)[0])
+            what = "is empty or out of order" if least else "has a response that is out of order"
             _fail(
                 store,
-                f"array 'offsets', chunk {_chunk(store, 'offsets', at)}: bag "
-                f"{max(0, at - 1)} is empty or out of order",
+                f"array {name!r}, chunk {_chunk(store, name, at)}: bag {max(0, at - 1)} {what}",
             )
         previous = int(block[-1])
-    if previous != store.n_points:
-        _fail(store, f"array 'offsets' ends at {previous}, {store.n_points} points are committed")
+    if previous != n_points:
+        _fail(store, f"array {name!r} ends at {previous}, {n_points} points are committed")
 
 
 def _check_ids(store: BagStore) -> None:
@@ -94,18 +106,25 @@ def _check_targets(store: BagStore) -> None:
             )
 
 
-def _check_points(store: BagStore, progress: Progress) -> None:
-    for start, block in _blocks(store, "points"):
+def _check_points(
+    store: BagStore,
+    name: str,
+    offsets: Callable[[], NDArray[np.int64]],
+    done: int,
+    progress: Progress,
+) -> None:
+    """All coordinates are finite; ``done`` points of other arrays are checked already."""
+    for start, block in _blocks(store, name):
         if not np.isfinite(block).all():
             row = start + int(np.argwhere(~np.isfinite(block))[0, 0])
-            offsets = store.offsets()
-            bag = int(np.searchsorted(offsets, row, side="right")) - 1
+            ends = offsets()
+            bag = int(np.searchsorted(ends, row, side="right")) - 1
             _fail(
                 store,
-                f"array 'points', chunk {_chunk(store, 'points', row)}, bag {bag}, row "
-                f"{row - offsets[bag]}: a coordinate is not finite",
+                f"array {name!r}, chunk {_chunk(store, name, row)}, bag {bag}, row "
+                f"{row - ends[bag]}: a coordinate is not finite",
             )
-        progress(start + len(block), store.n_points)
+        progress(done + start + len(block), store.n_points + store.n_response_points)
 
 
 def _blocks(store: BagStore, name: str) -> Iterator[tuple[int, Any]]:

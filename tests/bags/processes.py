@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline.bags import BagStore
 from pipeline.errors import StoreError
-from tests.oracles.ragged import StoreModel, random_bags
+from tests.oracles.ragged import StoreModel, random_bags, random_responses
 
 BATCH = 5
 
@@ -36,15 +36,18 @@ def running(target: Callable[..., None], *args: Any):
         process.join()
 
 
-def batch(i: int) -> tuple[list[np.ndarray], list[list[float]], list[int]]:
-    """Bags, targets and ids of the i-th append, the same in every process."""
+def batch(i: int) -> tuple[list[Any], ...]:
+    """Bags, targets, ids and responses of the i-th append, the same in every process."""
     rng = np.random.default_rng(i)
     bags = random_bags(rng, rng.integers(1, 40, BATCH).tolist(), 2, np.float32)
-    return bags, [[float(i)]] * BATCH, list(range(BATCH * i, BATCH * (i + 1)))
+    responses = random_responses(rng, BATCH, 3, np.float32)
+    return bags, [[float(i)]] * BATCH, list(range(BATCH * i, BATCH * (i + 1))), responses
 
 
 def append_batch(store: BagStore) -> None:
-    store.append(*batch(store.n_bags // BATCH))
+    """The next one, with its responses if the store holds any."""
+    bags, targets, ids, responses = batch(store.n_bags // BATCH)
+    store.append(bags, targets, ids, responses=None if store.response_dims is None else responses)
 
 
 def model_of(n_bags: int) -> StoreModel:

@@ -10,23 +10,33 @@ import numpy as np
 import pytest
 import zarr
 
-from pipeline.bags import Bags, BagStore
+from pipeline.bags import Bags, BagStore, Responses
 from pipeline.bags.layout import ATTRIBUTE
 from pipeline.errors import DataError, StoreError
 from tests.oracles.ragged import StoreModel, random_bags
 
 SIZES = (5, 30, 1, 40, 16, 8)  # 100 points: an object is 32 rows, a chunk 2
-ARRAYS = ("points", "offsets", "ids", "targets")
+RESPONSES = (40, 0, 1, 0, 0, 9)  # 50 points
+ARRAYS = ("points", "offsets", "ids", "targets", "responses/points", "responses/offsets")
 
 
 def six_bags():
-    bags = random_bags(np.random.default_rng(0), SIZES, 2, np.float32)
-    return StoreModel(bags, [[float(i), np.nan] for i in range(6)], [10, 11, 12, 13, 14, 15])
+    rng = np.random.default_rng(0)
+    bags = random_bags(rng, SIZES, 2, np.float32)
+    responses = [rng.random((m, 3), np.float32) if m else None for m in RESPONSES]
+    return StoreModel(bags, [[float(i), np.nan] for i in range(6)], list(range(10, 16)), responses)
 
 
 def make(url, model, ids=None):
-    store = BagStore.create(url, 2, ["y", "c"], chunk_points=2, class_names={"c": ["red", "blue"]})
-    return store.append(model.bags, model.targets, ids or model.ids)
+    store = BagStore.create(
+        url,
+        2,
+        ["y", "c"],
+        response_dims=3,
+        chunk_points=2,
+        class_names={"c": ["red", "blue"]},
+    )
+    return store.append(model.bags, model.targets, ids or model.ids, responses=model.responses)
 
 
 @pytest.fixture
@@ -104,6 +114,48 @@ def test_refused_input_leaves_the_store_as_it_was(store, model, case):
     assert store.n_bags == 8
 
 
+THREE = np.zeros((2, 3))
+REFUSED_RESPONSES = {
+    "nan": ([None, [[0, 0, 0], [0, np.nan, 0]]], None, "response of bag 1, row 1: .* 1 is nan"),
+    "inf": ([None, [[0, 0, np.inf]]], [7, 8], "response of bag with id 8, row 0: .* 2 is inf"),
+    "overflow": ([[[1e39, 0, 0]], None], None, "response of bag 0, row 0: .* 0 is inf"),
+    "dimension": ([THREE, THREE[:, :2]], None, "response of bag 1 has dimension 2, expected 3"),
+    "of an id": ([THREE[:, :1], None], [7, 8], "response of bag with id 7 has dimension 1"),
+    "too few": ([THREE], None, "1 responses for 2 bags"),
+    "too many": ([None] * 3, None, "3 responses for 2 bags"),
+    "one array": (THREE, None, "expected responses, got one array of shape"),
+    "bags": (Bags.from_list([THREE[:, :2]] * 2), None, "responses have dimension 2, expected 3"),
+    "text": ([None, [["a", "b", "c"]]], None, "response of bag 1 has dtype <U1"),
+    "number": ([3.0, None], None, r"response of bag 0 has shape \(\)"),
+    "falling": (Responses(THREE, np.array([0, 3, 2])), None, "response of bag 1 ends before"),
+    "ends": (Responses(THREE, np.array([0, 1, 1])), None, "must run from 0 to n_points = 2"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_RESPONSES)
+def test_refused_responses_leave_the_store_as_it_was(store, model, case):
+    """Each wrong response is a DataError that names bag and row; its bag is not kept either."""
+    responses, ids, message = REFUSED_RESPONSES[case]
+    with pytest.raises(DataError, match=message):
+        store.append(two_bags(), GOOD, ids, responses=responses)
+    model.check(store)
+    BagStore.open(store.url).verify()
+    store.append(two_bags(), GOOD, ids, responses=[None, THREE])
+    assert (store.n_bags, store.n_response_points) == (8, 52)
+
+
+def test_responses_for_a_store_without_are_refused(tmp_path):
+    """They are not dropped in silence, not even when all are None."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y", "c"])
+    for responses in ([None, THREE], [None, None]):
+        with pytest.raises(DataError, match="holds no responses; make it with response_dims"):
+            store.append(two_bags(), GOOD, responses=responses)
+    assert BagStore.open(store.url).n_bags == 0
+    for read in (store.responses, store.response_offsets):
+        with pytest.raises(DataError, match="holds no responses"):
+            read()
+
+
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
@@ -174,8 +226,12 @@ def edit_attributes(store, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a: a.update(format_version=2), "format 2; this version reads 1"),
-        (lambda a: a.pop("format_version"), "format None; this version reads 1"),
+        (lambda a: a.update(format_version=3), "format 3; this version reads 1 and 2"),
+        (lambda a: a.pop("format_version"), "format None; this version reads 1 and 2"),
+        (lambda a: a.update(format_version=1), "damaged .*responses in format 1"),
+        (lambda a: a.pop("response_dims"), "damaged bag store attributes .*response_dims"),
+        (lambda a: a.update(response_dims=2), "damaged .*response_box has 3 dimensions"),
+        (lambda a: a.update(n_response_points=1.5), "damaged .*n_response_points is 1.5"),
         (lambda a: a.pop("n_bags"), "damaged bag store attributes"),
         (lambda a: a.update(n_points=-1), "damaged bag store attributes .*n_points is -1"),
         (lambda a: a.update(n_bags="6"), "damaged bag store attributes .*n_bags is '6'"),
@@ -199,7 +255,7 @@ def test_attributes_of_another_format_or_damaged(store, change, message):
 def object_of(store, name, i=0):
     """The file of object i of an array."""
     folder = Path(store.url) / name / "c" / str(i)
-    return folder / "0" if name in ("points", "targets") else folder
+    return folder / "0" if name.endswith(("points", "targets")) else folder
 
 
 def readers(store):
@@ -209,6 +265,8 @@ def readers(store):
         "offsets": store.offsets,
         "ids": store.ids,
         "targets": store.targets,
+        "responses/points": store.responses,
+        "responses/offsets": store.response_offsets,
     }
 
 
@@ -266,7 +324,7 @@ def test_a_missing_object_is_named(tmp_path, model, name, kind):
 @pytest.mark.parametrize("name", ARRAYS)
 def test_an_append_does_not_write_over_damage(store, name):
     """Were the last object written again without its rows, the loss could not be seen any more."""
-    last = object_of(store, name, 3 if name == "points" else 0)
+    last = object_of(store, name, {"points": 3, "responses/points": 1}.get(name, 0))
     whole = last.read_bytes()
     for damage in (last.unlink, lambda: last.write_bytes(whole[: len(whole) // 2])):
         damage()
@@ -320,9 +378,46 @@ def test_damaged_offsets_are_found(store, row, value, message):
         store.verify()
 
 
-def test_reading_over_damaged_offsets_is_refused(store):
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_a_nan_planted_in_a_response_is_found(store, value):
+    """As among the points of a bag, with the bag whose response it is."""
+    plant(store, "responses/points", 44, [0.0, value, 0.0])  # of bag 5, rows 41:50
+    with pytest.raises(StoreError, match=r"'responses/points', chunk 22, bag 5, row 3: .*not fin"):
+        store.verify()
+    with pytest.raises(StoreError, match=r"'responses/points', chunk 22, bag 5: .*not finite"):
+        store.responses()
+    assert len(store.responses(0, 5)) == 5
+    plant(store, "responses/points", 40, [value, 0.0, 0.0])
+    with pytest.raises(StoreError, match=r"'responses/points', chunk 20, bag 2, row 0"):
+        store.verify()
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "message"),
+    [
+        (0, 1, "chunk 0: bag 0 has a response that is out of order"),
+        (0, -1, "chunk 0: bag 0 has a response that is out of order"),
+        (2, 39, "chunk 0: bag 1 has a response that is out of order"),
+        (4, 50, "chunk 0: bag 4 has a response that is out of order"),
+        (6, 49, "ends at 49, 50 points are committed"),
+        (6, 51, "ends at 51, 50 points are committed"),
+    ],
+)
+def test_damaged_response_offsets_are_found(store, row, value, message):
+    """Offsets of responses start at 0, never fall, and end at their committed number of points."""
+    plant(store, "responses/offsets", row, value)
+    with pytest.raises(StoreError, match=f"array 'responses/offsets'.*{message}"):
+        store.verify()
+    if row in (2, 4):
+        with pytest.raises(StoreError, match="'responses/offsets' is damaged between bags 0 and 6"):
+            store.responses()
+        assert len(store.read()) == 6
+
+
+@pytest.mark.parametrize("value", [200, 35, 34])  # beyond the end, bag 2 empty, before its start
+def test_reading_over_damaged_offsets_is_refused(store, value):
     """Offsets that can not be are an error before any point is read with them."""
-    plant(store, "offsets", 3, 200)
+    plant(store, "offsets", 3, value)
     with pytest.raises(StoreError, match="array 'offsets' is damaged between bags 0 and 6"):
         store.read()
     assert len(store.read(0, 2)) == 2
@@ -366,7 +461,7 @@ def test_arrays_shorter_than_committed_are_found(store, name):
             use()
 
 
-@pytest.mark.parametrize("name", ["points", "targets"])
+@pytest.mark.parametrize("name", ["points", "targets", "responses/points"])
 def test_arrays_of_another_width_are_found(store, name):
     """Points of another dimension than the store says are found."""
     edit_attributes(
@@ -374,12 +469,16 @@ def test_arrays_of_another_width_are_found(store, name):
     )
     if name == "targets":
         edit_attributes(store, lambda a: a.update(n_dims=2, box=[[0, 1]] * 2))
-    with pytest.raises(StoreError, match=rf"array {name!r} has \(2,\) columns, not"):
+    elif name == "responses/points":
+        two = {"n_dims": 2, "box": [[0, 1]] * 2, "target_names": ["y", "c"]}
+        edit_attributes(store, lambda a: a.update(response_dims=1, response_box=[[0, 1]], **two))
+    with pytest.raises(StoreError, match=rf"array {name!r} has \([23],\) columns, not"):
         BagStore.open(store.url).verify()
 
 
 def test_verify_reports_its_progress(store):
-    """The progress of verify goes up to the number of points."""
+    """The progress of verify goes up to the number of points, of bags and of responses."""
     seen = []
     store.verify(lambda done, total: seen.append((done, total)))
-    assert seen == [(32, 100), (64, 100), (96, 100), (100, 100)]
+    points = [(32, 150), (64, 150), (96, 150), (100, 150)]
+    assert seen == [*points, (132, 150), (150, 150)]

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from pipeline.bags import BagStore, Box, ingest_batches
+from pipeline.bags.bags import offsets_of
 from pipeline.bags.ingest import ingest_arrays, ingest_npz
 from pipeline.bags.urls import exists, normalize_url
 from pipeline.errors import DataError, ParameterError, StoreError
-from tests.oracles.ragged import random_bags
+from tests.oracles.ragged import assert_same_responses, random_bags, random_responses
 
 SIZES = [1, 2, 255, 256, 257, 3, 40, 1]
 
@@ -113,6 +114,71 @@ def test_targets_and_ids_come_beside_the_arrays(arrays, place, batches):
         np.testing.assert_array_equal(store.targets(), matrix)
 
 
+@pytest.fixture
+def responses():
+    """A response for some of the arrays."""
+    return random_responses(np.random.default_rng(1), len(SIZES), 2, np.float64)
+
+
+def assert_holds_responses(store, responses):
+    """The store's responses are the arrays, and their box is that of all their points."""
+    expected = [None if r is None else r.astype(store.dtype) for r in responses]
+    assert_same_responses(store.responses(), expected)
+    points = np.concatenate([r for r in responses if r is not None])
+    np.testing.assert_allclose(
+        store.response_box.bounds,
+        Box.around(points.min(axis=0), points.max(axis=0)).bounds,
+        rtol=1e-12,
+    )
+
+
+def test_responses_come_with_or_beside_the_arrays(arrays, responses, place, batches):
+    """As third of a tuple, or one after the other; a missing one is None or has no rows."""
+    k = np.arange(len(arrays)) * 1.5
+    responses[0] = random_bags(np.random.default_rng(2), [1], 2)[0]
+    store = ingest_arrays(zip(arrays, k, responses, strict=True), place)
+    assert_holds(store, arrays)
+    assert_holds_responses(store, responses)
+    np.testing.assert_array_equal(store.targets()[:, 0], k)
+    rows = (np.empty((0, 2)) if r is None else r for r in responses)
+    store = ingest_arrays(iter(arrays), place, responses=rows, ids=list("hgfedcba"), overwrite=True)
+    assert_holds(store, arrays, "hgfedcba")
+    assert_holds_responses(store, responses)
+    items = ((array, (), None) for array in arrays)
+    store = ingest_arrays(items, place, response_dims=4, response_box=[(0, 9)] * 4, overwrite=True)
+    assert (store.response_dims, store.n_response_points, store.target_names) == (4, 0, ())
+    assert store.response_box.bounds == [[0, 9]] * 4
+
+
+def test_a_first_response_after_many_bags_without(place, batches):
+    """With the dimension given, the first batches need not have a response."""
+    store = ingest_arrays(
+        [[1.0]] * 9, place, responses=[None] * 8 + [[[3.0, 4.0]]], response_dims=2
+    )
+    assert store.responses().positions.tolist() == [8]
+    assert store.response_box == Box.around([3, 4], [3, 4])
+
+
+def test_npz_with_responses(arrays, responses, npz, place, batches):
+    """Points with offsets or sizes, of which 0 is no response; they count in the progress."""
+    points = {"points": np.concatenate(arrays), "sizes": np.array(SIZES)}
+    sizes = np.array([0 if r is None else len(r) for r in responses])
+    points["response_points"] = np.concatenate([r for r in responses if r is not None])
+    calls = []
+    for extent in ({"response_sizes": sizes}, {"response_offsets": offsets_of(sizes)}):
+        store = ingest_npz(
+            npz(**points, **extent),
+            place,
+            overwrite=True,
+            progress=lambda *call: calls.append(call),
+        )
+        assert_holds(store, arrays)
+        assert_holds_responses(store, responses)
+        assert calls[-1] == (sum(SIZES) + sizes.sum(),) * 2
+    store = ingest_npz(npz(**points, **extent), place, overwrite=True, response_box=[(0, 1)] * 2)
+    assert store.response_box == Box.unit(2)
+
+
 def test_one_dimensional_arrays_are_bags_in_one_dimension(place):
     """As for Bags."""
     assert_holds(
@@ -140,6 +206,16 @@ def test_one_dimensional_arrays_are_bags_in_one_dimension(place):
         ([[[1.0]]], {"targets": np.zeros((1, 1, 1))}, "shape (1, 1, 1)"),
         ([([[1.0]], "label")], {}, "class_names"),
         ([[[1.0]]], {"box": [(0, 1), (0, 1)]}, "2 dimensions"),
+        ([[[1.0]], [[1.0]]], {"responses": [[1.0]]}, "fewer responses than bags: bag 1"),
+        ([[[1.0]]], {"responses": [[1.0], None]}, "more responses than bags: the bags end after 1"),
+        ([[[1.0]]], {"responses": [None]}, "none of the first 1 bags has a response; pass respon"),
+        ([[[1.0]]], {"responses": [[np.nan]]}, "the response of bag with id 0, row 0"),
+        ([[[1.0]]] * 2, {"responses": [[1.0], [[1.0, 2.0]]]}, "id 1 has dimension 2, expected 1"),
+        ([[[1.0]]], {"responses": [[1.0]], "response_dims": 2}, "id 0 has dimension 1, expected 2"),
+        ([([[1.0]], 2.0, [1.0])], {"responses": [[1.0]]}, "a tuple with a response, but"),
+        ([([[1.0]], 2.0, [1.0]), ([[1.0]], 2.0)], {}, "bag 1 comes without a response"),
+        ([([[1.0]], 2.0), ([[1.0]], 2.0, None)], {}, "bag 1 comes with a response"),
+        ([([[1.0]], 2.0, None, None)], {}, "bag 0 is a tuple of 4"),
     ],
 )
 def test_arrays_that_can_not_be_used(items, options, words, place, batches):
@@ -233,6 +309,29 @@ GOOD = {"points": np.ones((3, 2)), "sizes": np.array([1, 2])}
         ({"targets": np.ones(3)}, {}, "expected (2,)"),
         ({"targets": np.ones((2, 2))}, {"target_names": ["a"]}, "['a']"),
         ({"target": np.ones(2)}, {}, "unknown array 'target'"),
+        ({"response_points": np.ones((2, 1))}, {}, "no array 'response_offsets'"),
+        ({"response_sizes": np.array([1, 1])}, {}, "no array 'response_points'"),
+        (
+            {"response_points": np.ones((2, 1)), "response_sizes": np.array([2])},
+            {},
+            "array 'response_points': 1 responses for 2 bags",
+        ),
+        (
+            {"response_points": np.ones((2, 1)), "response_sizes": np.array([2, 1])},
+            {},
+            "array 'response_points': offsets must run from 0 to n_points = 2",
+        ),
+        (
+            {"response_points": np.ones((2, 1)), "response_offsets": np.array([0, 3, 2])},
+            {},
+            "the response of bag 1 ends before it begins",
+        ),
+        (
+            {"response_points": np.array([[1], [np.inf]]), "response_offsets": np.array([0, 0, 2])},
+            {},
+            "the response of bag 1, row 1: coordinate 0 is inf",
+        ),
+        ({"response_points": np.ones(2), "response_sizes": np.array([1, 1])}, {}, "shape (2,)"),
     ],
 )
 def test_npz_that_can_not_be_used(changes, options, words, npz, place):

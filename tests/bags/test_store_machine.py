@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pipeline.bags import Bags, BagStore
 from pipeline.bags.durable import WriterStore
 from pipeline.errors import DataError
-from tests.oracles.ragged import StoreModel, random_bags
+from tests.oracles.ragged import StoreModel, random_bags, random_responses
 
 BATCH = st.lists(st.integers(1, 40), min_size=1, max_size=5)
 WRITES = 24  # more than a small append makes
@@ -59,15 +59,26 @@ class StoreMachine(RuleBasedStateMachine):
     def litter(self) -> None:
         """What a killed writer leaves lying about."""
 
-    @initialize(chunk_points=st.sampled_from([1, 3]), dtype=st.sampled_from(["f4", "f8"]))
-    def create(self, chunk_points, dtype):
+    @initialize(
+        chunk_points=st.sampled_from([1, 3]),
+        dtype=st.sampled_from(["f4", "f8"]),
+        response_dims=st.sampled_from([3, None]),
+    )
+    def create(self, chunk_points, dtype, response_dims):
         self.rng = np.random.default_rng(0)
         self.url = self.place()
-        self.store = BagStore.create(self.url, 2, ["y"], dtype=dtype, chunk_points=chunk_points)
+        self.store = BagStore.create(
+            self.url,
+            2,
+            ["y"],
+            response_dims=response_dims,
+            dtype=dtype,
+            chunk_points=chunk_points,
+        )
         self.model = StoreModel()
 
     def batch(self, sizes, kind):
-        """Bags, targets and ids of a batch, and the model with it."""
+        """What `append` takes of a batch, and the model with it."""
         bags = random_bags(self.rng, sizes, 2, self.store.dtype)
         targets = self.rng.choice([0.5, np.nan, -3.0], size=(len(sizes), 1)).tolist()
         if self.model.ids and isinstance(self.model.ids[0], str):
@@ -83,13 +94,17 @@ class StoreMachine(RuleBasedStateMachine):
             ids = self.rng.permutation(free)[: len(sizes)].tolist()
         else:
             ids = [uuid.uuid4().hex[:8] for _ in sizes]
-        given = None if kind == "default" else ids
-        return bags, targets, given, self.model.extended(bags, targets, ids)
+        given = {"bags": bags, "targets": targets, "ids": None if kind == "default" else ids}
+        responses = None
+        if self.store.response_dims is not None and self.rng.random() < 0.8:
+            responses = random_responses(self.rng, len(sizes), 3, self.store.dtype)
+            given["responses"] = responses
+        return given, self.model.extended(bags, targets, ids, responses)
 
     @rule(sizes=BATCH, kind=st.sampled_from(["default", "int", "str"]))
     def append(self, sizes, kind):
-        bags, targets, ids, grown = self.batch(sizes, kind)
-        self.store.append(bags, targets, ids)
+        given, grown = self.batch(sizes, kind)
+        self.store.append(**given)
         self.model = grown
 
     @rule(
@@ -99,10 +114,10 @@ class StoreMachine(RuleBasedStateMachine):
         then_open=st.booleans(),
     )
     def killed_append(self, sizes, kind, writes, then_open):
-        bags, targets, ids, grown = self.batch(sizes, kind)
+        given, grown = self.batch(sizes, kind)
         with killed_after(writes) as written:
             try:
-                self.store.append(bags, targets, ids)
+                self.store.append(**given)
             except Killed:
                 assert "zarr.json" not in written
             else:
@@ -112,29 +127,38 @@ class StoreMachine(RuleBasedStateMachine):
         if then_open:
             self.store = BagStore.open(self.url)
 
-    @rule(sizes=BATCH, wrong=st.sampled_from(["nan", "dimension", "target", "id", "code"]))
+    @rule(
+        sizes=BATCH,
+        wrong=st.sampled_from(["nan", "dimension", "target", "id", "response", "count", "code"]),
+    )
     def failed_append(self, sizes, wrong):
-        bags, targets, ids, _ = self.batch(sizes, "int")
-        bad, bad_targets, bad_ids, _ = self.batch([1, 2], "int")
-        if ids and isinstance(ids[0], int):
-            bad_ids = [max(ids) + 100, max(ids) + 101]
+        good, _ = self.batch(sizes, "int")
+        bad, _ = self.batch([1, 2], "int")
+        if good["ids"] and isinstance(good["ids"][0], int):
+            bad["ids"] = [max(good["ids"]) + 100, max(good["ids"]) + 101]
         if wrong == "nan":
-            bad[1][1, 0] = np.nan
+            bad["bags"][1][1, 0] = np.nan
         elif wrong == "dimension":
-            bad = [np.zeros((1, 3))] * 2
+            bad["bags"] = [np.zeros((1, 3))] * 2
         elif wrong == "target":
-            bad_targets = [[np.inf], [0.0]]
+            bad["targets"] = [[np.inf], [0.0]]
         elif wrong == "id":
-            bad_ids = [bad_ids[0], bad_ids[0]]
+            bad["ids"] = [bad["ids"][0], bad["ids"][0]]
+        elif wrong == "response":
+            bad["responses"] = [None, [[0.0, np.nan, 0.0]]]
+        elif wrong == "count":
+            bad["responses"] = [None]
         error = RuntimeError if wrong == "code" else DataError
-        offsets = np.array([0, 1, sum(len(bag) for bag in bad)])
+        arrays = bad.pop("bags")
+        offsets = np.array([0, 1, sum(len(bag) for bag in arrays)])
+        good["bags"] = Bags.from_list(good["bags"])
 
         def write_good_and_bad():
             with self.store.appending() as session:
-                session.write(Bags.from_list(bags), targets, ids)
+                session.write(**good)
                 if wrong == "code":
                     raise RuntimeError
-                session.write(Bags.trusted(np.concatenate(bad), offsets), bad_targets, bad_ids)
+                session.write(Bags.trusted(np.concatenate(arrays), offsets), **bad)
 
         with pytest.raises(error):
             write_good_and_bad()
@@ -221,19 +245,23 @@ TestMemoryStore.settings = machine_settings(6)
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [(None, None), (["a", "b"], [1, 2]), ([1, 2], ["a", "b"])],
+    ("first", "second", "response_dims"),
+    [(None, None, None), (["a", "b"], [1, 2], None), ([1, 2], ["a", "b"], None), (None, None, 1)],
 )
-def test_a_first_append_killed_before_every_write(tmp_path, first, second):
+def test_a_first_append_killed_before_every_write(tmp_path, first, second, response_dims):
     """Wherever the first append dies, the store stays empty and takes ids of either kind next."""
     rng = np.random.default_rng(0)
     bags = random_bags(rng, [20, 3], 2, np.float32)
-    model = StoreModel(bags, [[1.0], [2.0]], [0, 1] if second is None else second)
+    model = StoreModel(bags, [[1.0], [2.0]], [0, 1] if second is None else second, [None] * 2)
+    late = None if response_dims is None else [rng.random((20, 1)), None]
     for n_writes in range(WRITES):
-        store = BagStore.create(tmp_path / f"{n_writes}.zarr", 2, ["y"], chunk_points=1)
+        store = BagStore.create(
+            tmp_path / f"{n_writes}.zarr", 2, ["y"], response_dims=response_dims, chunk_points=1
+        )
         with killed_after(n_writes) as written:
             try:
-                store.append(random_bags(rng, [30, 7], 2, np.float32), [5, 6], first)
+                arrays = random_bags(rng, [30, 7], 2, np.float32)
+                store.append(arrays, [5, 6], first, responses=late)
             except Killed:
                 assert "zarr.json" not in written
             else:

@@ -34,8 +34,8 @@ from tests.bags.processes import (
 
 @pytest.fixture
 def store(tmp_path):
-    """A store of one batch, with objects of sixteen points."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], chunk_points=1)
+    """A store of one batch with responses, with objects of sixteen points."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], response_dims=3, chunk_points=1)
     append_batch(store)
     return store
 
@@ -65,7 +65,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_committed(store):
 
 def test_readers_see_whole_commits_while_a_writer_appends(store):
     """Opening, reading and verifying during appends gives a committed length, never a torn one."""
-    store = BagStore.create(f"{store.url}-2", 2, ["y"], chunk_points=4)
+    store = BagStore.create(f"{store.url}-2", 2, ["y"], response_dims=3, chunk_points=4)
     append_batch(store)
     seen = []
     with running(append_for_ever, store.url) as (_, pipe):

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
+
+from pipeline import Bags
 
 from .series import product_function
 
@@ -17,12 +20,26 @@ CHECK_VALUES = {  # κ at those points, computed by hand
     "tv": (1, 2.5, 9, 0.1),
     "chi2": (1 / 3, 6.25 / 3.5, 81 / 11, 0.01 / 1.9),
     "hellinger": (0.085786, 0.525255, 2.337722, 0.0013167),
+    "l2": (1, 6.25, 81, 0.01),
 }
 
 
-def kappa(distance: str, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """κ(x, y) from its definition, in nats, for x, y > 0."""
+def kappa(
+    distance: str, x: ArrayLike, y: ArrayLike, order: float | None = None
+) -> NDArray[np.float64]:
+    """κ(x, y) from its definition, in nats, for x, y > 0.
+
+    Another order α than the distance's own keeps C(log x/y) = ∫ cos(λ log x/y) dμ of
+    κ_α = Z(x^α + y^α) − 2(xy)^{α/2} C (000, eq. 4.12).
+    """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if order is not None:
+        own = 2 if distance == "l2" else 1
+        mass = kappa(distance, 1.0, 1e-300)
+        cosines = mass * (x**own + y**own) - kappa(distance, x, y)
+        return mass * (x**order + y**order) - (x * y) ** (0.5 * (order - own)) * cosines
+    if distance == "l2":
+        return (x - y) ** 2
     if distance == "js":
         return 0.5 * x * np.log(2 * x / (x + y)) + 0.5 * y * np.log(2 * y / (x + y))
     if distance == "tv":
@@ -33,13 +50,18 @@ def kappa(distance: str, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
 
 
 def kappa_of_nodes(
-    lambdas: Sequence[float], weights: Sequence[float], x: ArrayLike, y: ArrayLike
+    lambdas: Sequence[float],
+    weights: Sequence[float],
+    x: ArrayLike,
+    y: ArrayLike,
+    order: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Σ_m w_m |x^{½+iλ_m} − y^{½+iλ_m}|²."""
+    """Σ_m w_m |x^{α/2+iλ_m} − y^{α/2+iλ_m}|²."""
     x, y = np.asarray(x, dtype=np.complex128), np.asarray(y, dtype=np.complex128)
     total = np.zeros(x.shape)
     for rate, weight in zip(lambdas, weights, strict=True):
-        total = total + weight * np.abs(x ** (0.5 + 1j * rate) - y ** (0.5 + 1j * rate)) ** 2
+        power = 0.5 * order + 1j * rate
+        total = total + weight * np.abs(x**power - y**power) ** 2
     return total
 
 
@@ -63,13 +85,14 @@ def direct_embedding(
     nodes: tuple[Sequence[float], Sequence[float]],
     indices: Sequence[Sequence[int]],
     at: NDArray,
+    order: float = 1.0,
 ) -> NDArray[np.float64]:
     """A of one bag in the unit cube by integration over the points ``at``: O(n · n_e)."""
     density = np.maximum(reflected_density(unit, bandwidth, at), floor)
     functions = np.stack([product_function("cosine", alpha, at) for alpha in indices])
     parts = []
     for rate, weight in zip(*nodes, strict=True):
-        power = np.sqrt(weight) * density.astype(complex) ** (0.5 + 1j * rate)
+        power = np.sqrt(weight) * density.astype(complex) ** (0.5 * order + 1j * rate)
         parts.append(functions @ power.real / len(at))
         if rate != 0:
             parts.append(functions @ power.imag / len(at))
@@ -90,3 +113,23 @@ def leave_one_out_bandwidth_score(unit: NDArray, bandwidth: float) -> float:
         others = np.delete(unit, i, axis=0)
         score -= 2 / len(unit) * float(reflected_density(others, bandwidth, unit[i : i + 1])[0])
     return score
+
+
+def truncated_mixtures(
+    seed: int, n_mixtures: int = 50, n_points: int = 2500
+) -> tuple[Bags, NDArray[np.float64]]:
+    """001, Appendix A: bags of five truncated Gaussians, and their densities on 100² midpoints."""
+    rng = np.random.default_rng(seed)
+    mean = rng.random((n_mixtures, 5, 2))
+    scale = rng.uniform(0.05, 0.15, (n_mixtures, 5, 2))
+    lo, hi = norm.cdf(-mean / scale), norm.cdf((1 - mean) / scale)
+    at = midpoints(100, 2)
+    densities = np.empty((n_mixtures, len(at)))
+    for i in range(n_mixtures):
+        values = norm.pdf(at, mean[i, :, None], scale[i, :, None]) / (hi - lo)[i, :, None]
+        densities[i] = values.prod(axis=2).mean(axis=0)
+    component = rng.integers(0, 5, (n_mixtures, n_points))
+    row = np.arange(n_mixtures)[:, None]
+    u = lo[row, component] + (hi - lo)[row, component] * rng.random((n_mixtures, n_points, 2))
+    points = mean[row, component] + scale[row, component] * norm.ppf(u)
+    return Bags.from_list(list(np.clip(points, 0, 1))), np.maximum(densities, 1e-300)

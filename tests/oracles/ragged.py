@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.bags import Bags, BagStore
+from pipeline.bags import Bags, BagStore, Responses
 
 SIZES = (1, 2, 255, 256, 257, 10_000)  # around powers of two, and one bag far larger than a chunk
 
@@ -19,6 +19,22 @@ def random_bags(
 ) -> list[NDArray[Any]]:
     """One array of standard normal points a bag."""
     return [rng.standard_normal((size, n_dims)).astype(dtype) for size in sizes]
+
+
+def random_responses(
+    rng: np.random.Generator, n_bags: int, n_dims: int, dtype: Any = np.float64
+) -> list[NDArray[Any] | None]:
+    """One array of standard normal points a bag, some of one point; None for about a third."""
+    sizes = rng.choice([0, 0, 1, 2, 17, 40], n_bags)
+    return [rng.standard_normal((m, n_dims)).astype(dtype) if m else None for m in sizes]
+
+
+def assert_same_responses(responses: Responses, expected: Sequence[NDArray[Any] | None]) -> None:
+    """The responses equal the arrays, bit by bit, and None is none."""
+    assert len(responses) == len(expected)
+    there = [i for i, truth in enumerate(expected) if truth is not None]
+    assert responses.positions.tolist() == there
+    assert_same_bags(responses.present, [expected[i] for i in there])
 
 
 def assert_same_bags(bags: Bags, expected: Sequence[NDArray[Any]]) -> None:
@@ -53,16 +69,29 @@ def partitions_by_loop(
 
 @dataclass
 class StoreModel:
-    """What a store should hold: one array, one row of targets and one id a bag."""
+    """What a store should hold: one array, one row of targets and one id a bag.
+
+    And one response or None, which a store without responses does not hold.
+    """
 
     bags: list[NDArray[Any]] = field(default_factory=list)
     targets: list[list[float]] = field(default_factory=list)
     ids: list[Any] = field(default_factory=list)
+    responses: list[NDArray[Any] | None] = field(default_factory=list)
 
     def extended(
-        self, bags: Sequence[NDArray[Any]], targets: Sequence[list[float]], ids: Sequence[Any]
+        self,
+        bags: Sequence[NDArray[Any]],
+        targets: Sequence[list[float]],
+        ids: Sequence[Any],
+        responses: Sequence[NDArray[Any] | None] | None = None,
     ) -> StoreModel:
-        return StoreModel([*self.bags, *bags], [*self.targets, *targets], [*self.ids, *ids])
+        return StoreModel(
+            [*self.bags, *bags],
+            [*self.targets, *targets],
+            [*self.ids, *ids],
+            [*self.responses, *(responses or [None] * len(bags))],
+        )
 
     def check(self, store: BagStore, start: int = 0, stop: int | None = None) -> None:
         """The store's bags ``start:stop``, their targets and ids are the model's."""
@@ -75,3 +104,7 @@ class StoreModel:
             store.targets(start, stop),
             np.reshape(self.targets[part], (len(self.bags[part]), len(store.target_names))),
         )
+        if store.response_dims is not None:
+            sizes = [0 if response is None else len(response) for response in self.responses]
+            assert store.n_response_points == sum(sizes)
+            assert_same_responses(store.responses(start, stop), self.responses[part])

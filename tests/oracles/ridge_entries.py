@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline import RandomFourierFeatures
 from pipeline.regression.ridge import solve, solve_gcv, solve_validation
-from pipeline.regression.statistics import RidgeStatistics, StatisticsBuilder
+from pipeline.regression.statistics import MANY_TARGETS, RidgeStatistics, StatisticsBuilder
 from pipeline.regression.statistics_kernels import linear_predictions
 
 from . import ridge
@@ -53,6 +53,16 @@ def regression() -> Iterator[Implementation]:
             partial(feature_rows, dtype=dtype),
             n,
             atol=1e-4 if dtype == np.float32 else 1e-9,
+            rtol=1e-6 if dtype == np.float32 else 1e-12,
+        )
+    for dtype in DTYPES:
+        yield Implementation(
+            f"statistics of many targets {np.dtype(dtype).name}",
+            lambda z, y, dtype=dtype: unpacked(collected(z, y, dtype)),
+            lambda z, y: tuple(ridge.statistics(z, y).values()),
+            partial(feature_rows, dtype=dtype, k=MANY_TARGETS + 1),
+            9000,
+            atol=2e-4 if dtype == np.float32 else 1e-8,
             rtol=1e-6 if dtype == np.float32 else 1e-12,
         )
     for alpha in (0.3, 0.0):

@@ -1,0 +1,180 @@
+"""`Responses`: one response bag a bag, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError
+from .bags import Bags, as_bag, check_ends, check_finite, offsets_of, read_offsets, read_points
+
+NAME = "the response of "  # of a bag, in messages
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """The response of bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+
+    A bag without rows has no response: it is not labelled. Made by `as_responses` from what
+    callers give, or read from a store; the constructor trusts its arguments.
+
+    Attributes
+    ----------
+    points : float32 or float64, shape (n_points, n_dims)
+        Finite coordinates, in the units of the data.
+    offsets : int64, shape (n_bags + 1,)
+        Non-decreasing from 0 to n_points.
+    """
+
+    points: NDArray[np.floating[Any]]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, n_bags: int, n_dims: int, dtype: Any = np.float32) -> Responses:
+        """Those of bags of which none has a response."""
+        return cls(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
+
+    @property
+    def n_dims(self) -> int:
+        return int(self.points.shape[1])
+
+    @property
+    def n_points(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Points in the response of each bag, shape (n_bags,); 0 where there is none."""
+        return np.diff(self.offsets)
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """The bags that have a response, ascending, shape (n_present,)."""
+        return np.flatnonzero(self.sizes)
+
+    @property
+    def present(self) -> Bags:
+        """The responses that are there, in the order of `positions`."""
+        return Bags.trusted(self.points, np.append(0, self.offsets[1:][self.sizes > 0]))
+
+    def __len__(self) -> int:
+        """Bags, with a response or without."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, part: slice) -> Responses:
+        """The responses of consecutive bags, as views."""
+        start, stop, step = part.indices(len(self))
+        if step != 1:
+            raise DataError(f"responses are taken by ranges of bags, not with a step of {step}")
+        offsets = self.offsets[start : max(start, stop) + 1]
+        return Responses(self.points[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+    def __repr__(self) -> str:
+        return (
+            f"Responses(n_bags={len(self)}, n_present={len(self.positions)}, "
+            f"n_points={self.n_points}, n_dims={self.n_dims}, dtype={self.points.dtype})"
+        )
+
+
+def as_responses(
+    data: Responses | Bags | Sequence[ArrayLike | None],
+    n_bags: int,
+    n_dims: int | None = None,
+    ids: Any = None,
+    dtype: Any = None,
+) -> Responses:
+    """The responses of ``n_bags`` bags as callers give them, checked.
+
+    Parameters
+    ----------
+    data : Responses, Bags, or sequence with one item a bag
+        An item is an array of shape (m_i, n_dims), or of shape (m_i,) in one dimension; None or
+        an array without rows is a bag without a response. In Bags every bag has one.
+    n_dims : int, optional
+        Coordinates of a response point; default those of the first response.
+    ids : sequence of int or str, optional
+        What messages call the bags.
+    dtype : float32 or float64, optional
+        Default as given.
+
+    Raises
+    ------
+    DataError
+        Another number of bags, another dimension, no response at all where ``n_dims`` is not
+        given, or values that are not finite numbers; names the bag and the row.
+    """
+    if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
+        raise DataError(
+            f"expected responses, got one array of shape {data.shape}; pass a list with one "
+            "(n_points, n_dims) array a bag, None for a bag without"
+        )
+    if len(data) != n_bags:
+        raise DataError(f"{len(data)} responses for {n_bags} bags; use None for a bag without")
+    if not isinstance(data, (Responses, Bags)):
+        data = _joined(data, n_dims, ids)
+    elif n_dims not in (None, data.n_dims):
+        raise DataError(f"responses have dimension {data.n_dims}, expected {n_dims}")
+    with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
+        points = data.points if dtype is None else data.points.astype(dtype, copy=False)
+    return responses_of(points, data.offsets, ids)
+
+
+def responses_of(points: ArrayLike, offsets: ArrayLike, ids: Any = None) -> Responses:
+    """Responses from their two arrays, checked; ``ids`` are what messages call the bags.
+
+    Raises
+    ------
+    DataError
+        Wrong shapes, offsets that decrease or do not run from 0 to n_points, or a coordinate that
+        is NaN or infinite.
+    """
+    rows, ends = read_points(points), read_offsets(offsets)
+    check_ends(ends, len(rows))
+    falling = np.flatnonzero(np.diff(ends) < 0)
+    if len(falling):
+        raise DataError(f"{NAME}bag {falling[0]} ends before it begins: the offsets decrease")
+    check_finite(rows, ends, ids, NAME)
+    return Responses(rows, ends)
+
+
+def concatenate_responses(parts: Sequence[Responses]) -> Responses:
+    """The responses of the bags of all parts, in order."""
+    return Responses(
+        np.concatenate([part.points for part in parts]),
+        offsets_of(np.concatenate([part.sizes for part in parts])),
+    )
+
+
+def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
+    """The points of one response, shape (m, n_dims), m > 0; None where there is none.
+
+    ``name`` is what messages call the bag.
+    """
+    points = None if item is None else as_bag(item, f"{NAME}{name}", empty=True)
+    return None if points is None or not len(points) else points
+
+
+def _joined(items: Sequence[ArrayLike | None], n_dims: int | None, ids: Any) -> Responses:
+    names = (
+        range(len(items)) if ids is None else [f"with id {i!r}" for i in np.asarray(ids).tolist()]
+    )
+    parts, sizes = [], np.zeros(len(items), dtype=np.int64)
+    for i, item in enumerate(items):
+        part = as_response(item, f"bag {names[i]}")
+        if part is None:
+            continue
+        n_dims = part.shape[1] if n_dims is None else n_dims
+        if part.shape[1] != n_dims:
+            raise DataError(
+                f"{NAME}bag {names[i]} has dimension {part.shape[1]}, expected {n_dims}"
+            )
+        parts.append(part)
+        sizes[i] = len(part)
+    if n_dims is None:
+        raise DataError("no bag has a response, so their dimension is not known")
+    points = np.concatenate(parts) if parts else np.empty((0, n_dims), np.float32)
+    return Responses(points, offsets_of(sizes))

@@ -1,0 +1,259 @@
+"""Reading a store at one committed length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from ..errors import DataError, StoreError
+from .bags import Bags
+from .box import Box
+from .layout import StoreMeta
+from .responses import Responses
+from .rows import UnreadableChunk, read_rows
+from .urls import zarr_store
+
+
+class Snapshot:
+    """The bags of a store that were committed when its metadata were read.
+
+    It can be pickled: a copy opens the same URL at the same counts.
+
+    Attributes
+    ----------
+    url : str
+    meta : StoreMeta
+        Names, boxes and committed counts.
+    """
+
+    def __init__(self, url: str, meta: StoreMeta) -> None:
+        self.url = url
+        self.meta = meta
+        self._arrays: dict[str, zarr.Array] = {}
+
+    # ------------------------------------------------------------------ what it holds
+
+    @property
+    def n_bags(self) -> int:
+        return self.meta.n_bags
+
+    @property
+    def n_points(self) -> int:
+        return self.meta.n_points
+
+    @property
+    def n_dims(self) -> int:
+        return self.meta.n_dims
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return self.meta.target_names
+
+    @property
+    def box(self) -> Box:
+        return self.meta.box
+
+    @property
+    def response_dims(self) -> int | None:
+        """Coordinates of a response point; None in a store without responses."""
+        return self.meta.response_dims
+
+    @property
+    def response_box(self) -> Box | None:
+        return self.meta.response_box
+
+    @property
+    def n_response_points(self) -> int:
+        return self.meta.n_response_points
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the points, those of responses among them."""
+        return np.dtype(self.array("points").dtype)
+
+    @property
+    def chunk_points(self) -> int:
+        """Points in a stored chunk."""
+        return int(self.array("points").chunks[0])
+
+    def __len__(self) -> int:
+        return self.n_bags
+
+    def __repr__(self) -> str:
+        responses = "" if self.response_dims is None else f", response_dims={self.response_dims}"
+        return (
+            f"{type(self).__name__}({self.url!r}, n_bags={self.n_bags}, n_points={self.n_points}, "
+            f"n_dims={self.n_dims}, target_names={list(self.target_names)}{responses})"
+        )
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, start: int = 0, stop: int | None = None) -> Bags:
+        """Bags ``start:stop``, in the units of the data.
+
+        Raises
+        ------
+        StoreError
+            A chunk that is missing or damaged; names the array, the chunk and the bag.
+        """
+        offsets = self.offsets(start, stop)
+        return Bags.trusted(self._points("points", offsets, start), offsets - offsets[0])
+
+    def responses(self, start: int = 0, stop: int | None = None) -> Responses:
+        """The responses of bags ``start:stop``, in the units of the data.
+
+        Raises
+        ------
+        DataError
+            The store holds no responses.
+        StoreError
+            A chunk that is missing or damaged; names the array, the chunk and the bag.
+        """
+        offsets = self.response_offsets(start, stop)
+        points = self._points("responses/points", offsets, start)
+        return Responses(points, offsets - offsets[0])
+
+    def offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
+        """Rows at which bags ``start:stop`` begin, and where the last ends; shape (n + 1,)."""
+        return self._offsets("offsets", start, stop, self.n_points, 1)
+
+    def response_offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
+        """As `offsets`, of the responses: two are equal where a bag has none."""
+        if self.response_dims is None:
+            raise DataError(
+                f"{self.url}: holds no responses; make it with response_dims, or ingest a table of "
+                "responses"
+            )
+        return self._offsets("responses/offsets", start, stop, self.n_response_points, 0)
+
+    def targets(
+        self, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None
+    ) -> NDArray[np.float64]:
+        """Targets of bags ``start:stop``, shape (n, len(names)); NaN where unlabelled."""
+        start, stop = self._range(start, stop)
+        columns = self.target_columns(names)
+        return self.read_array("targets", start, stop)[:, columns]
+
+    def target_columns(self, names: Sequence[str] | None = None) -> list[int]:
+        """Column of each named target; all of them for None.
+
+        Raises
+        ------
+        DataError
+            A target the store does not have.
+        """
+        if names is None:
+            return list(range(len(self.target_names)))
+        for name in names:
+            if name not in self.target_names:
+                raise DataError(
+                    f"{self.url}: no target {name!r}; there are {list(self.target_names)}"
+                )
+        return [self.target_names.index(name) for name in names]
+
+    def ids(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """Ids of bags ``start:stop``, shape (n,), int64 or strings."""
+        start, stop = self._range(start, stop)
+        return self.read_array("ids", start, stop)
+
+    # ------------------------------------------------------------------ arrays
+
+    def array(self, name: str) -> zarr.Array:
+        """The Zarr array itself; trust its first committed rows only, see `rows`."""
+        if name not in self._arrays:
+            try:
+                array = zarr.open_array(zarr_store(self.url, read_only=True), path=name, mode="r")
+            except Exception as error:
+                raise StoreError(
+                    f"{self.url}: array {name!r} can not be opened ({error})"
+                ) from error
+            self._arrays[name] = array
+        return self._arrays[name]
+
+    def read_array(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        """Rows of one array; an unreadable chunk is a StoreError naming it and its first bag."""
+        try:
+            return read_rows(self.array(name), start, stop)
+        except UnreadableChunk as error:
+            raise self.damage(name, error) from error
+
+    def damage(self, name: str, error: UnreadableChunk) -> StoreError:
+        """The error for a chunk of an array that can not be read, with its first bag."""
+        return StoreError(
+            f"{self.url}: array {name!r}, {error}; its first bag is {self._bag_of(name, error.row)}"
+        )
+
+    def rows(self) -> dict[str, int]:
+        """Committed rows of each array."""
+        rows = {
+            "offsets": self.n_bags + 1,
+            "ids": self.n_bags,
+            "targets": self.n_bags,
+            "points": self.n_points,
+        }
+        if self.response_dims is not None:
+            rows["responses/offsets"] = self.n_bags + 1
+            rows["responses/points"] = self.n_response_points
+        return rows
+
+    def check_ends(self) -> None:
+        """Read the last committed row of each array: an append must not write over damage.
+
+        Raises
+        ------
+        StoreError
+            A row that can not be read.
+        """
+        for name, rows in self.rows().items():
+            self.read_array(name, max(0, rows - 1), rows)
+
+    # ------------------------------------------------------------------ inside
+
+    def _points(self, name: str, offsets: NDArray[np.int64], first: int) -> NDArray[Any]:
+        """The rows between the offsets of bags ``first``, …"""
+        points = self.read_array(name, int(offsets[0]), int(offsets[-1]))
+        if not np.isfinite(points).all():
+            row = int(offsets[0] + np.argwhere(~np.isfinite(points))[0, 0])
+            bag = first + int(np.searchsorted(offsets, row, side="right")) - 1
+            chunk = row // int(self.array(name).chunks[0])
+            raise StoreError(
+                f"{self.url}: array {name!r}, chunk {chunk}, bag {bag}: "
+                "a coordinate is not finite; run `bags verify`"
+            )
+        return points
+
+    def _offsets(
+        self, name: str, start: int, stop: int | None, n_points: int, least: int
+    ) -> NDArray[np.int64]:
+        """Offsets of bags of ``least`` points or more; others are damaged."""
+        start, stop = self._range(start, stop)
+        offsets = self.read_array(name, start, stop + 1)
+        if offsets[0] < 0 or (np.diff(offsets) < least).any() or offsets[-1] > n_points:
+            raise StoreError(
+                f"{self.url}: array {name!r} is damaged between bags {start} and {stop}; "
+                "run `bags verify`"
+            )
+        return offsets
+
+    def _bag_of(self, name: str, row: int) -> int | str:
+        """The bag a row of an array belongs to; unknown where the offsets are unreadable."""
+        if not name.endswith("points"):
+            return max(0, row - 1) if name.endswith("offsets") else row
+        try:
+            offsets = read_rows(self.array(name.replace("points", "offsets")), 0, self.n_bags + 1)
+        except (UnreadableChunk, StoreError):
+            return "unknown"
+        return int(np.searchsorted(offsets, row, side="right")) - 1
+
+    def _range(self, start: int, stop: int | None) -> tuple[int, int]:
+        end = self.n_bags if stop is None else stop
+        if not 0 <= start <= end <= self.n_bags:
+            raise DataError(f"{self.url}: bags {start}:{end} of {self.n_bags} do not exist")
+        return start, end
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_arrays": {}}

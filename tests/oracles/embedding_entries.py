@@ -1,0 +1,112 @@
+"""Mean maps, histograms and moments beside their oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline import Bags, HistogramEmbedding, MeanMapEmbedding, MomentsEmbedding
+
+from .histogram import homogeneous_map, moments_by_loop, shares_by_loop
+from .implementation import DTYPES, Implementation
+from .mean_map import mean_map_by_loop
+from .ragged import SIZES
+from .series_entries import HI, LO, ragged_bags
+
+
+def embeddings() -> Iterator[Implementation]:
+    """Every dimension and pair of dtypes clipped; then kernels, distances and dropping."""
+    for n_dims in (1, 2, 3, 4):
+        for points_dtype in DTYPES:
+            for out_dtype in DTYPES:
+                options = {"n_dims": n_dims, "dtypes": (points_dtype, out_dtype)}
+                yield _mean_map(**options, n_features=64, bandwidth=0.3)
+                yield _histogram(**options, distance="js", n_bins=5)
+                yield _moments(**options)
+    doubles = {"n_dims": 2, "dtypes": (np.float64, np.float64)}
+    for kernel in ("laplacian", "matern"):
+        yield _mean_map(**doubles, kernel=kernel, n_features=600, bandwidth=0.4, nu=2.5, seed=3)
+    yield _mean_map(**doubles, n_features=2, bandwidth=0.05, out_of_box="drop")
+    for distance in ("chi2", "intersection", "l2"):
+        yield _histogram(**doubles, distance=distance, n_bins=7, n_lambdas=2)
+    yield _histogram(**doubles, distance="js", n_bins=1, out_of_box="drop")
+    yield _histogram(3, (np.float32, np.float64), distance="js", n_bins=4, marginals=2)
+    yield _moments(**doubles, out_of_box="drop")
+
+
+def _mean_map(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
+    embedding = MeanMapEmbedding(**params)
+
+    def oracle(bags: Bags) -> Any:
+        frequencies = _spec(embedding, n_dims).frequencies()
+        mode = embedding.out_of_box
+        return mean_map_by_loop(list(bags), frequencies, LO[:n_dims], HI[:n_dims], mode)
+
+    return _entry(embedding, oracle, n_dims, dtypes, params)
+
+
+def _histogram(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
+    embedding = HistogramEmbedding(**params)
+
+    def oracle(bags: Bags) -> Any:
+        spec = _spec(embedding, n_dims)
+        shares, outside = shares_by_loop(
+            list(bags),
+            spec.n_bins,
+            LO[:n_dims],
+            HI[:n_dims],
+            size=spec.marginals or n_dims,
+            mode=spec.out_of_box,
+        )
+        if spec.distance == "l2":
+            return shares.reshape(len(bags), -1), outside
+        return homogeneous_map(shares, spec.lambdas, spec.weights), outside
+
+    return _entry(embedding, oracle, n_dims, dtypes, params)
+
+
+def _moments(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
+    embedding = MomentsEmbedding(**params)
+
+    def oracle(bags: Bags) -> Any:
+        return moments_by_loop(list(bags), LO[:n_dims], HI[:n_dims], embedding.out_of_box)
+
+    return _entry(embedding, oracle, n_dims, dtypes, params)
+
+
+def _entry(
+    embedding: Any,
+    oracle: Callable[[Bags], Any],
+    n_dims: int,
+    dtypes: tuple[Any, Any],
+    params: dict[str, Any],
+) -> Implementation:
+    points_dtype, out_dtype = dtypes
+    names = [type(embedding).__name__, f"{n_dims}d", *(np.dtype(d).name for d in dtypes)]
+    return Implementation(
+        " ".join([*names, *(f"{name}={value}" for name, value in params.items())]),
+        partial(_embedded, embedding, out_dtype),
+        oracle,
+        partial(ragged_bags, n_dims=n_dims, dtype=points_dtype),
+        len(SIZES),
+        atol=2e-6 if out_dtype == np.float32 else 1e-12,
+    )
+
+
+def _embedded(embedding: Any, dtype: Any, bags: Bags) -> tuple[NDArray[Any], int]:
+    spec = _spec(embedding, bags.n_dims)
+    out = np.empty((len(bags), spec.n_features), dtype=dtype)
+    outside = np.array([spec.embed(bags[i : i + 1], out[i : i + 1]) for i in range(len(bags))])
+    together = np.empty_like(out)
+    assert spec.embed(bags, together) == outside.sum()
+    np.testing.assert_array_equal(together, out)
+    return out, outside
+
+
+def _spec(embedding: Any, n_dims: int) -> Any:
+    bounds = list(zip(LO[:n_dims], HI[:n_dims], strict=True))
+    return embedding.set_params(box=bounds).resolve(n_dims, None, list)

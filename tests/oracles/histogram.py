@@ -1,0 +1,62 @@
+"""Histograms, their homogeneous maps and moments the slow way: loops over bags and points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .series import confined, subsets, to_unit
+
+
+def shares_by_loop(
+    bags: Sequence[NDArray],
+    n_bins: int,
+    lo: Sequence[float],
+    hi: Sequence[float],
+    *,
+    size: int,
+    mode: str = "clip",
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Share of each bag's points in each bin, shape (n_bags, n_groups, n_bins^size), and its
+    points outside the box in the group where they are most."""
+    groups = subsets(bags[0].shape[1], size)
+    shares = np.zeros((len(bags), len(groups), n_bins**size))
+    n_outside = np.zeros(len(bags), dtype=np.int64)
+    for i, bag in enumerate(bags):
+        for g, group in enumerate(groups):
+            kept, outside = confined(to_unit(bag, lo, hi)[:, list(group)], mode)
+            n_outside[i] = max(n_outside[i], outside)
+            for point in kept:
+                cell = 0
+                for u in point.tolist():
+                    cell = n_bins * cell + min(int(u * n_bins), n_bins - 1)
+                shares[i, g, cell] += 1 / len(kept)
+    return shares, n_outside
+
+
+def homogeneous_map(
+    shares: NDArray, lambdas: Sequence[float], weights: Sequence[float]
+) -> NDArray[np.float64]:
+    """√w h^{½+iλ}, 0 where h = 0: real and imaginary parts of each node, group by group."""
+    parts = []
+    for rate, weight in zip(lambdas, weights, strict=True):
+        power = np.where(shares > 0, np.sqrt(weight) * np.maximum(shares, 1e-300) ** 0.5, 0)
+        phase = rate * np.log(np.maximum(shares, 1e-300))
+        parts += [power * np.cos(phase), power * np.sin(phase)]
+    return np.concatenate(parts, axis=-1).reshape(len(shares), -1)
+
+
+def moments_by_loop(
+    bags: Sequence[NDArray], lo: Sequence[float], hi: Sequence[float], mode: str = "clip"
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Mean and upper triangle of numpy's covariance (1/n) of each bag, and its points outside."""
+    rows, n_outside = [], []
+    for bag in bags:
+        kept, outside = confined(to_unit(bag, lo, hi), mode)
+        covariance = np.atleast_2d(np.cov(kept, rowvar=False, bias=True))
+        upper = [covariance[j, k] for j in range(len(lo)) for k in range(j, len(lo))]
+        rows.append([*kept.mean(axis=0), *upper])
+        n_outside.append(outside)
+    return np.array(rows), np.array(n_outside)
