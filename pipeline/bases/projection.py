@@ -57,12 +57,12 @@ def project(
     if len(bags) == 0:
         return n_outside
     runs, scales, n_functions = _walk(indices.tobytes(), indices.shape, basis)
-    lo, inverse = _scaling(box, bags.points.dtype, out.dtype)
+    lo, inverse = scaling(box, bags.points.dtype, out.dtype)
     with KERNELS:
         project_bags(
             bags.points,
             bags.offsets,
-            _equal_parts(bags.offsets, PARTS_A_THREAD * numba.get_num_threads()),
+            equal_parts(bags.offsets, PARTS_A_THREAD * numba.get_num_threads()),
             groups,
             lo,
             inverse,
@@ -90,7 +90,7 @@ def _walk(
     return prefix_runs(indices), scales, n_functions
 
 
-def _scaling(
+def scaling(
     box: Box, points_dtype: np.dtype[Any], out_dtype: np.dtype[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """(lo, 1 / width), in the finer of the two precisions.
@@ -105,7 +105,7 @@ def _scaling(
     return lo, (1 / width).astype(dtype)
 
 
-def _equal_parts(offsets: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
+def equal_parts(offsets: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
     """Bag ranges with about equally many points."""
     n_bags = len(offsets) - 1
     wanted = np.linspace(0, offsets[-1], min(n_parts, n_bags) + 1)

@@ -7,6 +7,10 @@ from typing import Any
 from ..errors import ModelError
 from .hdd import HDDEmbedding
 from .hdd_spec import HDDSpec
+from .histogram import HistogramEmbedding, HistogramSpec
+from .mean_map import MeanMapEmbedding, MeanMapSpec
+from .mean_map_distance import mmd_squared
+from .moments import MomentsEmbedding, MomentsSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
 from .spec import Embedding, EmbeddingSpec, Sample
 
@@ -14,6 +18,9 @@ from .spec import Embedding, EmbeddingSpec, Sample
 EMBEDDINGS: dict[str, tuple[Any, Any]] = {
     "projection": (ProjectionEmbedding, ProjectionSpec),
     "hdd": (HDDEmbedding, HDDSpec),
+    "mean_map": (MeanMapEmbedding, MeanMapSpec),
+    "histogram": (HistogramEmbedding, HistogramSpec),
+    "moments": (MomentsEmbedding, MomentsSpec),
 }
 
 
@@ -39,9 +46,16 @@ __all__ = [
     "EmbeddingSpec",
     "HDDEmbedding",
     "HDDSpec",
+    "HistogramEmbedding",
+    "HistogramSpec",
+    "MeanMapEmbedding",
+    "MeanMapSpec",
+    "MomentsEmbedding",
+    "MomentsSpec",
     "ProjectionEmbedding",
     "ProjectionSpec",
     "Sample",
+    "mmd_squared",
     "spec_from_dict",
     "spec_to_dict",
 ]

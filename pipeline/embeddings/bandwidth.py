@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, Box
-from ..bases import index_set, project
+from ..bases import index_set
+from ..bases.leave_one_out import LeaveOneOutSums, leave_one_out_sums
 from ..errors import DataError
 
 CANDIDATES = np.geomspace(0.005, 0.3, 42)
@@ -46,14 +47,11 @@ def choose_bandwidth(
         No bag of the sample has two points (inside the box, with ``drop``).
     """
     indices = index_set(groups.shape[1], n_coefficients)
-    squares, corrections = _sums(sample, indices, groups, box, drop)
+    sums = _sums(sample, indices, groups, box, drop)
     frequency = (indices.astype(np.float64) ** 2).sum(axis=1)
     resolved = CANDIDATES[np.pi * n_coefficients * CANDIDATES >= 2.0]
-    scores = []
-    for bandwidth in resolved:
-        damping = np.exp(-0.5 * (np.pi * bandwidth) ** 2 * frequency)
-        scores.append(float(damping**2 @ squares - 2 * damping @ corrections))
-    return float(resolved[int(np.argmin(scores))])
+    damping = np.exp(-0.5 * (np.pi * resolved[:, None]) ** 2 * frequency)
+    return float(resolved[int(np.argmin(sums.mean_scores(damping)))])
 
 
 def _sums(
@@ -62,36 +60,19 @@ def _sums(
     groups: NDArray[np.int64],
     box: Box,
     drop: bool,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Σ a² and Σ (n a² − mean φ²)/(n − 1), over bags and marginals."""
-    squares = np.zeros(len(indices))
-    corrections = np.zeros(len(indices))
-    n_points = n_used = 0
+) -> LeaveOneOutSums:
+    """Over bags and marginals, until there are points enough."""
+    sums = LeaveOneOutSums.empty(len(indices))
+    n_points = 0
     for part in sample:
         bags = part[:: -(-len(part) // BAGS_A_PART)] if len(part) > BAGS_A_PART else part
         for start in range(0, len(bags), BAGS_A_BLOCK):
             block = bags[start : start + BAGS_A_BLOCK]
             for group in groups:
-                a, means, n = _coefficients(block, indices, group[None], box, drop)
-                squares += (a**2).sum(axis=0)
-                corrections += ((n * a**2 - means) / (n - 1)).sum(axis=0)
-                n_used += len(a)
-            n_points += int(block.sizes.sum())
-            if n_points * len(groups) * len(indices) > MAX_WORK and n_used > 0:
-                return squares, corrections
-    if n_used == 0:
+                sums += leave_one_out_sums(block, indices, group, "cosine", box, drop)[0]
+            n_points += block.n_points
+            if n_points * len(groups) * len(indices) > MAX_WORK and sums.n_bags > 0:
+                return sums
+    if sums.n_bags == 0:
         raise DataError("the leave-one-out choice needs bags of at least two points")
-    return squares, corrections
-
-
-def _coefficients(
-    bags: Bags, indices: NDArray[np.int64], group: NDArray[np.int64], box: Box, drop: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Means of φ, means of φ², shape (n_bags, s), and points, shape (n_bags, 1), of the bags with
-    two points or more."""
-    first, second = (np.empty((len(bags), len(indices))) for _ in range(2))
-    outside = project(bags, indices, group, "cosine", box, first, drop=drop)
-    project(bags, indices, group, "cosine", box, second, drop=drop, squared=True)
-    n = bags.sizes - outside if drop else bags.sizes
-    kept = n > 1
-    return first[kept], second[kept], n[kept, None].astype(np.float64)
+    return sums

@@ -1,4 +1,4 @@
-"""The pointwise step of HDD embeddings: from density values to √w · p^{½+iλ}."""
+"""HDD embeddings from a density's coefficients: grid values, √w · p^{α/2+iλ}, projection."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ FAST = {"contract", "nsz"}
 
 
 @njit(cache=True, fastmath=FAST)
-def _roots_and_logs(density, floor, root, log):
-    """√p and log p of p = max(density, floor) > 0, float32; √NaN is NaN, its log anything."""
+def _roots_and_logs(density, floor, exponent, root, log):
+    """p^exponent and log p of p = max(density, floor), float32; the log of p > 0 alone means
+    anything."""
     for j in range(len(density)):
         p = density[j]
         p = floor if p < floor else p
         root[j] = p
     bits = root.view(np.int32)
     for j in range(len(density)):
-        exponent = (bits[j] >> np.int32(23)) - np.int32(127)
-        log[j] = _F(exponent)
+        log[j] = _F((bits[j] >> np.int32(23)) - np.int32(127))
     # the mantissa in [1, 2), written where the parts of the logarithm are combined
     for j in range(len(density)):
         e = log[j]
@@ -43,7 +43,12 @@ def _roots_and_logs(density, floor, root, log):
         u = s * s
         series = s * (TWO + u * (L1 + u * (L2 + u * (L3 + u * L4))))
         log[j] = e * LN2_1 + (e * LN2_2 + series)
-        root[j] = np.sqrt(p)
+    if exponent == HALF:
+        for j in range(len(density)):
+            root[j] = np.sqrt(root[j])
+    elif exponent != ONE:
+        for j in range(len(density)):
+            root[j] = root[j] ** exponent
 
 
 @njit(cache=True, fastmath=FAST)
@@ -66,46 +71,152 @@ def _powers_row(root, log, rate, weight, cosine, sine):
         cosine[j] = -amplitude * b if flip else amplitude * b
 
 
+@njit(cache=True, fastmath=FAST)
+def _powers_float32(density, floor, exponent, rates, weights, parts):
+    """Rows of ``parts``: weights[m] · p^{exponent + i·rates[m]}, real and imaginary; a rate of 0
+    has no imaginary part."""
+    root, log = np.empty(len(density), np.float32), np.empty(len(density), np.float32)
+    _roots_and_logs(density, floor, exponent, root, log)
+    part = 0
+    for m in range(len(rates)):
+        if rates[m] == 0:
+            for j in range(len(root)):
+                parts[part, j] = weights[m] * root[j]
+            part += 1
+        else:
+            _powers_row(root, log, rates[m], weights[m], parts[part], parts[part + 1])
+            part += 2
+
+
+@njit(cache=True)
+def _powers_float64(density, floor, exponent, rates, weights, parts):
+    """`_powers_float32` in double precision."""
+    part = 0
+    for m in range(len(rates)):
+        for j in range(len(density)):
+            p = floor if density[j] < floor else density[j]
+            amplitude = weights[m] * (p if exponent == 1.0 else p**exponent)
+            if rates[m] == 0:
+                parts[part, j] = amplitude
+            else:
+                phase = rates[m] * np.log(p)
+                parts[part, j] = amplitude * np.cos(phase)
+                parts[part + 1, j] = amplitude * np.sin(phase)
+        part += 1 if rates[m] == 0 else 2
+
+
+@njit(cache=True)
+def _powers_of(density, floor, exponent, rates, weights, parts):
+    if density.itemsize == 4:
+        _powers_float32(density, floor, exponent, rates, weights, parts)
+    else:
+        _powers_float64(density, floor, exponent, rates, weights, parts)
+
+
+@njit(cache=True, fastmath=FAST)
+def _multiply(a, b, out):
+    """out = a @ b for a few dozen rows and columns, which stay in the L1 cache."""
+    inner = a.shape[1]
+    for i in range(a.shape[0]):
+        row = out[i]
+        row[:] = 0
+        k = 0
+        while k + 4 <= inner:
+            a0, a1, a2, a3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
+            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
+            for j in range(len(row)):
+                row[j] += (a0 * b0[j] + a1 * b1[j]) + (a2 * b2[j] + a3 * b3[j])
+            k += 4
+        while k < inner:
+            a0, b0 = a[i, k], b[k]
+            for j in range(len(row)):
+                row[j] += a0 * b0[j]
+            k += 1
+
+
+@njit(cache=True)
+def _separable(values, g, matrix, transposed, first, second):
+    """Apply a matrix (a, b) to each of the g axes of a flat tensor a^g; the result, flat b^g, is
+    a part of one of the scratch arrays."""
+    a, b = matrix.shape
+    source, target = values, first
+    for axis in range(g):
+        lead, rest = b**axis, a ** (g - 1 - axis)
+        if axis == g - 1:
+            _multiply(
+                source[: lead * a].reshape(lead, a), matrix, target[: lead * b].reshape(lead, b)
+            )
+        else:
+            for i in range(lead):
+                block = source[i * a * rest : (i + 1) * a * rest].reshape(a, rest)
+                out = target[i * b * rest : (i + 1) * b * rest].reshape(b, rest)
+                _multiply(transposed, block, out)
+        source, target = target, second if axis % 2 == 0 else first
+    return source[: b**g]
+
+
 @njit(cache=True, parallel=True)
-def powers_float32(density, floor, rates, weights, out):
-    """Real and imaginary parts of weights[m] · p^{½ + i·rates[m]}.
+def powers(density, floor, exponent, rates, weights, out):
+    """Real and imaginary parts of weights[m] · p^{exponent + i·rates[m]}.
 
     Parameters
     ----------
-    density : float32, shape (n, G)
+    density : float32 or float64, shape (n, G)
         Values below ``floor``, negative ones too, count as floor.
-    floor : float32
-    rates, weights : float32, shape (M,)
+    floor : of density's dtype
+        −inf: none, for an exponent of 1 and rates of 0.
+    exponent : of density's dtype
+    rates, weights : of density's dtype, shape (M,)
         A rate of 0 has no imaginary part.
-    out : float32, shape (n, P, G), written
+    out : of density's dtype, shape (n, P, G), written
         Parts in order: real, imaginary of each node.
     """
-    n, g = density.shape
-    for i in prange(n):
-        root, log = np.empty(g, np.float32), np.empty(g, np.float32)
-        _roots_and_logs(density[i], floor, root, log)
-        part = 0
-        for m in range(len(rates)):
-            if rates[m] == 0:
-                for j in range(g):
-                    out[i, part, j] = weights[m] * root[j]
-                part += 1
-            else:
-                _powers_row(root, log, rates[m], weights[m], out[i, part], out[i, part + 1])
-                part += 2
+    for i in prange(len(density)):
+        _powers_of(density[i], floor, exponent, rates, weights, out[i])
 
 
 @njit(cache=True, parallel=True)
-def powers_float64(density, floor, rates, weights, out):
-    """`powers_float32` in double precision."""
-    n, g = density.shape
-    for i in prange(n):
-        part = 0
-        for m in range(len(rates)):
-            for j in range(g):
-                p = floor if density[i, j] < floor else density[i, j]
-                amplitude, phase = weights[m] * np.sqrt(p), rates[m] * np.log(p)
-                out[i, part, j] = amplitude * np.cos(phase)
-                if rates[m] != 0:
-                    out[i, part + 1, j] = amplitude * np.sin(phase)
-            part += 1 if rates[m] == 0 else 2
+def project_powers(
+    coefficients,
+    g,
+    to_grid,
+    to_grid_t,
+    from_grid,
+    from_grid_t,
+    floor,
+    exponent,
+    rates,
+    weights,
+    n_parts,
+    chosen,
+    out,
+):
+    """From a density's coefficients to those of its powers: to a grid, pointwise, and back.
+
+    Parameters
+    ----------
+    coefficients : float32 or float64, shape (n, K^g)
+    g : int
+        Dimensions.
+    to_grid, to_grid_t : shapes (K, G) and (G, K)
+        Functions on the grid's midpoints in one dimension, and transposed.
+    from_grid, from_grid_t : shapes (G, k) and (k, G)
+    floor, exponent, rates, weights : see `powers`
+    n_parts : int
+    chosen : int64, shape (|V|,)
+        Which of the k^g are wanted.
+    out : shape (n, n_parts · |V|), written
+    """
+    n_coefficients, n_grid = to_grid.shape
+    longest = max(n_coefficients, n_grid, from_grid.shape[1]) ** g
+    dtype = coefficients.dtype
+    s = len(chosen)
+    for i in prange(len(coefficients)):
+        first, second = np.empty(longest, dtype), np.empty(longest, dtype)
+        parts = np.empty((n_parts, n_grid**g), dtype)
+        density = _separable(coefficients[i], g, to_grid, to_grid_t, first, second)
+        _powers_of(density, floor, exponent, rates, weights, parts)
+        for part in range(n_parts):
+            values = _separable(parts[part], g, from_grid, from_grid_t, first, second)
+            for a in range(s):
+                out[i, part * s + a] = values[chosen[a]]

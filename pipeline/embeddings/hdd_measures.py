@@ -1,19 +1,23 @@
 """Homogeneous density distances and the measures μ(λ) they are integrals over.
 
-κ(x, y) = ∫_{λ ≥ 0} |x^{½+iλ} − y^{½+iλ}|² dμ(λ) (001, §3.1; Fuglede 2005). The measures printed for
-JS in 001 (Table 1), for TV in 001 and 004 (Table 4.1), and for TV and Hellinger in 000 are wrong;
-these are checked against κ. Here, in nats:
+κ(x, y) = ∫_{λ ≥ 0} |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ), homogeneous of order α: κ(tx, ty) =
+t^α κ(x, y) (001, §3.1; 000, §4.3.2; Fuglede 2005). The measures printed for JS in 001 (Table 1),
+for TV in 001 and 004 (Table 4.1), and for TV and Hellinger in 000 are wrong; these are checked
+against κ. Here, in nats, for the distance's own order:
 
-========== ============================================== ============================ ======
-distance   κ(x, y)                                        dμ(λ)                        κ(1,0)
-========== ============================================== ============================ ======
-js         ½x log(2x/(x+y)) + ½y log(2y/(x+y))            dλ / (cosh(πλ)(1 + 4λ²))     ½ ln 2
-tv         |x − y|                                        (4/π) dλ / (1 + 4λ²)         1
-chi2       (x − y)² / (x + y)                             2 dλ / cosh(πλ)              1
-hellinger  ½(√x − √y)²                                    ½ δ(λ = 0)                   ½
-========== ============================================== ============================ ======
+========== = ============================================== ============================ ======
+distance   α κ(x, y)                                        dμ(λ)                        κ(1,0)
+========== = ============================================== ============================ ======
+js         1 ½x log(2x/(x+y)) + ½y log(2y/(x+y))            dλ / (cosh(πλ)(1 + 4λ²))     ½ ln 2
+tv         1 |x − y|                                        (4/π) dλ / (1 + 4λ²)         1
+chi2       1 (x − y)² / (x + y)                             2 dλ / cosh(πλ)              1
+hellinger  1 ½(√x − √y)²                                    ½ δ(λ = 0)                   ½
+l2         2 (x − y)²                                       δ(λ = 0)                     1
+========== = ============================================== ============================ ======
 
-"tv" is ∫|p − q|; the total variation distance in the usual sense is half of it.
+"tv" is ∫|p − q|; the total variation distance in the usual sense is half of it. With another
+order, Z = κ(1,0) and κ of the table, κ_α(x, y) = Z(x^α + y^α) − (xy)^{(α−1)/2} (Z(x + y) −
+κ(x, y)) for a κ of order 1.
 """
 
 from __future__ import annotations
@@ -28,18 +32,20 @@ from numpy.typing import NDArray
 from ..errors import ParameterError
 from .hdd_nodes import FITTED, Nodes
 
-TOTAL_MASS = {"js": 0.5 * np.log(2.0), "tv": 1.0, "chi2": 1.0, "hellinger": 0.5}
+TOTAL_MASS = {"js": 0.5 * np.log(2.0), "tv": 1.0, "chi2": 1.0, "hellinger": 0.5, "l2": 1.0}
 DISTANCES = tuple(TOTAL_MASS)
+ORDERS = {"js": 1.0, "tv": 1.0, "chi2": 1.0, "hellinger": 1.0, "l2": 2.0}
+POINT_MASSES = ("hellinger", "l2")  # at λ = 0
 NODES = ("fitted", "quantile", "random")
 
 
 def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int = 0) -> Nodes:
-    """Nodes λ_m and weights w_m with κ(x, y) ≈ Σ_m w_m |x^{½+iλ_m} − y^{½+iλ_m}|².
+    """Nodes λ_m and weights w_m with κ(x, y) ≈ Σ_m w_m |x^{α/2+iλ_m} − y^{α/2+iλ_m}|².
 
     Parameters
     ----------
-    distance : {"js", "tv", "chi2", "hellinger"}
-        Hellinger needs one node, λ = 0, whatever is asked for.
+    distance : {"js", "tv", "chi2", "hellinger", "l2"}
+        Hellinger and L2 need one node, λ = 0, whatever is asked for.
     n_lambdas : int
         M ≥ 1; "fitted" goes to eight.
     kind : {"fitted", "quantile", "random"}
@@ -60,7 +66,7 @@ def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int 
         raise ParameterError(f"n_lambdas is {n_lambdas!r}; expected an integer ≥ 1")
     n_lambdas = int(n_lambdas)
     mass = float(TOTAL_MASS[distance])
-    if distance == "hellinger":
+    if distance in POINT_MASSES:
         return (0.0,), (mass,)
     if kind == "fitted":
         sets = FITTED[distance]

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import qmc
 
 from ..bags import Bags, Box
 from ..bases import evaluate_basis, index_set, project
 from ..errors import DataError, ParameterError
 from ..threads import KERNELS
-from .hdd_kernels import powers_float32, powers_float64
+from .hdd_direct import embed_at
+from .hdd_kernels import powers, project_powers
 from .transform import check_outside
 
 BLOCK_BYTES = 2**22
@@ -26,10 +28,11 @@ class HDDSpec:
     """An HDD embedding with everything decided; see `HDDEmbedding` for the fields.
 
     ``n_coefficients`` cosine coefficients a dimension describe the density, on ``grid``
-    midpoints a dimension it is evaluated.
+    midpoints a dimension it is evaluated; with ``n_integration`` points both are not used.
     """
 
     distance: str
+    order: float
     n_per_dim: int | None
     max_norm: float | None
     lambdas: tuple[float, ...]
@@ -38,6 +41,8 @@ class HDDSpec:
     floor: float
     n_coefficients: int
     grid: int
+    n_integration: int | None
+    seed: int
     marginals: int | None
     out_of_box: str
     box: Box
@@ -71,11 +76,24 @@ class HDDSpec:
         return sum(1 if rate == 0 else 2 for rate in self.lambdas)
 
     @property
+    def is_linear(self) -> bool:
+        """Whether A is linear in the density (L2 of order 2): nothing to floor."""
+        return self.order == 2 and not any(self.lambdas)
+
+    @property
+    def integration_points(self) -> NDArray[np.float64]:
+        """Of the direct method, the seed's scrambled Halton points, shape (n_integration, g)."""
+        generator = np.random.default_rng(self.seed)
+        return qmc.Halton(self.group_size, seed=generator).random(self.n_integration or 0)
+
+    @property
     def n_features(self) -> int:
         return len(self.groups) * self.n_parts * len(self.indices)
 
     @property
     def cost(self) -> float:
+        if self.n_integration is not None:
+            return 4e-10 * len(self.groups) * self.n_integration
         return 1e-10 * len(self.groups) * self.n_coefficients**self.group_size
 
     def embed(self, bags: Bags, out: NDArray[Any]) -> int:
@@ -89,6 +107,12 @@ class HDDSpec:
             With out_of_box="error" a bag with a point outside, with "drop" a bag none of whose
             points is inside.
         """
+        if bags.n_dims != self.n_dims:
+            raise DataError(
+                f"bags have dimension {bags.n_dims}, the embedding was made for {self.n_dims}"
+            )
+        if self.n_integration is not None:
+            return embed_at(self, bags, self.integration_points, out)
         n_outside = 0
         for start, coefficients, outside in self._coefficients(bags, out.dtype):
             check_outside(outside, coefficients, self.out_of_box, self.box, start)
@@ -108,10 +132,44 @@ class HDDSpec:
             Of the tensor index set.
         out : shape (n, n_features), written; of the same dtype
         """
-        parts = self._parts(self._on_grid(coefficients))
-        back, chosen = self._from_grid(coefficients.dtype)
-        projected = _separable(parts, [back] * self.group_size)
-        out[:] = projected[..., chosen].reshape(out.shape)
+        g = self.group_size
+        if self.is_linear:
+            flat = np.ravel_multi_index(tuple(self.indices.T), (self.n_coefficients,) * g)
+            scales = np.sqrt(self.weights[0]) * self._damping[self.indices].prod(axis=1)
+            tensors = coefficients.reshape(-1, self.n_coefficients**g)
+            out[:] = (tensors[:, flat] * scales.astype(out.dtype)).reshape(out.shape)
+            return
+        dtype = coefficients.dtype
+        to_grid, from_grid = (m.astype(dtype) for m in (self._to_grid, self._from_grid))
+        rows = coefficients.reshape(-1, self.n_coefficients**g)
+        chosen = np.ravel_multi_index(tuple(self.indices.T), (from_grid.shape[1],) * g)
+        projected = np.empty((len(rows), self.n_parts * len(chosen)), dtype)
+        floor, exponent, rates, weights = self._pointwise(dtype)
+        with KERNELS:
+            project_powers(
+                rows,
+                g,
+                to_grid,
+                np.ascontiguousarray(to_grid.T),
+                from_grid,
+                np.ascontiguousarray(from_grid.T),
+                floor,
+                exponent,
+                rates,
+                weights,
+                self.n_parts,
+                chosen,
+                projected,
+            )
+        out[:] = projected.reshape(out.shape)
+
+    def powers(self, density: NDArray[Any]) -> NDArray[Any]:
+        """√w p^{α/2+iλ} of density values (n, m) that are floored first, (n, n_parts, m)."""
+        parts = np.empty((len(density), self.n_parts, density.shape[1]), dtype=density.dtype)
+        floor, exponent, rates, weights = self._pointwise(density.dtype)
+        with KERNELS:
+            powers(density, floor, exponent, rates, weights, parts)
+        return parts
 
     def densities(self, bags: Bags) -> NDArray[np.float64]:
         """Density estimates on the grid's midpoints, shape (n_bags, n_groups, grid, …, grid).
@@ -121,7 +179,9 @@ class HDDSpec:
         shape = (len(self.groups), *(self.grid,) * self.group_size)
         out = np.empty((len(bags), *shape))
         for start, coefficients, _ in self._coefficients(bags, out.dtype):
-            values = self._on_grid(coefficients)
+            values = coefficients.reshape(-1, *(self.n_coefficients,) * self.group_size)
+            for axis in range(1, 1 + self.group_size):
+                values = np.moveaxis(np.tensordot(values, self._to_grid, (axis, 0)), -1, axis)
             out[start : start + len(coefficients)] = values.reshape(-1, *shape)
         return out
 
@@ -142,10 +202,6 @@ class HDDSpec:
         self, bags: Bags, dtype: Any
     ) -> Iterator[tuple[int, NDArray[Any], NDArray[np.int64]]]:
         """(first bag, empirical coefficients, points outside) of blocks whose grids fit a cache."""
-        if bags.n_dims != self.n_dims:
-            raise DataError(
-                f"bags have dimension {bags.n_dims}, the embedding was made for {self.n_dims}"
-            )
         indices = index_set(self.group_size, self.n_coefficients)
         values = len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size
         step = max(1, BLOCK_BYTES // (values * np.dtype(dtype).itemsize))
@@ -156,54 +212,33 @@ class HDDSpec:
             outside = project(block, indices, self.groups, "cosine", self.box, out, drop=drop)
             yield start, out, outside
 
-    def _on_grid(self, coefficients: NDArray[Any]) -> NDArray[Any]:
-        """Density values, shape (n · n_groups, grid^g)."""
-        k = np.arange(self.n_coefficients)
-        damping = np.exp(-0.5 * (np.pi * k * self.bandwidth) ** 2)
-        matrix = evaluate_basis("cosine", len(k), self._midpoints) * damping
-        typed = np.ascontiguousarray(matrix.T.astype(coefficients.dtype))
-        shape = (self.n_coefficients,) * self.group_size
-        return _separable(coefficients.reshape(-1, *shape), [typed] * self.group_size)
+    def _pointwise(self, dtype: Any) -> tuple[Any, ...]:
+        """(floor, exponent, rates, weights) of the kernels."""
+        return (
+            dtype.type(-np.inf if self.is_linear else self.floor),
+            dtype.type(0.5 * self.order),
+            np.array(self.lambdas, dtype=dtype),
+            np.sqrt(np.array(self.weights)).astype(dtype),
+        )
 
-    def _parts(self, density: NDArray[Any]) -> NDArray[Any]:
-        """√w p^{½+iλ} on the grid, shape (n · n_groups, n_parts, grid, …, grid)."""
-        dtype = density.dtype
-        parts = np.empty((len(density), self.n_parts, density.shape[1]), dtype=dtype)
-        kernel = powers_float32 if dtype == np.float32 else powers_float64
-        with KERNELS:
-            kernel(
-                density,
-                dtype.type(self.floor),
-                np.array(self.lambdas, dtype=dtype),
-                np.sqrt(np.array(self.weights)).astype(dtype),
-                parts,
-            )
-        return parts.reshape(*parts.shape[:2], *(self.grid,) * self.group_size)
+    @property
+    def _to_grid(self) -> NDArray[np.float64]:
+        """Coefficients to density values in one dimension, shape (n_coefficients, grid)."""
+        values = evaluate_basis("cosine", self.n_coefficients, self._midpoints) * self._damping
+        return np.ascontiguousarray(values.T)
 
-    def _from_grid(self, dtype: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Grid values to coefficients in one dimension (grid, n), and the wanted of n^g."""
+    @property
+    def _from_grid(self) -> NDArray[np.float64]:
+        """Grid values to coefficients in one dimension, shape (grid, functions)."""
         n = int(self.indices.max()) + 1
-        matrix = evaluate_basis("cosine", n, self._midpoints) / self.grid
-        chosen = np.ravel_multi_index(tuple(self.indices.T), (n,) * self.group_size)
-        return np.ascontiguousarray(matrix.astype(dtype)), chosen
+        return evaluate_basis("cosine", n, self._midpoints) / self.grid
+
+    @property
+    def _damping(self) -> NDArray[np.float64]:
+        """What the Gaussian leaves of each coefficient in one dimension."""
+        k = np.arange(self.n_coefficients)
+        return np.exp(-0.5 * (np.pi * k * self.bandwidth) ** 2)
 
     @property
     def _midpoints(self) -> NDArray[np.float64]:
         return (np.arange(self.grid) + 0.5) / self.grid
-
-
-def _separable(values: NDArray[Any], matrices: list[NDArray[Any]]) -> NDArray[Any]:
-    """Apply one matrix a trailing dimension; shape (…, a_1, …, a_g) to (…, b_1 ⋯ b_g)."""
-    g = len(matrices)
-    lead = values.shape[:-g]
-    out = values
-    for j in range(g):
-        # the last dimension becomes b_j and moves to the front of the g, so that after g steps
-        # all are in order again
-        shape = out.shape[-g:]
-        matrix = matrices[g - 1 - j]
-        out = out.reshape(-1, shape[-1]) @ matrix
-        out = out.reshape(*lead, *shape[:-1], matrix.shape[1])
-        if g > 1:
-            out = np.moveaxis(out, -1, -g)
-    return np.ascontiguousarray(out).reshape(*lead, -1)

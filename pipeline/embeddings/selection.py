@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, Box
-from ..bases import index_set, norms, project
+from ..bases import index_set, norms
+from ..bases.leave_one_out import LeaveOneOutSums, leave_one_out_sums
 from ..errors import DataError
 
 MAX_FUNCTIONS = 1024
@@ -34,32 +35,26 @@ class LeaveOneOutScore:
     ) -> None:
         self.indices = indices
         self.groups = groups
-        self._project = partial(project, basis=basis, box=box, drop=drop)
-        self.n_bags = np.zeros(len(groups), dtype=np.int64)
-        self.total = np.zeros((len(groups), len(indices)))
-        self._drop = drop
+        self._sums_of = partial(leave_one_out_sums, basis=basis, box=box, drop=drop)
+        self._sums = [LeaveOneOutSums.empty(len(indices)) for _ in groups]
 
     def add(self, bags: Bags) -> None:
         for start in range(0, len(bags), BAGS_AT_ONCE):
             block = bags[start : start + BAGS_AT_ONCE]
-            for g in range(len(self.groups)):
-                self._add_group(block, g)
+            for g, group in enumerate(self.groups):
+                self._sums[g] += self._sums_of(block, self.indices, group)[0]
 
-    def _add_group(self, bags: Bags, g: int) -> None:
-        first, second = (np.empty((len(bags), len(self.indices))) for _ in range(2))
-        group = self.groups[g : g + 1]
-        n_outside = self._project(bags, self.indices, group, out=first)
-        self._project(bags, self.indices, group, out=second, squared=True)
-        n = (bags.sizes - n_outside if self._drop else bags.sizes).astype(np.float64)
-        first, second, n = first[n > 1], second[n > 1], n[n > 1]
-        weights = 1 / (n - 1)
-        self.total[g] += 2 * weights @ second - ((n + 1) * weights) @ first**2
-        self.n_bags[g] += len(n)
+    @property
+    def n_bags(self) -> NDArray[np.int64]:
+        """Bags that were counted, of each group."""
+        return np.array([sums.n_bags for sums in self._sums])
 
     @property
     def mean(self) -> NDArray[np.float64]:
         """The average score of each index, summed over the groups, shape (s,)."""
-        return (self.total / np.maximum(1, self.n_bags)[:, None]).sum(axis=0)
+        scores = [(s.squares - 2 * s.cross) / max(1, s.n_bags) for s in self._sums]
+        total: NDArray[np.float64] = np.sum(scores, axis=0)
+        return total
 
 
 def choose_index_set(

@@ -100,12 +100,17 @@ def check_outside(
     """
     if out_of_box == "error" and outside.any():
         bag = int(np.flatnonzero(outside)[0])
-        raise BagError(first + bag, f"{outside[bag]} points lie outside the box {box.bounds}")
+        raise outside_error(first + bag, int(outside[bag]), box)
     if out_of_box == "drop":
         suspects = np.flatnonzero(outside)
         empty = suspects[~np.isfinite(embeddings[suspects]).all(axis=1)]
         if len(empty):
             raise BagError(first + int(empty[0]), f"no point lies inside the box {box.bounds}")
+
+
+def outside_error(bag: int, n_outside: int, box: Box) -> BagError:
+    """What out_of_box="error" says of a bag."""
+    return BagError(bag, f"{n_outside} points lie outside the box {box.bounds}")
 
 
 def box_of_bags(bags: Bags) -> Box:

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import ParameterError
 from ..threads import KERNELS
+from . import spectra
 from .fourier_kernels import sine_cosine
 
-FREQUENCIES_A_BLOCK = 256
 MEDIAN_SAMPLE = 1024
 
 
@@ -173,23 +173,16 @@ def spread_rows(rows: NDArray[Any], n_rows: int) -> NDArray[Any]:
 
 @lru_cache(maxsize=4)
 def _frequencies(spec: FourierSpec) -> NDArray[np.float64]:
-    n = spec.n_features // 2
-    width = spec.n_inputs if spec.orthogonal else FREQUENCIES_A_BLOCK
-    blocks = [_block(spec, b) for b in range(-(-n // width))]
-    frequencies = np.concatenate(blocks, axis=1)[:, :n] / spec.scale
-    frequencies.setflags(write=False)
-    return frequencies
-
-
-def _block(spec: FourierSpec, block: int) -> NDArray[np.float64]:
-    """Standard normal frequencies of one block, in columns."""
-    generator = np.random.Generator(np.random.Philox(key=np.array([spec.seed, block], np.uint64)))
-    if not spec.orthogonal:
-        return generator.standard_normal((FREQUENCIES_A_BLOCK, spec.n_inputs)).T
-    s = spec.n_inputs
-    directions, r = np.linalg.qr(generator.standard_normal((s, s)))
-    lengths = np.sqrt(generator.chisquare(s, size=s))
-    return directions * np.sign(np.diag(r)) * lengths
+    drawn = spectra.frequencies(
+        "gaussian",
+        spec.n_inputs,
+        spec.n_features // 2,
+        spec.scale,
+        spec.seed,
+        orthogonal=spec.orthogonal,
+    )
+    drawn.setflags(write=False)
+    return drawn
 
 
 @lru_cache(maxsize=4)

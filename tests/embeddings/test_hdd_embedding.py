@@ -10,15 +10,21 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from pipeline import Bags, BagStore, DoubleBasisRegressor, RandomFourierFeatures
+from pipeline import (
+    Bags,
+    BagStore,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+)
 from pipeline.bags import Box
 from pipeline.embeddings.hdd import OF_BEST_BANDWIDTH, HDDEmbedding
+from pipeline.embeddings.hdd_measures import DISTANCES
 from pipeline.embeddings.hdd_spec import HDDSpec
 from pipeline.errors import DataError, ParameterError
 from tests.oracles.hdd import direct_embedding, midpoints
 from tests.oracles.series import index_set_by_loop
 
-DISTANCES = ("js", "tv", "chi2", "hellinger")
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 2)) for size in (1, 30, 257)]
 
@@ -31,7 +37,7 @@ def _warnings_are_errors():
 
 
 def test_defaults():
-    """JS, three nodes of two parts, 10² cosines, float32; h is 0.8 of the leave-one-out choice."""
+    """JS, three nodes of two parts, 10² cosines, float32; h is 0.7 of the leave-one-out choice."""
     embedding = HDDEmbedding().fit(UNIT)
     out = embedding.transform(UNIT)
     assert out.shape == (3, 600)
@@ -39,8 +45,8 @@ def test_defaults():
     spec = embedding.spec_
     assert spec.distance == "js"
     best = HDDEmbedding("hellinger", n_per_dim=2).fit(UNIT).spec_.bandwidth / OF_BEST_BANDWIDTH
-    assert spec.bandwidth == pytest.approx(0.8 * best)
-    assert np.pi * spec.n_coefficients * spec.bandwidth >= 2.75 or spec.n_coefficients == 64
+    assert spec.bandwidth == pytest.approx(0.7 * best)
+    assert np.pi * spec.n_coefficients * spec.bandwidth >= 2.4 or spec.n_coefficients == 64
     direct = direct_embedding(
         UNIT[1],
         spec.bandwidth,
@@ -50,6 +56,51 @@ def test_defaults():
         midpoints(80, 2),
     )
     np.testing.assert_allclose(out[1], direct, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("distance", "n_features", "grid"),
+    [("js", 600, 20), ("chi2", 600, 20), ("hellinger", 100, 20), ("tv", 4000, 20), ("l2", 100, 10)],
+)
+def test_defaults_of_each_distance(distance, n_features, grid):
+    """Functions, nodes and midpoints where none are given; TV has as many midpoints as
+    functions."""
+    spec = HDDEmbedding(distance, bandwidth=0.04).fit(UNIT).spec_
+    assert (spec.n_features, spec.grid) == (n_features, grid)
+    assert HDDEmbedding(distance, bandwidth=0.01, max_norm=4).fit(UNIT).spec_.grid >= 5
+    assert HDDEmbedding("js", bandwidth=0.01).fit(UNIT).spec_.grid == 44
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [("float32", 1e-6), ("float64", 1e-12)])
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+@pytest.mark.parametrize("parameters", [{}, {"max_norm": 5.0}, {"marginals": 1}])
+def test_l2_is_the_projection(dtype, atol, n_dims, parameters):
+    """L2 as a 2-HDD (000, §4.3.2): the coefficients of plain projection, not floored and not
+    smoothed, so that distances are equal too; Hellinger of order 2 is a multiple."""
+    bags = [RNG.random((size, n_dims)) for size in (1, 2, 40, 300)] + [np.ones((5, n_dims))]
+    projection = ProjectionEmbedding(dtype=dtype, **parameters).fit_transform(bags)
+    out = HDDEmbedding("l2", dtype=dtype, **parameters).fit_transform(bags)
+    np.testing.assert_allclose(out, projection, atol=atol, rtol=0)
+    out = HDDEmbedding("hellinger", order=2, dtype=dtype, **parameters).fit_transform(bags)
+    np.testing.assert_allclose(np.sqrt(2) * out, projection, atol=10 * atol, rtol=0)
+
+
+def test_l2_of_smoothed_densities():
+    """A bandwidth that is given damps the coefficients; more functions than a density estimate
+    may have are no obstacle."""
+    embedding = HDDEmbedding("l2", n_per_dim=70, bandwidth=0.001, dtype="float64").fit(UNIT)
+    damping = np.exp(-0.5 * (np.pi * 0.001) ** 2 * (embedding.spec_.indices**2).sum(axis=1))
+    projection = ProjectionEmbedding(n_per_dim=70, dtype="float64").fit_transform(UNIT)
+    np.testing.assert_allclose(embedding.transform(UNIT), projection * damping, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["fast", "direct"])
+def test_seeds(method):
+    """Random nodes and integration points are those of the seed."""
+    parameters = {"nodes": "random", "bandwidth": 0.1, "method": method, "n_integration": 100}
+    a, b, c = (HDDEmbedding("js", seed=s, **parameters).fit_transform(UNIT) for s in (3, 3, 4))
+    np.testing.assert_array_equal(a, b)
+    assert np.abs(a - c).max() > 1e-3
 
 
 @pytest.mark.parametrize("distance", DISTANCES)
@@ -70,7 +121,13 @@ def test_bags_at_the_edge(distance, dtype):
         assert np.isfinite(out).all()
         assert out.dtype == dtype
         mass = sum(embedding.spec_.weights)
-        assert ((out.astype(float) ** 2).sum(axis=1) < 1.2 * mass).all()
+        if distance not in ("tv", "l2"):
+            assert ((out.astype(float) ** 2).sum(axis=1) < 1.2 * mass).all()
+        if (distance, bandwidth) != ("l2", "auto"):
+            direct = clone(embedding).set_params(method="direct", n_integration=200)
+            out = direct.fit_transform(bags)
+            assert np.isfinite(out).all()
+            assert out.dtype == dtype
 
 
 def test_same_density_same_place():
@@ -90,7 +147,8 @@ def test_box_is_scaled_to_the_unit_cube():
     np.testing.assert_allclose(a, b, atol=1e-9)
 
 
-def test_out_of_box():
+@pytest.mark.parametrize("method", ["fast", "direct"])
+def test_out_of_box(method):
     """clip moves points to the wall, drop leaves them out, error names the bag; they are
     counted."""
     inside, outside = UNIT[1], np.concatenate([UNIT[1], [[0.5, 1.5], [-1.0, 0.5]]])
@@ -98,7 +156,9 @@ def test_out_of_box():
     box, bags = [(0, 1), (0, 1)], Bags.from_list([inside, outside])
 
     def embed(mode, bags=bags):
-        embedding = HDDEmbedding(bandwidth=0.05, out_of_box=mode, box=box, dtype="float64")
+        embedding = HDDEmbedding(
+            bandwidth=0.05, out_of_box=mode, box=box, method=method, dtype="float64"
+        )
         spec = embedding.fit(bags).spec_
         out = np.empty((len(bags), spec.n_features))
         return out, spec.embed(bags, out)
@@ -115,14 +175,15 @@ def test_out_of_box():
         embed("drop", Bags.from_list([inside, inside, [[3.0, 3.0]]]))
 
 
-def test_dropping_in_one_marginal():
+@pytest.mark.parametrize("method", ["fast", "direct"])
+def test_dropping_in_one_marginal(method):
     """A bag that is empty in its last marginal alone is refused, and named by its position
     though it is not in the first block."""
     good = RNG.random((3, 3))
     bags = Bags.from_list([good] * 50 + [good + np.array([0, 0, 7])])
-    embedding = HDDEmbedding(
-        bandwidth=0.05, marginals=1, out_of_box="drop", box=[(0, 1)] * 3, n_per_dim=3, grid=4096
-    )
+    parameters = {"bandwidth": 0.05, "marginals": 1, "n_per_dim": 3, "grid": 4096}
+    parameters |= {"method": method, "n_integration": 20_000}
+    embedding = HDDEmbedding(out_of_box="drop", box=[(0, 1)] * 3, **parameters)
     with pytest.raises(DataError, match="bag 50: no point lies inside the box"):
         embedding.transform(bags)
 
@@ -161,6 +222,13 @@ def test_too_many_dimensions():
         ({"bandwidth": 1.5}, "bandwidth is 1.5"),
         ({"bandwidth": "scott"}, "bandwidth is 'scott'"),
         ({"bandwidth": 0.002}, "in 2 dimensions expected at least 0.007"),
+        ({"order": 0}, "order is 0"),
+        ({"order": 5}, "order is 5; expected 0 < order ≤ 4"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": None}, "seed is None"),
+        ({"method": "slow"}, "method is 'slow'"),
+        ({"n_integration": 0}, "n_integration is 0"),
+        ({"distance": "l2", "method": "direct"}, "'direct', which needs a bandwidth"),
         ({"floor": 0}, "floor is 0"),
         ({"floor": np.inf}, "floor is inf"),
         ({"grid": 1}, "grid is 1"),

@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.embeddings.hdd_kernels import powers_float32, powers_float64
+from pipeline.embeddings.hdd_kernels import powers as powers_kernel
 
 RATES = np.array([0.0, 0.16, 1.3, 9.6, 90.0]).astype(np.float32).astype(np.float64)
 WEIGHTS = np.array([0.5, 1.0, 2.0, 0.125, 0.03125])
 
 
-def powers(density, dtype, floor=1e-6):
+def powers(density, dtype, floor=1e-6, exponent=0.5):
     density = np.atleast_2d(density).astype(dtype)
     out = np.full((len(density), 9, density.shape[1]), np.nan, dtype)
-    kernel = powers_float32 if dtype == np.float32 else powers_float64
-    kernel(density, dtype(floor), RATES.astype(dtype), WEIGHTS.astype(dtype), out)
+    rates, weights = RATES.astype(dtype), WEIGHTS.astype(dtype)
+    powers_kernel(density, dtype(floor), dtype(exponent), rates, weights, out)
     return out
 
 
-def truth(density, floor=1e-6):
+def truth(density, floor=1e-6, exponent=0.5):
     p = np.maximum(np.atleast_2d(density).astype(np.float64), floor).astype(complex)
     parts = []
     for rate, weight in zip(RATES, WEIGHTS, strict=True):
-        value = weight * p ** (0.5 + 1j * rate)
+        value = weight * p ** (exponent + 1j * rate)
         parts += [value.real] if rate == 0 else [value.real, value.imag]
     return np.stack(parts, axis=1)
 
@@ -60,3 +60,23 @@ def test_floor_and_nan(dtype):
         np.testing.assert_array_equal(values[:, column], floor[:, 0])
     assert np.isnan(values[:, 4]).all()
     assert np.isfinite(values[:, 5]).all()
+
+
+@pytest.mark.parametrize("exponent", [0.25, 0.75, 1.0, 1.5])
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 6e-5), (np.float64, 1e-12)])
+def test_exponents(exponent, dtype, rtol):
+    """Half of another order than one in place of the square root."""
+    p = densities().astype(dtype)
+    values, exact = powers(p, dtype, exponent=exponent), truth(p, exponent=exponent)
+    amplitude = np.repeat(WEIGHTS, [1, 2, 2, 2, 2])[:, None] * p.astype(float) ** exponent
+    assert (np.abs(values - exact)[0] < rtol * 5 * amplitude).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_floor(dtype):
+    """A linear embedding takes densities as they are, negative ones and zero too."""
+    p = np.array([[-3.0, 0.0, 1e-9, 2.0]], dtype=dtype)
+    out = np.empty((1, 1, 4), dtype)
+    one = np.ones(1, dtype)
+    powers_kernel(p, dtype(-np.inf), dtype(1), 0 * one, one, out)
+    np.testing.assert_array_equal(out[:, 0], p)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from pipeline.embeddings.hdd_measures import DISTANCES, TOTAL_MASS, lambda_nodes
+from pipeline.embeddings.hdd_measures import DISTANCES, ORDERS, TOTAL_MASS, lambda_nodes
 from pipeline.errors import ParameterError
 from tests.oracles.hdd import CHECK_POINTS, CHECK_VALUES, kappa, kappa_of_nodes
 
@@ -28,12 +28,59 @@ def test_exact_kappa_at_the_check_points(distance):
 
 
 @pytest.mark.parametrize(
-    ("distance", "rtol"), [("js", 1e-6), ("chi2", 1e-5), ("hellinger", 1e-12), ("tv", 0.2)]
+    ("distance", "rtol"),
+    [("js", 1e-6), ("chi2", 1e-5), ("hellinger", 1e-12), ("l2", 1e-12), ("tv", 0.2)],
 )
 def test_fitted_nodes_at_the_check_points(distance, rtol):
     """Eight fitted nodes give κ to the digits that the table promises."""
-    values = kappa_of_nodes(*lambda_nodes(distance, 8), X, Y)
+    values = kappa_of_nodes(*lambda_nodes(distance, 8), X, Y, ORDERS[distance])
     np.testing.assert_allclose(values, kappa(distance, X, Y), rtol=rtol)
+
+
+def density_of_measure(distance, rate):
+    """dμ/dλ of the table in `hdd_measures`."""
+    over_cosh = 2 * np.exp(-np.pi * rate) / (1 + np.exp(-2 * np.pi * rate))
+    return {
+        "js": over_cosh / (1 + 4 * rate**2),
+        "tv": 4 / np.pi / (1 + 4 * rate**2),
+        "chi2": 2 * over_cosh,
+    }[distance]
+
+
+@pytest.mark.parametrize("order", [0.5, 1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize(("distance", "rtol"), [("js", 1e-5), ("chi2", 1e-4), ("tv", 0.3)])
+def test_another_order(distance, rtol, order):
+    """κ_α of the α-HDDs (000, §4.3.2) is its integral over μ, and the fitted nodes give it."""
+    x, y = X[:3], Y[:3]
+    cosines = [
+        quad(lambda rate: density_of_measure(distance, rate), 0, np.inf, weight="cos", wvar=log)[0]
+        for log in np.log(x / y)
+    ]
+    integral = TOTAL_MASS[distance] * (x**order + y**order)
+    integral -= 2 * (x * y) ** (0.5 * order) * cosines
+    exact = kappa(distance, x, y, order)
+    np.testing.assert_allclose(exact, integral, rtol=1e-7)
+    nodes = lambda_nodes(distance, 8)
+    np.testing.assert_allclose(kappa_of_nodes(*nodes, x, y, order), exact, rtol=rtol)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("order", [0.5, 1.0, 2.0, 3.0])
+def test_homogeneity(distance, order):
+    """κ_α(tx, ty) = t^α κ_α(x, y), for the exact one and for nodes."""
+    nodes = lambda_nodes(distance, 3)
+    np.testing.assert_allclose(
+        kappa(distance, 7 * X, 7 * Y, order), 7**order * kappa(distance, X, Y, order)
+    )
+    np.testing.assert_allclose(
+        kappa_of_nodes(*nodes, 7 * X, 7 * Y, order), 7**order * kappa_of_nodes(*nodes, X, Y, order)
+    )
+
+
+def test_orders_of_hellinger_and_l2():
+    """The square root's distance is Hellinger's at order 1 and L2 at order 2, up to the mass."""
+    np.testing.assert_allclose(kappa("l2", X, Y, 1.0), 2 * kappa("hellinger", X, Y))
+    np.testing.assert_allclose(kappa("hellinger", X, Y, 2.0), 0.5 * (X - Y) ** 2)
 
 
 @pytest.mark.parametrize("distance", CLAIMED)
@@ -82,9 +129,10 @@ def test_printed_measures_are_told_apart(name):
     assert abs(ours / exact - 1) < 1e-3
 
 
-def test_hellinger_is_one_node():
-    """λ = 0 with mass ½, however many are asked for."""
+def test_hellinger_and_l2_are_one_node():
+    """λ = 0 with mass ½ or 1, however many are asked for."""
     assert lambda_nodes("hellinger", 5) == ((0.0,), (0.5,))
+    assert lambda_nodes("l2", 5, "random", 1) == ((0.0,), (1.0,))
 
 
 def test_random_nodes_are_those_of_the_seed():

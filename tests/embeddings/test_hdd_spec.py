@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from pipeline.bags import Bags, Box
-from pipeline.embeddings.hdd_measures import lambda_nodes
+from pipeline.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
 from pipeline.embeddings.hdd_spec import HDDSpec
-from tests.oracles.hdd import direct_embedding, kappa, midpoints, reflected_density
+from tests.oracles.hdd import (
+    direct_embedding,
+    kappa,
+    kappa_of_nodes,
+    midpoints,
+    reflected_density,
+)
 from tests.oracles.series import index_set_by_loop, product_function
 
 # two strictly positive densities a dimension, as {α: coefficient of cos(πα_1 x_1) cos(πα_2 x_2) …}
@@ -19,11 +25,13 @@ SERIES = {
 }
 
 
-def spec(distance, n_dims, n_lambdas=3, n_per_dim=10, kind="fitted", **fields):
+def spec(distance, n_dims, n_lambdas=3, n_per_dim=10, kind="fitted", order=None, **fields):
     lambdas, weights = lambda_nodes(distance, n_lambdas, kind)
-    values = {"bandwidth": 0.03, "floor": 1e-3, "n_coefficients": 32, "grid": 32}
-    values |= {"marginals": None, "out_of_box": "clip", "box": Box.unit(n_dims)} | fields
-    return HDDSpec(distance, n_per_dim, None, lambdas, weights, **values)
+    order = order or ORDERS[distance]
+    values = {"bandwidth": 0.03, "floor": 1e-3, "n_coefficients": 32, "grid": 32, "max_norm": None}
+    values |= {"n_integration": None, "seed": 0, "marginals": None, "out_of_box": "clip"}
+    values |= {"box": Box.unit(n_dims)} | fields
+    return HDDSpec(distance, order, lambdas=lambdas, weights=weights, n_per_dim=n_per_dim, **values)
 
 
 def density(series, at):
@@ -43,19 +51,57 @@ def coefficients(series, n_dims, k):
 
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize(
-    ("distance", "rtol"), [("js", 1e-4), ("chi2", 2e-4), ("hellinger", 1e-4), ("tv", 0.05)]
+    ("distance", "order", "rtol"),
+    [
+        ("js", 1, 1e-4),
+        ("chi2", 1, 2e-4),
+        ("hellinger", 1, 1e-4),
+        ("tv", 1, 0.05),
+        ("l2", 2, 1e-9),
+        ("js", 0.5, 1e-3),
+        ("js", 1.5, 1e-4),
+        ("js", 2, 1e-4),
+        ("chi2", 3, 1e-3),
+        ("tv", 2, 0.05),
+        ("hellinger", 2, 1e-9),
+        ("l2", 1, 1e-4),
+    ],
 )
-def test_distances_of_known_densities(n_dims, distance, rtol):
+def test_distances_of_known_densities(n_dims, distance, order, rtol):
     """‖A(p) − A(q)‖² is ∫ κ(p, q), integrated numerically, in one to three dimensions."""
     p, q = SERIES[n_dims]
     n = {1: 24, 2: 16, 3: 12}[n_dims]
-    made = spec(distance, n_dims, 8, n, bandwidth=0.0, n_coefficients=6, grid=3 * n)
+    fields = {"bandwidth": 0.0, "n_coefficients": 6, "grid": 3 * n, "order": order}
+    made = spec(distance, n_dims, 8, 6 if made_linear(distance, order) else n, **fields)
     out = np.empty((2, made.n_features))
     made.embed_coefficients(np.stack([coefficients(s, n_dims, 6) for s in (p, q)]), out)
     at = midpoints({1: 4000, 2: 300, 3: 80}[n_dims], n_dims)
-    true = kappa(distance, density(p, at), density(q, at)).mean()
+    true = kappa(distance, density(p, at), density(q, at), order).mean()
     assert density(p, at).min() > 0.1
     assert ((out[0] - out[1]) ** 2).sum() == pytest.approx(true, rel=rtol)
+
+
+def made_linear(distance, order):
+    return distance in ("hellinger", "l2") and order == 2
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+@pytest.mark.parametrize("distance", ["js", "tv", "chi2", "hellinger"])
+def test_as_many_functions_as_midpoints(n_dims, distance):
+    """With grid = n_per_dim nothing is cut off: ‖A‖² is the mass, and d² the midpoint rule for
+    the nodes' κ."""
+    n = {1: 32, 2: 16, 3: 10}[n_dims]
+    made = spec(distance, n_dims, 5, n, bandwidth=0.0, n_coefficients=6, grid=n)
+    out = np.empty((2, made.n_features))
+    made.embed_coefficients(np.stack([coefficients(s, n_dims, 6) for s in SERIES[n_dims]]), out)
+    p, q = (density(s, midpoints(n, n_dims)) for s in SERIES[n_dims])
+    rule = kappa_of_nodes(made.lambdas, made.weights, p, q).mean()
+    assert ((out[0] - out[1]) ** 2).sum() == pytest.approx(rule, rel=1e-10)
+    mass = sum(made.weights)
+    np.testing.assert_allclose((out**2).sum(axis=1), mass, rtol=1e-10)
+    fine = midpoints({1: 4000, 2: 300, 3: 80}[n_dims], n_dims)
+    true = kappa(distance, *(density(s, fine) for s in SERIES[n_dims])).mean()
+    assert rule == pytest.approx(true, rel=0.06 if distance == "tv" else 0.01)
 
 
 @pytest.mark.parametrize("distance", ["js", "tv", "chi2", "hellinger"])
@@ -84,7 +130,7 @@ def test_damped_coefficients_are_the_reflected_estimate(n_dims, size, bandwidth)
     np.testing.assert_allclose(values[1].ravel(), direct, atol=1e-6 * direct.max())
 
 
-@pytest.mark.parametrize("distance", ["js", "tv", "chi2", "hellinger"])
+@pytest.mark.parametrize("distance", DISTANCES)
 @pytest.mark.parametrize(("n_dims", "n_per_dim"), [(1, 10), (2, 6)])
 def test_against_direct_integration(distance, n_dims, n_per_dim):
     """The fast path is the density estimate at n_e points, raised and projected there."""
@@ -93,8 +139,8 @@ def test_against_direct_integration(distance, n_dims, n_per_dim):
     made = spec(distance, n_dims, n_per_dim=n_per_dim, bandwidth=0.1, floor=1e-2, grid=60)
     at = midpoints(60, n_dims)
     indices = index_set_by_loop(n_dims, n_per_dim, None, "cosine")
-    nodes = made.lambdas, made.weights
-    direct = [direct_embedding(bag, 0.1, 1e-2, nodes, indices, at) for bag in bags]
+    nodes, floor = (made.lambdas, made.weights), 0.0 if made.is_linear else 1e-2
+    direct = [direct_embedding(bag, 0.1, floor, nodes, indices, at, made.order) for bag in bags]
     for dtype, atol in ((np.float64, 1e-6), (np.float32, 2e-5)):
         out = np.empty((3, made.n_features), dtype)
         assert made.embed(Bags.from_list(bags), out) == 0
@@ -113,18 +159,20 @@ def test_against_monte_carlo():
     np.testing.assert_allclose(out[0], direct, atol=0.03)
 
 
-@pytest.mark.parametrize("distance", ["js", "hellinger"])
-def test_coarse_default_grid(distance):
-    """As many midpoints as coefficients give distances within 2 % of three times as many."""
+@pytest.mark.parametrize(("distance", "rtol"), [("js", 0.02), ("hellinger", 0.04)])
+@pytest.mark.parametrize(("bandwidth", "k", "grid"), [(0.03, 26, 20), (0.02, 39, 22)])
+def test_coarse_default_grid(distance, rtol, bandwidth, k, grid):
+    """The default numbers of coefficients and of midpoints for a bandwidth give distances within
+    a few percent of far larger ones."""
     rng = np.random.default_rng(3)
     bags = Bags.from_list([rng.beta(a, 3, (200, 2)) for a in (1, 2, 3, 4, 5)])
     distances = []
-    for k, grid in ((30, 30), (48, 144)):
-        made = spec(distance, 2, bandwidth=0.03, n_coefficients=k, grid=grid)
+    for sizes in ({"n_coefficients": k, "grid": grid}, {"n_coefficients": 64, "grid": 180}):
+        made = spec(distance, 2, bandwidth=bandwidth, **sizes)
         out = np.empty((5, made.n_features))
         made.embed(bags, out)
         distances.append(((out[:-1] - out[1:]) ** 2).sum(axis=1))
-    np.testing.assert_allclose(distances[0], distances[1], rtol=0.02)
+    np.testing.assert_allclose(distances[0], distances[1], rtol=rtol)
 
 
 @pytest.mark.parametrize("marginals", [1, 2])
@@ -151,8 +199,7 @@ def test_ball_index_set():
     rng = np.random.default_rng(5)
     bags = Bags.from_list([rng.random((30, 2))])
     tensor = spec("js", 2, n_per_dim=4)
-    lambdas, weights = tensor.lambdas, tensor.weights
-    ball = HDDSpec("js", None, 3.0, lambdas, weights, 0.03, 1e-3, 32, 32, None, "clip", Box.unit(2))
+    ball = spec("js", 2, n_per_dim=None, max_norm=3.0)
     a, b = np.empty((1, tensor.n_features)), np.empty((1, ball.n_features))
     tensor.embed(bags, a)
     ball.embed(bags, b)

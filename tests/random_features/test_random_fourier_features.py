@@ -11,12 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from pipeline import RandomFourierFeatures
 from pipeline.errors import ParameterError
 from pipeline.random_features import FourierSpec
-from pipeline.random_features.fourier import (
-    FREQUENCIES_A_BLOCK,
-    MEDIAN_SAMPLE,
-    median_distance,
-    spread_rows,
-)
+from pipeline.random_features.fourier import MEDIAN_SAMPLE, median_distance, spread_rows
+from pipeline.random_features.spectra import FREQUENCIES_A_BLOCK
 from tests.oracles.fourier import (
     features,
     gaussian_kernel,

@@ -1,0 +1,201 @@
+"""What every registered embedding holds to, whatever it computes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from pipeline import (
+    Bags,
+    BagStore,
+    DoubleBasisRegressor,
+    RandomFourierFeatures,
+    features,
+    load_model,
+)
+from pipeline.bags import Box
+from pipeline.embeddings import EMBEDDINGS, EmbeddingSpec, spec_from_dict, spec_to_dict
+from pipeline.errors import DataError, ParameterError
+from tests.oracles.labelled import labelled_bags, stored
+
+RNG = np.random.default_rng(0)
+UNIT = [RNG.random((size, 2)) for size in (1, 30, 257)]
+BOX = [(0.0, 1.0), (0.0, 1.0)]
+
+
+@pytest.fixture(params=sorted(EMBEDDINGS))
+def kind(request):
+    """A registered embedding's class."""
+    return EMBEDDINGS[request.param][0]
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        yield
+
+
+def embedded(spec, bags, dtype=np.float64):
+    out = np.empty((len(bags), spec.n_features), dtype)
+    return out, spec.embed(Bags.from_list(bags), out)
+
+
+def test_constructor_only_stores(kind):
+    """Every argument is a parameter kept as it is; clone and set_params work."""
+    marks = {name: object() for name in inspect.signature(kind).parameters}
+    assert vars(kind(**marks)) == marks == kind(**marks).get_params()
+    embedding = kind(box=BOX)
+    params = embedding.get_params()
+    assert embedding.fit(UNIT) is embedding
+    assert embedding.get_params() == params
+    assert not hasattr(clone(embedding), "spec_")
+    assert clone(embedding).set_params(out_of_box="drop").out_of_box == "drop"
+
+
+def test_spec_is_small_and_travels(kind):
+    """Through JSON and through pickle it stays the same and embeds the same."""
+    spec = kind(box=[(-1, 2), (0, 1.5)]).fit(UNIT).spec_
+    assert isinstance(spec, EmbeddingSpec)
+    assert len(pickle.dumps(spec)) < 4000
+    copies = [
+        spec_from_dict(json.loads(json.dumps(spec_to_dict(spec)))),
+        pickle.loads(pickle.dumps(spec)),
+    ]
+    expected, _ = embedded(spec, UNIT)
+    for copy in copies:
+        assert copy == spec
+        assert hash(copy) == hash(spec)
+        np.testing.assert_array_equal(embedded(copy, UNIT)[0], expected)
+    assert spec.cost > 0
+    assert spec.n_dims == 2
+
+
+def test_foreign_fields_are_refused(kind):
+    """A description with a field too few, too many or of a wrong value is not read."""
+    values = spec_to_dict(kind().fit(UNIT).spec_)
+    for wrong in ({**values, "colour": 1}, {k: v for k, v in values.items() if k != "box"}):
+        with pytest.raises((TypeError, ValueError, KeyError)):
+            spec_from_dict(wrong)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bags_at_the_edge(kind, dtype):
+    """Points on walls and in corners, lone points, constant bags: finite, and no warning."""
+    bags = [
+        [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]],
+        [[0.5, 1.0]],
+        [[0.0, 0.0]],
+        np.full((300, 2), 0.25),
+        np.concatenate([np.full((500, 2), 1e-7), np.ones((1, 2))]),
+    ]
+    for given in (bags, bags[3:4]):
+        out = kind(dtype=dtype).fit_transform(given)
+        assert out.dtype == dtype
+        assert np.isfinite(out).all()
+
+
+def test_walls_are_inside(kind):
+    """No wall is outside, of a box whose bounds the points' precision does not hold either."""
+    box = [(0.1, 0.7), (-1.3, 1e3)]
+    walls = np.array([[0.1, -1.3], [0.7, 1e3], [0.7, -1.3]])
+    spec = kind(box=box, out_of_box="error").fit([walls.astype(np.float32)]).spec_
+    for dtype in (np.float32, np.float64):
+        for out in (np.float32, np.float64):
+            assert embedded(spec, [walls.astype(dtype)], out)[1] == 0
+
+
+def test_box_is_scaled_to_the_unit_cube(kind):
+    """Bags moved and stretched with their box embed as before."""
+    moved = [bag * [20, 4] + [-10, 0] for bag in UNIT]
+    a, _ = embedded(kind(box=BOX).fit(UNIT).spec_, UNIT)
+    b, _ = embedded(kind(box=[(-10, 10), (0, 4)]).fit(moved).spec_, moved)
+    np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_out_of_box(kind):
+    """clip moves points to the wall, drop leaves them out, error names the bag; all count."""
+    outside = np.concatenate([UNIT[1], [[0.5, 1.5], [-1.0, 0.5]]])
+    walls = np.concatenate([UNIT[1], [[0.5, 1.0], [0.0, 0.5]]])
+    specs = {how: kind(out_of_box=how, box=BOX).fit(UNIT).spec_ for how in ("clip", "drop")}
+    bags = [UNIT[1], outside, UNIT[2]]
+    for how, twin in (("clip", walls), ("drop", UNIT[1])):
+        out, n_outside = embedded(specs[how], bags)
+        assert n_outside == 2
+        np.testing.assert_allclose(out[1], embedded(specs[how], [twin])[0][0], atol=1e-12)
+    error = kind(out_of_box="error", box=BOX).fit(UNIT)
+    with pytest.raises(DataError, match="bag 1: 2 points lie outside the box"):
+        error.transform(bags)
+    with pytest.raises(DataError, match="bag 2: no point lies inside the box"):
+        embedded(specs["drop"], [*bags[:2], [[3.0, 3.0], [0.5, -1.0]]])
+
+
+def test_repeated_points_are_the_same_bag(kind):
+    """A bag and its repetition have one embedding, in any order of the points."""
+    spec = kind().fit(UNIT).spec_
+    out, _ = embedded(spec, [UNIT[1], np.repeat(UNIT[1], 3, axis=0), UNIT[1][::-1]])
+    np.testing.assert_allclose(out[1:], out[[0, 0]], atol=1e-12)
+
+
+def test_rows_do_not_depend_on_neighbours(kind):
+    """A bag embeds the same alone and among others."""
+    spec = kind().fit(UNIT).spec_
+    together, _ = embedded(spec, [*UNIT, *UNIT[::-1]] * 5)
+    alone = np.concatenate([embedded(spec, [bag])[0] for bag in UNIT])
+    np.testing.assert_allclose(together, alone[[0, 1, 2, 2, 1, 0] * 5], atol=1e-12)
+
+
+def test_bags_of_another_dimension_and_none(kind):
+    """A fitted embedding refuses another dimension; no bags have no rows."""
+    embedding = kind().fit(UNIT)
+    with pytest.raises(DataError, match="bags have dimension 3, the embedding was made for 2"):
+        embedding.transform([RNG.random((2, 3))])
+    none = Bags.from_list(UNIT)[:0]
+    assert embedding.transform(none).shape == (0, embedding.spec_.n_features)
+    with pytest.raises(DataError, match="no bags to fit"):
+        embedding.fit(none)
+
+
+@pytest.mark.parametrize("params", [{"out_of_box": "wrap"}, {"dtype": "float16"}])
+def test_common_parameters(kind, params):
+    """out_of_box and dtype are checked by all."""
+    ((name, value),) = params.items()
+    with pytest.raises(ParameterError, match=f"{name} is '{value}'"):
+        kind(**params).fit(UNIT)
+
+
+def test_a_store_decides_as_memory_does(kind, tmp_path):
+    """A store's box and bags give the spec that they give in memory; its transform is lazy."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(UNIT, {"y": [1.0, 2.0, 3.0]})
+    embedding = kind().fit(store)
+    assert embedding.spec_ == kind().fit(store.read()).spec_
+    assert embedding.spec_.box == Box.unit(2)
+    with pytest.raises(DataError, match=r"use pipeline\.features"):
+        embedding.transform(store)
+    lazy = features(store, embedding).compute(scheduler="synchronous")
+    np.testing.assert_allclose(lazy, embedding.transform(store.read()), atol=1e-6)
+
+
+def test_inside_an_estimator(kind, tmp_path):
+    """It learns from memory and from a store alike, and a saved model predicts the same bits."""
+    bags, y = labelled_bags(300, most=120)
+    model = DoubleBasisRegressor(
+        kind(box=BOX), RandomFourierFeatures(128), alpha=1.0, precision="float64"
+    )
+    memory = clone(model).fit(bags[:200], y[:200])
+    store = stored(tmp_path / "s.zarr", bags[:200], y[:200])
+    fitted = clone(model).fit(store, target="y")
+    expected = memory.predict(bags[200:])
+    np.testing.assert_allclose(fitted.predict(bags[200:]), expected, rtol=1e-6, atol=1e-8)
+    assert np.sqrt(np.mean((expected - y[200:]) ** 2)) < 0.85 * y[200:].std()
+    fitted.save(tmp_path / "m.zarr")
+    again = load_model(tmp_path / "m.zarr")
+    assert again.features_ == fitted.features_
+    assert again.embedding.get_params() == kind(box=[list(wall) for wall in BOX]).get_params()
+    np.testing.assert_array_equal(again.predict(bags[200:]), fitted.predict(bags[200:]))

@@ -1,0 +1,179 @@
+"""`HistogramEmbedding` against exact κ over the bins of numpy's histograms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pipeline import Bags, HistogramEmbedding
+from pipeline.embeddings.hdd_measures import TOTAL_MASS
+from pipeline.embeddings.histogram import COUNTS_IN_TABLE, HistogramSpec
+from pipeline.errors import ParameterError
+from tests.oracles.hdd import kappa
+from tests.oracles.ragged import random_bags
+
+RNG = np.random.default_rng(0)
+UNIT = [RNG.random((size, 2)) for size in (1, 30, 257)]
+EXACT = {"js": "js", "chi2": "chi2", "intersection": "tv"}
+
+
+def histograms(bags, n_bins):
+    """Shares of points by numpy, in the unit cube, shape (n_bags, n_bins^d)."""
+    n_dims = bags[0].shape[1]
+    box = [(0, 1)] * n_dims
+    counts = [np.histogramdd(bag, n_bins, box)[0].ravel() / len(bag) for bag in bags]
+    return np.array(counts)
+
+
+def exact_distances(shares, distance):
+    """Σ_bins κ(h, h') for every pair of histograms; of an empty bin κ(h, 0) = h κ(1, 0)."""
+    x, y = shares[:, None, :], shares[None, :, :]
+    if distance == "l2":
+        return ((x - y) ** 2).sum(axis=-1)
+    x, y = np.broadcast_arrays(np.maximum(x, 1e-300), np.maximum(y, 1e-300))
+    return kappa(EXACT[distance], x, y).sum(axis=-1)
+
+
+def squared_distances(A):
+    return ((A[:, None, :] - A[None, :, :]) ** 2).sum(axis=-1)
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("distance", "n_lambdas", "rtol"),
+    [("js", 3, 2e-3), ("js", 8, 1e-5), ("chi2", 3, 7e-3), ("chi2", 8, 3e-5), ("l2", 3, 1e-12),
+     ("intersection", 8, 0.1)],
+)  # fmt: skip
+def test_distances_are_those_of_the_histograms(n_dims, distance, n_lambdas, rtol):
+    """‖A − A'‖² is Σ κ over the bins, empty ones included."""
+    bags = [RNG.beta(a, 2, (size, n_dims)) for a, size in ((1, 40), (2, 7), (3, 300), (6, 1))]
+    embedding = HistogramEmbedding(distance, 5, n_lambdas, box=[(0, 1)] * n_dims, dtype="float64")
+    ours = squared_distances(embedding.fit_transform(bags))
+    exact = exact_distances(histograms(bags, 5), distance)
+    np.testing.assert_allclose(ours, exact, rtol=rtol, atol=1e-13)
+
+
+@pytest.mark.parametrize("distance", ["js", "chi2", "intersection"])
+def test_inner_products_are_the_additive_kernels(distance):
+    """A(X)ᵀA(Y) is Σ k(h, h') with κ = k(x,x) + k(y,y) − 2k(x,y): intersection, χ² or JS."""
+    bags = [RNG.beta(a, 2, (200, 2)) for a in (1, 2, 4)]
+    A = HistogramEmbedding(distance, 6, 8, dtype="float64").fit_transform(bags)
+    h = histograms(bags, 6)
+    x, y = h[:, None, :], h[None, :, :]
+    s = np.maximum(x + y, 1e-300)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kernels = {
+            "intersection": np.minimum(x, y),
+            "chi2": 2 * x * y / s,
+            "js": 0.25 * np.nan_to_num(x * np.log(s / x)) + 0.25 * np.nan_to_num(y * np.log(s / y)),
+        }
+    expected = kernels[distance].sum(axis=-1)
+    np.testing.assert_allclose(A @ A.T, expected, atol=0.02 if distance == "intersection" else 1e-5)
+
+
+def test_intersection_improves_with_nodes():
+    """The kink of min(x, y) is followed better by more nodes."""
+    bags = [RNG.beta(a, 2, (150, 2)) for a in (1, 1.5, 2, 3)]
+    exact = exact_distances(histograms(bags, 8), "intersection")
+    errors = []
+    for n_lambdas in (1, 3, 8):
+        A = HistogramEmbedding("intersection", 8, n_lambdas, dtype="float64").fit_transform(bags)
+        errors.append(np.abs(squared_distances(A) - exact).max() / exact.max())
+    assert errors[0] > 2 * errors[1] > 2 * errors[2]
+    assert errors[2] < 0.02
+
+
+@pytest.mark.parametrize("distance", ["js", "chi2", "intersection", "l2"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_empty_bins_are_exactly_zero(distance, dtype):
+    """No point, no feature; and where a bin is not empty the modulus is √(κ(1, 0) h)."""
+    bags = [bag**3 for bag in UNIT]
+    embedding = HistogramEmbedding(distance, 9, 2, box=[(0, 1)] * 2, dtype=dtype)
+    A = embedding.fit_transform(bags).reshape(3, -1, 81)
+    h = histograms(bags, 9)
+    assert (A[np.broadcast_to(h[:, None, :] == 0, A.shape)] == 0).all()
+    mass = h**2 if distance == "l2" else TOTAL_MASS[EXACT[distance]] * h
+    np.testing.assert_allclose((A.astype(np.float64) ** 2).sum(axis=1), mass, atol=1e-6)
+    assert (A != 0).any(axis=1).sum() == (h > 0).sum()
+
+
+@pytest.mark.parametrize("n_points", [COUNTS_IN_TABLE - 1, COUNTS_IN_TABLE, 5000])
+def test_counts_beyond_the_table(n_points):
+    """Counts that are looked up and counts that are computed give the same features."""
+    bags = [np.full((n_points, 1), 0.1), np.full((n_points * 3, 1), 0.1), np.full((1, 1), 0.1)]
+    bags[1][: 2 * n_points] = 0.9
+    A = HistogramEmbedding(n_bins=2, box=[(0, 1)], dtype="float64").fit_transform(bags)
+    A = A.reshape(3, 3, 2, 2)  # nodes, parts, bins
+    lambdas = HistogramEmbedding().fit(UNIT).spec_.lambdas
+    np.testing.assert_allclose(A[0], A[2], atol=1e-12)
+    ratio = (A[1, :, 0] + 1j * A[1, :, 1]) / (A[0, :, 0, :1] + 1j * A[0, :, 1, :1])
+    for share, column in ((1 / 3, 0), (2 / 3, 1)):
+        expected = share ** (0.5 + 1j * np.array(lambdas))
+        np.testing.assert_allclose(ratio[:, column], expected, atol=1e-12)
+
+
+def test_bins_are_closed_below_and_the_last_above():
+    """A point on an inner edge belongs to the upper bin, one on the wall to the last."""
+    bags = [[[0.0]], [[0.25]], [[0.5]], [[0.75]], [[1.0]], [[np.nextafter(0.5, 0)]]]
+    out = HistogramEmbedding("l2", 4).fit_transform(bags)
+    assert out.argmax(axis=1).tolist() == [0, 1, 2, 3, 3, 1]
+    assert out.sum(axis=1).tolist() == [1.0] * 6
+
+
+@pytest.mark.parametrize("marginals", [1, 2])
+def test_marginals_are_histograms_of_their_columns(marginals):
+    """One histogram a coordinate or a pair, concatenated in order of the columns."""
+    bags = [bag * 0.1 + 0.5 for bag in random_bags(RNG, [3, 40], 4)]
+    made = HistogramEmbedding(n_bins=4, marginals=marginals, box=[(0, 1)] * 4).fit(bags)
+    out = made.transform(bags)
+    width = out.shape[1] // len(made.spec_.groups)
+    for g, group in enumerate(made.spec_.groups):
+        alone = HistogramEmbedding(n_bins=4, box=[(0, 1)] * marginals)
+        columns = alone.fit_transform([bag[:, group] for bag in bags])
+        np.testing.assert_array_equal(out[:, g * width : (g + 1) * width], columns)
+
+
+def test_defaults():
+    """Jensen-Shannon, ten bins a dimension, three nodes of two parts, float32."""
+    out = HistogramEmbedding().fit_transform(UNIT)
+    assert out.shape == (3, 600)
+    assert out.dtype == np.float32
+    assert HistogramEmbedding("l2").fit_transform(UNIT).shape == (3, 100)
+
+
+def test_saved_nodes_are_kept():
+    """A spec holds its nodes, so that other default nodes do not change a saved model; as many
+    weights as nodes are asked for."""
+    values = HistogramEmbedding(n_lambdas=2).fit(UNIT).spec_.to_dict()
+    other = {**values, "lambdas": [0.1, 0.2, 0.7], "weights": [0.3, 0.02, 0.03]}
+    spec = HistogramSpec.from_dict(other)
+    assert spec.lambdas == (0.1, 0.2, 0.7)
+    out = np.empty((1, spec.n_features))
+    spec.embed(Bags.from_list(UNIT[:1]), out)
+    np.testing.assert_allclose((out**2).sum(), 0.35)
+    with pytest.raises(ParameterError, match="3 nodes, but 2 weights"):
+        HistogramSpec.from_dict({**other, "weights": [0.3, 0.05]})
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"distance": "tv"}, "distance is 'tv'; expected one of"),
+        ({"distance": None}, "distance is None"),
+        ({"n_bins": 0}, "n_bins is 0"),
+        ({"n_bins": 2.5}, "n_bins is 2.5"),
+        ({"n_bins": True}, "n_bins is True"),
+        ({"n_bins": 500}, "n_bins is 500: 1500000 features in 2 dimensions, more than 200000"),
+        ({"n_lambdas": 0}, "n_lambdas is 0"),
+        ({"n_lambdas": 9}, "n_lambdas = 8; got 9"),
+        ({"marginals": 0}, "marginals is 0"),
+        ({"marginals": 3}, "marginals is 3; expected 1 to 2"),
+        ({"marginals": 1.5}, "marginals is 1.5"),
+        ({"out_of_box": "wrap"}, "out_of_box is 'wrap'"),
+        ({"dtype": "float16"}, "dtype is 'float16'"),
+    ],
+)
+def test_wrong_parameters(params, message):
+    """Each wrong parameter is refused by fit, in one line naming it."""
+    with pytest.raises(ParameterError, match=message):
+        HistogramEmbedding(**params).fit(UNIT)

@@ -1,0 +1,245 @@
+"""`MeanMapEmbedding` and `mmd_squared` against kernels summed over all pairs of points."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pipeline import Bags, BagStore, MeanMapEmbedding, RandomFourierFeatures
+from pipeline.bags import Box
+from pipeline.embeddings import mmd_squared
+from pipeline.errors import BagError, DataError, ParameterError
+from pipeline.random_features.spectra import frequencies
+from tests.oracles.mean_map import CHECK_MMD, check_samples, kernel, mmd_squared_by_pairs
+from tests.oracles.ragged import random_bags
+
+RNG = np.random.default_rng(0)
+UNIT = [RNG.random((size, 2)) for size in (2, 30, 257)]
+KERNELS = [("gaussian", 1.5), ("laplacian", 1.5), ("matern", 0.5), ("matern", 2.5)]
+
+
+def exact_mmd(bags, name, width, nu, unbiased):
+    """MMD² of every pair of bags, with 0 on the diagonal."""
+    grams = {
+        (i, j): kernel(name, bags[i], bags[j], width, nu)
+        for i, j in itertools.combinations_with_replacement(range(len(bags)), 2)
+    }
+    exact = np.zeros((len(bags), len(bags)))
+    for i, j in itertools.combinations(range(len(bags)), 2):
+        pair = grams[i, i], grams[j, j], grams[i, j]
+        exact[i, j] = exact[j, i] = mmd_squared_by_pairs(*pair, unbiased)
+    return exact
+
+
+@pytest.mark.parametrize("width", CHECK_MMD)
+def test_check_values(width):
+    """The known MMD² of two fixed samples, biased and unbiased: by the oracle exactly, by the
+    embedding with many features."""
+    x, y = check_samples()
+    grams = [kernel("gaussian", a, b, width) for a, b in ((x, x), (y, y), (x, y))]
+    embedding = MeanMapEmbedding(
+        n_features=200_000, bandwidth=width / 4, box=[(-2, 2)] * 3, dtype="float64"
+    )
+    A = embedding.transform([x, y])
+    for unbiased, expected in zip((False, True), CHECK_MMD[width], strict=True):
+        assert mmd_squared_by_pairs(*grams, unbiased) == pytest.approx(expected, abs=1e-10)
+        assert mmd_squared(A, [40, 30], unbiased=unbiased)[0, 1] == pytest.approx(
+            expected, abs=1e-3
+        )
+
+
+@pytest.mark.parametrize(("name", "nu"), KERNELS)
+def test_spectra(name, nu):
+    """The mean of cos(ωᵀΔ) over a kernel's frequencies is the kernel, at any distance."""
+    delta = np.array([[0.0, 0.0], [0.1, 0.0], [0.5, -0.5], [1.0, 2.0], [4.0, 0.0]])
+    drawn = frequencies(name, 2, 100_000, 0.7, seed=4, nu=nu)
+    means = np.cos(delta @ drawn).mean(axis=1)
+    expected = kernel(name, delta, np.zeros((1, 2)), 0.7, nu)[:, 0]
+    np.testing.assert_allclose(means, expected, atol=5 / np.sqrt(2 * 100_000))
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+@pytest.mark.parametrize(("name", "nu"), KERNELS)
+def test_error_falls_with_the_root_of_the_number_of_features(name, nu, n_dims):
+    """Distances of embeddings are MMDs, with an error of about n_features^(−½)."""
+    bags = [bag * 0.1 + 0.5 for bag in random_bags(RNG, [2, 7, 60], n_dims)]
+    bags[2] = bags[2] + 0.2
+    exact = exact_mmd(bags, name, 0.3, nu, unbiased=False)
+    errors, counts = [], (32, 256, 2048)
+    for n_features in counts:
+        squares = []
+        for seed in range(24):
+            embedding = MeanMapEmbedding(  # 0.1 of a cubic box of side 3
+                name, n_features, 0.1, nu, seed, box=[(-1, 2)] * n_dims, dtype="float64"
+            )
+            A = embedding.transform(bags)
+            squares.append(np.mean((mmd_squared(A, unbiased=False) - exact) ** 2))
+        errors.append(np.sqrt(np.mean(squares)))
+    slope = np.polyfit(np.log(counts), np.log(errors), 1)[0]
+    assert -0.65 < slope < -0.35
+    assert errors[-1] < 0.02
+
+
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_mmd_squared_of_any_features(unbiased):
+    """With the features' own kernel zᵀz in place of k the formulas hold exactly, within one set
+    of bags and between two."""
+    bags = random_bags(RNG, [2, 3, 40], 2)
+    others = random_bags(RNG, [5, 2], 2)
+    z = RandomFourierFeatures(6, scale=1.0).fit(bags[0])
+    A, B = (np.array([z.transform(bag).mean(axis=0) for bag in part]) for part in (bags, others))
+    sizes, other_sizes = [2, 3, 40], np.array([5, 2])
+
+    def by_pairs(x, y):
+        x, y = z.transform(x), z.transform(y)
+        return mmd_squared_by_pairs(x @ x.T, y @ y.T, x @ y.T, unbiased)
+
+    between = [[by_pairs(x, y) for y in others] for x in bags]
+    np.testing.assert_allclose(mmd_squared(A, sizes, B, other_sizes, unbiased), between, atol=1e-12)
+    within = [[by_pairs(x, y) if x is not y else 0.0 for y in bags] for x in bags]
+    np.testing.assert_allclose(mmd_squared(A, sizes, unbiased=unbiased), within, atol=1e-12)
+
+
+def test_unbiased_is_unbiased():
+    """Over many small bags of one density the unbiased MMD² averages to 0, the biased one not."""
+    bags = [RNG.random((5, 2)) for _ in range(400)]
+    A = MeanMapEmbedding(bandwidth=0.3, dtype="float64").transform(bags)
+    pairs = np.arange(0, 400, 2), np.arange(1, 400, 2)
+    squares = mmd_squared(A, [5] * 400)[pairs]
+    assert abs(squares.mean()) < 4 * squares.std() / np.sqrt(200)
+    assert (squares < 0).any()
+    biased = mmd_squared(A, unbiased=False)[pairs]
+    assert biased.mean() > 10 * biased.std() / np.sqrt(200)
+
+
+def test_kernel_of_bags_in_two_lines():
+    """Random features of A approximate exp(−MMD² / 2σ²) for the exact MMD."""
+    bags = [RNG.beta(a, 2, (30, 2)) for a in np.linspace(1, 5, 8)]
+    A = MeanMapEmbedding(n_features=4000, bandwidth=0.3, box=[(0, 1)] * 2).fit_transform(bags)
+    second = RandomFourierFeatures(4000).fit(A)
+    z = second.transform(A)
+    exact = exact_mmd(bags, "gaussian", 0.3, 1.5, unbiased=False)
+    expected = np.exp(-exact / (2 * second.spec_.scale**2))
+    np.testing.assert_allclose(z @ z.T, expected, atol=0.05)
+    assert expected.min() < 0.3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["gaussian", "laplacian", "matern"])
+def test_norm_of_one_point_is_one(dtype, name):
+    """‖z(x)‖ = 1 to rounding, for frequencies of any size; no mean of such is longer."""
+    bags = [RNG.random((1, 3)) for _ in range(50)] + [RNG.random((40, 3))]
+    for bandwidth in (1e-6, 0.01, 10.0):
+        embedding = MeanMapEmbedding(name, 600, bandwidth, nu=0.5, dtype=dtype)
+        norms = np.linalg.norm(embedding.transform(bags).astype(np.float64), axis=1)
+        atol = 1e-6 if dtype == "float32" else 1e-13
+        np.testing.assert_allclose(norms[:50], 1, rtol=0, atol=atol)
+        assert norms[50] < 1
+
+
+def test_more_features_keep_the_first_frequencies():
+    """Frequencies depend on seed and block alone; another seed has others."""
+    few, many, other = (
+        MeanMapEmbedding("matern", n, 0.2, seed=seed).fit(UNIT).spec_.frequencies()
+        for n, seed in ((100, 1), (2000, 1), (100, 2))
+    )
+    np.testing.assert_array_equal(few, many[:, :50])
+    assert not np.isin(few, other).any()
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplacian"])
+def test_median_bandwidth(name):
+    """The median distance of points as the kernel measures them, in the unit cube; of a sample
+    of bags as of all."""
+    order = 1 if name == "laplacian" else 2
+    points = RNG.beta(2, 5, (1500, 2))
+    truth = np.median(
+        [np.linalg.norm(a - b, order) for a, b in itertools.combinations(points[:700], 2)]
+    )
+    for bags in (np.split(points, 1500), np.split(points, 300), [points[:1], *[points] * 400]):
+        spec = MeanMapEmbedding(name, box=[(0, 1)] * 2).fit(bags).spec_
+        assert spec.bandwidth == pytest.approx(truth, rel=0.06)
+    stretched = MeanMapEmbedding(name, box=[(-10, 10), (0, 4)])
+    moved = stretched.fit([point * [20, 4] + [-10, 0] for point in np.split(points, 1500)])
+    first = MeanMapEmbedding(name, box=[(0, 1)] * 2).fit(np.split(points, 1500))
+    assert moved.spec_.bandwidth == pytest.approx(first.spec_.bandwidth, rel=1e-9)
+
+
+def test_median_leaves_out_what_has_no_distance():
+    """Equal points do not count, nor do dropped ones; without two others the width is 1."""
+    bags = [np.full((50, 1), 0.25), np.full((3, 1), 0.5)]
+    assert MeanMapEmbedding().fit(bags).spec_.bandwidth == 0.25
+    assert MeanMapEmbedding().fit(bags[:1]).spec_.bandwidth == 1.0
+    assert MeanMapEmbedding().fit([[[0.5]]]).spec_.bandwidth == 1.0
+    far = [*bags, np.full((50, 1), 9.0)]
+    dropping = MeanMapEmbedding(out_of_box="drop", box=[(0, 1)])
+    assert dropping.fit(far).spec_.bandwidth == 0.25
+    assert dropping.fit(far[2:]).spec_.bandwidth == 1.0
+    clipping = MeanMapEmbedding(box=[(0, 1)]).fit([bags[0], far[2]])
+    assert clipping.spec_.bandwidth == 0.75
+
+
+def test_median_of_an_empty_store(tmp_path):
+    """There is nothing to take it of; a number needs no bags."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, box=[(-3, 3), (0, 9)])
+    with pytest.raises(DataError, match="no bags to take the median distance of"):
+        MeanMapEmbedding().fit(store)
+    assert MeanMapEmbedding(bandwidth=0.2).fit(store).spec_.box == Box((-3.0, 0.0), (3.0, 9.0))
+
+
+def test_blocks_of_points_are_summed_in_double():
+    """The mean of a million points in float32 is as exact as that of few."""
+    points = RNG.random((1000, 2)).astype(np.float32)
+    embedding = MeanMapEmbedding(n_features=64, bandwidth=0.1)
+    few, many = embedding.transform(Bags.from_list([points, np.tile(points, (1000, 1))]))
+    np.testing.assert_allclose(many, few, atol=2e-7)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"kernel": "cauchy"}, "kernel is 'cauchy'; expected one of"),
+        ({"kernel": None}, "kernel is None"),
+        ({"n_features": 3}, "n_features is 3; expected an even number"),
+        ({"n_features": 0}, "n_features is 0"),
+        ({"n_features": 4.0}, "n_features is 4.0"),
+        ({"n_features": True}, "n_features is True"),
+        ({"bandwidth": 0}, "bandwidth is 0; expected a share"),
+        ({"bandwidth": -1.0}, "bandwidth is -1.0"),
+        ({"bandwidth": np.nan}, "bandwidth is nan"),
+        ({"bandwidth": "auto"}, "bandwidth is 'auto'"),
+        ({"bandwidth": None}, "bandwidth is None"),
+        ({"kernel": "matern", "nu": 0.2}, "nu is 0.2"),
+        ({"nu": np.inf}, "nu is inf"),
+        ({"nu": "3/2"}, "nu is '3/2'"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"seed": 2**64}, "seed is 18446744073709551616"),
+        ({"out_of_box": "wrap"}, "out_of_box is 'wrap'"),
+        ({"dtype": "float16"}, "dtype is 'float16'"),
+    ],
+)
+def test_wrong_parameters(params, message):
+    """Each wrong parameter is refused by fit, in one line naming it."""
+    with pytest.raises(ParameterError, match=message):
+        MeanMapEmbedding(**params).fit(UNIT)
+
+
+def test_wrong_arguments_of_mmd_squared():
+    """Sizes that are missing, of another length or below two, and rows that do not fit."""
+    A = np.eye(3)
+    with pytest.raises(DataError, match=r"sizes_A is to be the number of points of each of the 3"):
+        mmd_squared(A)
+    for wrong in ([2, 3], [2.0, 3.0, 4.0], [[2, 3, 4]]):
+        with pytest.raises(DataError, match="sizes_A"):
+            mmd_squared(A, wrong)
+    with pytest.raises(DataError, match="sizes_B"):
+        mmd_squared(A, [2, 3, 4], A)
+    with pytest.raises(BagError, match="bag 1: 1 points in sizes_A; unbiased MMD² needs two"):
+        mmd_squared(A, [2, 1, 4])
+    with pytest.raises(DataError, match="A has 3 features and B 2"):
+        mmd_squared(A, B=np.eye(2), unbiased=False)
+    with pytest.raises(DataError, match=r"A has shape \(3,\)"):
+        mmd_squared(A[0], unbiased=False)
