@@ -1,0 +1,104 @@
+"""What `Densities` refuses: arrays that do not fit together, grids and points of no use."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError, ParameterError
+
+MOST_BYTES = 2**33  # of one array of values
+
+
+def checked_indices(indices: ArrayLike) -> NDArray[np.int64]:
+    """Distinct multi-indices, zero among them, read-only int64 of shape (s, d)."""
+    array = np.asarray(indices)
+    if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu" or (array < 0).any():
+        raise DataError(
+            f"indices have shape {array.shape} and dtype {array.dtype}; expected (s, d) integers "
+            "≥ 0, such as bases.index_set gives"
+        )
+    if not (array == 0).all(axis=1).any():
+        raise DataError("indices lack the constant function (0, …, 0), so nothing integrates to 1")
+    ordered = array[np.lexsort(array.T)]
+    if (ordered[1:] == ordered[:-1]).all(axis=1).any():
+        raise DataError("indices hold a multi-index twice; add up its coefficients")
+    return _read_only(array.astype(np.int64, copy=False))
+
+
+def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> NDArray[np.float64]:
+    """Finite coefficients, read-only float64 of shape (n, n_functions)."""
+    array = np.asarray(coefficients, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != n_functions:
+        raise DataError(
+            f"coefficients have shape {array.shape}; expected (n, {n_functions}), a row a density "
+            "and a column an index"
+        )
+    finite = np.isfinite(array).all(axis=1)
+    if not finite.all():
+        raise DataError(f"density {int(finite.argmin())} has a coefficient that is not finite")
+    return _read_only(array)
+
+
+def checked_threshold(threshold: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Finite thresholds, read-only float64 of shape (n,)."""
+    array = np.asarray(threshold, dtype=np.float64)
+    if array.shape != (n,) or not np.isfinite(array).all():
+        raise DataError(f"threshold has shape {array.shape}; expected ({n},) finite numbers")
+    return _read_only(array)
+
+
+def checked_points(points: ArrayLike, n_dims: int) -> NDArray[Any]:
+    """Finite points, float32 or float64 of shape (n_points, n_dims)."""
+    array = np.asarray(points)
+    if array.ndim == 1 and n_dims == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] != n_dims or array.dtype.kind not in "biuf":
+        raise DataError(
+            f"points have shape {array.shape} and dtype {array.dtype}; expected (n_points, "
+            f"{n_dims}) real numbers"
+        )
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    finite = np.isfinite(array).all(axis=1)
+    if not finite.all():
+        raise DataError(f"points, row {int(finite.argmin())}: a coordinate is not finite")
+    return array
+
+
+def check_grid(n: Any) -> int:
+    """n if it is a number of midpoints; ParameterError otherwise."""
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+        raise ParameterError(f"grid is {n!r}; expected a number of midpoints ≥ 1 a dimension")
+    return int(n)
+
+
+def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
+    """ParameterError for a grid whose values take more than 8 GiB."""
+    n_bytes = 8 * n_densities * grid**n_dims
+    if n_bytes > MOST_BYTES:
+        raise ParameterError(
+            f"{grid} midpoints in each of {n_dims} dimensions for {n_densities} densities take "
+            f"{n_bytes:,} bytes; take a smaller grid, fewer densities at a time, or a marginal"
+        )
+
+
+def checked_dims(dims: Any, n_dims: int) -> list[int]:
+    """Distinct dimensions as a list; ParameterError otherwise."""
+    chosen = np.atleast_1d(np.asarray(dims))
+    distinct = len(np.unique(chosen)) == chosen.size > 0
+    if chosen.dtype.kind not in "iu" or not distinct or chosen.min() < 0 or chosen.max() >= n_dims:
+        raise ParameterError(f"dims is {dims!r}; expected distinct dimensions of 0 to {n_dims - 1}")
+    return [int(j) for j in chosen]
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The array if nobody can write it, else a copy that nobody can."""
+    if not array.flags.writeable:
+        return array
+    copy = array.copy()
+    copy.setflags(write=False)
+    return copy

@@ -1,0 +1,314 @@
+"""`Densities`: a batch of density estimates given by coefficients on an orthonormal basis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..bags import Bags, Box
+from ..bases.functions import check_basis
+from ..errors import DataError, ParameterError
+from .boxes import box_contains, box_volume, in_unit_cube
+from .checks import (
+    check_bytes,
+    check_grid,
+    checked_coefficients,
+    checked_dims,
+    checked_indices,
+    checked_points,
+    checked_threshold,
+)
+from .evaluation import blocks, l2_distances, midpoints, series_at, series_on_lattice
+from .sampling import MOST_CELLS, draw_series
+from .valid import MOST_DIMS, default_grid, thresholds
+
+VALUES_A_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
+
+
+@dataclass(frozen=True, eq=False)
+class Densities:
+    """Densities p_i(x) = (1 / |B|) Σ_α a_iα φ_α(u(x)) in a box B (004, eq. 2.8).
+
+    u scales the box to the unit cube and |B| is the box's volume, so that points and values are
+    in the units of the data; outside the box a density is zero. A series may dip below zero;
+    `valid` gives the nearest densities that do not.
+
+    Indexing with an integer, and iterating, gives batches of one density.
+
+    Parameters
+    ----------
+    coefficients : array_like, shape (n, s)
+        a_iα of each density; kept in double precision, read-only.
+    indices : array_like of int, shape (s, d)
+        Distinct multi-indices α in any order, the constant function among them; see
+        `bases.index_set`.
+    basis : {"cosine", "trigonometric", "legendre"}
+    box : Box, or sequence of (lo, hi)
+        None is the unit cube.
+    threshold : array_like, shape (n,), optional
+        c_i of valid densities max(p_i − c_i / |B|, 0); `valid` solves for it.
+    grid : int, optional
+        Midpoints a dimension of the grid on which `valid` solves, and the default of `on_grid`
+        and `sample`; see `resolution`.
+
+    Raises
+    ------
+    DataError
+        Shapes that do not fit, or a coefficient or threshold that is not finite.
+    ParameterError
+        A basis that is not there, or a grid below 1.
+    """
+
+    coefficients: NDArray[np.float64]
+    indices: NDArray[np.int64]
+    basis: str
+    box: Box
+    threshold: NDArray[np.float64] | None = None
+    grid: int | None = None
+
+    def __post_init__(self) -> None:
+        check_basis(self.basis)
+        indices = checked_indices(self.indices)
+        coefficients = checked_coefficients(self.coefficients, len(indices))
+        threshold = self.threshold
+        if threshold is not None:
+            threshold = checked_threshold(threshold, len(coefficients))
+        if self.grid is not None:
+            check_grid(self.grid)
+        box = Box.of(self.box, indices.shape[1])
+        for name, value in zip(
+            ("coefficients", "indices", "box", "threshold"),
+            (coefficients, indices, box, threshold),
+            strict=True,
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_dims(self) -> int:
+        return int(self.indices.shape[1])
+
+    @property
+    def volume(self) -> float:
+        """Of the box, in the units of the data."""
+        return box_volume(self.box)
+
+    @property
+    def resolution(self) -> int:
+        """``grid``, or by default four midpoints a function (at least 256 in one dimension, 64 in
+        two, 32 in three), fewer, but not less than two, where that makes more than 2^18."""
+        return default_grid(self.indices) if self.grid is None else self.grid
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether these are what `valid` gave."""
+        return self.threshold is not None
+
+    def __len__(self) -> int:
+        return len(self.coefficients)
+
+    def __getitem__(self, key: int | slice | NDArray[Any] | list[int]) -> Densities:
+        """The densities of a slice, a mask or indices; for an integer a batch of one."""
+        if isinstance(key, Integral):
+            i = range(len(self))[int(key)]
+            key = slice(i, i + 1)
+        threshold = None if self.threshold is None else self.threshold[key]
+        return replace(self, coefficients=self.coefficients[key], threshold=threshold)
+
+    def __iter__(self) -> Iterator[Densities]:
+        for i in range(len(self)):
+            yield self[i]
+
+    def __repr__(self) -> str:
+        return (
+            f"Densities(n={len(self)}, n_dims={self.n_dims}, n_functions={len(self.indices)}, "
+            f"basis={self.basis!r}, valid={self.is_valid})"
+        )
+
+    def at(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Density values at points in the units of the data, zero outside the box.
+
+        Parameters
+        ----------
+        points : array_like, shape (n_points, d)
+            The same points for all densities. In one dimension also shape (n_points,).
+
+        Returns
+        -------
+        float64, shape (n, n_points)
+            Per unit of volume of the data.
+
+        Raises
+        ------
+        DataError
+            Points of another dimension, or with a coordinate that is not finite.
+        """
+        x = checked_points(points, self.n_dims)
+        values = self._relative_at(in_unit_cube(self.box, x))
+        values /= self.volume
+        values[:, ~box_contains(self.box, x)] = 0.0
+        return values
+
+    def on_grid(self, n: int | None = None) -> NDArray[np.float64]:
+        """Density values at n midpoints a dimension of the box; `grid_axes` has their places.
+
+        Parameters
+        ----------
+        n : int, optional
+            Default `resolution`. The mean over the grid times the box's volume is the integral:
+            exactly for a cosine or trigonometric series of frequencies below n, and for a valid
+            density on its own grid (d ≤ 3).
+
+        Returns
+        -------
+        float64, shape (n_densities, n, …, n)
+            Per unit of volume of the data; axis 1 + j is dimension j.
+
+        Raises
+        ------
+        ParameterError
+            More than 8 GiB of values.
+        """
+        n = self.resolution if n is None else check_grid(n)
+        check_bytes(n, self.n_dims, len(self))
+        out = np.empty((len(self), n**self.n_dims))
+        for rows in blocks(len(self), out.shape[1], VALUES_A_BLOCK):
+            out[rows] = self[rows]._relative_on(midpoints(n))
+        out /= self.volume
+        return out.reshape(len(self), *(n,) * self.n_dims)
+
+    def grid_axes(self, n: int | None = None) -> list[NDArray[np.float64]]:
+        """Where `on_grid` evaluates: the n midpoints of each dimension, in the data's units."""
+        unit = midpoints(self.resolution if n is None else check_grid(n))
+        return [lo + unit * (hi - lo) for lo, hi in zip(self.box.lo, self.box.hi, strict=True)]
+
+    def valid(self, grid: int | None = None) -> Densities:
+        """The nearest valid densities max(p − c, 0), with c such that they integrate to one.
+
+        It is the projection in L2 on the densities of the box, so never farther from any of them
+        than p is (Gajek 1986). c is solved for exactly on a midpoint grid of ``grid`` a dimension
+        (default `resolution`; with more than three dimensions on 2^14 quasi-random points): on
+        it the theorem holds to rounding, elsewhere as far as the grid resolves p. c is negative
+        where p integrates to less than one. Of valid densities it is that of their series.
+        """
+        n = self.resolution if grid is None else check_grid(grid)
+        if self.n_dims <= MOST_DIMS:
+            check_bytes(n, self.n_dims, 1)
+        c = thresholds(self.coefficients, self.indices, self.basis, n)
+        return replace(self, threshold=c, grid=n)
+
+    def integral(self) -> NDArray[np.float64]:
+        """∫ p of each density, shape (n,): a_0 of a series, of a valid density over its grid."""
+        if self.is_valid:
+            values = self.on_grid().reshape(len(self), -1)
+            return values.mean(axis=1) * self.volume
+        constant = (self.indices == 0).all(axis=1)
+        return self.coefficients[:, constant].sum(axis=1)
+
+    def l2_distance(self, other: Densities) -> NDArray[np.float64]:
+        """(∫ (p_i − q_i)²)^½ of each pair, shape (n,), by Parseval (004, eq. 2.10-2.13).
+
+        Parameters
+        ----------
+        other : Densities
+            As many, in the same box; of two series of one basis the index sets may differ. Any
+            other pair is integrated over the finer of the two grids (d ≤ 3).
+
+        Raises
+        ------
+        DataError
+            Another number of densities, or another box.
+        """
+        if len(self) != len(other) or self.box != other.box:
+            raise DataError(
+                f"densities to compare differ: {len(self)} in {self.box.bounds}, {len(other)} in "
+                f"{other.box.bounds}; they must be as many, in one box"
+            )
+        if self.is_valid or other.is_valid or self.basis != other.basis:
+            n = max(self.resolution, other.resolution)
+            gap = (self.on_grid(n) - other.on_grid(n)).reshape(len(self), -1)
+            return np.sqrt((gap**2).mean(axis=1) * self.volume)
+        distances = l2_distances(self.coefficients, self.indices, other.coefficients, other.indices)
+        return distances / np.sqrt(self.volume)
+
+    def marginal(self, dims: int | Sequence[int]) -> Densities:
+        """The densities of the coordinates ``dims``, in that order, the others integrated out.
+
+        All functions but the constant integrate to zero, so only indices that are zero in the
+        other coordinates remain.
+
+        Raises
+        ------
+        ParameterError
+            Dimensions that are not there or given twice, or valid densities, whose marginals are
+            no series.
+        """
+        chosen = checked_dims(dims, self.n_dims)
+        if self.is_valid:
+            raise ParameterError(
+                "the marginal of a valid density is no series; take marginal(…) of the series and "
+                "then valid()"
+            )
+        others = [j for j in range(self.n_dims) if j not in chosen]
+        kept = (self.indices[:, others] == 0).all(axis=1)
+        box = Box(tuple(self.box.lo[j] for j in chosen), tuple(self.box.hi[j] for j in chosen))
+        return Densities(self.coefficients[:, kept], self.indices[kept][:, chosen], self.basis, box)
+
+    def sample(self, n: int, seed: int = 0) -> Bags:
+        """n points drawn from each valid density, as one bag each, in the units of the data.
+
+        Series are made `valid` first. A cell of a grid of `resolution` is drawn by the largest
+        value at its midpoint and corners and a quarter of it more, a point within it uniformly,
+        and kept with the probability that makes its density p. So the points follow p exactly,
+        but for what p exceeds that bound by between midpoint and corners: as far as the grid
+        resolves p.
+
+        Parameters
+        ----------
+        n : int
+            At least 1.
+        seed : int
+            Density i is drawn from the i-th stream of the seed, whatever the others are.
+
+        Raises
+        ------
+        ParameterError
+            n below 1, a seed below 0, or a grid of more than 2^24 cells.
+        """
+        if n < 1 or seed < 0:
+            raise ParameterError(f"n is {n} and seed {seed}; expected n ≥ 1 and seed ≥ 0")
+        grid = self.resolution
+        if grid**self.n_dims > MOST_CELLS:
+            raise ParameterError(
+                f"sampling needs a grid of {grid}^{self.n_dims} cells, more than {MOST_CELLS:,}; "
+                "sample marginals, or take fewer functions"
+            )
+        threshold = self.threshold
+        if threshold is None:
+            threshold = thresholds(self.coefficients, self.indices, self.basis, grid)
+        points = np.empty((len(self), n, self.n_dims))
+        for i in range(len(self)):
+            one = self.coefficients[i : i + 1], self.indices, self.basis, float(threshold[i])
+            points[i] = draw_series(*one, grid, n, seed, i)
+        lo, hi = self.box.lo, self.box.hi
+        in_box = np.clip(self.box.from_unit(points), lo, hi).reshape(-1, self.n_dims)
+        return Bags(in_box, n * np.arange(len(self) + 1))
+
+    def _relative_at(self, unit: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values relative to the uniform density at points of the unit cube, (n, n_points)."""
+        return self._cut(series_at(self.coefficients, self.indices, self.basis, unit))
+
+    def _relative_on(self, axis: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`_relative_at` all points with coordinates in ``axis``, shape (n, len(axis)^d)."""
+        return self._cut(series_on_lattice(self.coefficients, self.indices, self.basis, axis))
+
+    def _cut(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """max(values − c, 0), in place, if there are thresholds."""
+        if self.threshold is not None:
+            values -= self.threshold[:, None]
+            np.maximum(values, 0.0, out=values)
+        return values

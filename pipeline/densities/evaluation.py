@@ -1,0 +1,104 @@
+"""Evaluating many series at once in the unit cube: at points by one product of matrices a block,
+on grids of midpoints by one small transform a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bases import evaluate_basis
+from ..bases.functions import check_basis, function_scales
+from .evaluation_kernels import fill_products, work_space
+
+POINTS_A_BLOCK = 256
+VALUES_A_BLOCK = 2**17  # of the functions at a block of points: a MiB, which stays in a cache
+
+
+def series_at(
+    coefficients: NDArray[np.float64],
+    indices: NDArray[np.int64],
+    basis: str,
+    unit: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Σ_α a_α φ_α (004, eq. 2.8) at points of the unit cube.
+
+    Parameters
+    ----------
+    coefficients : float64, shape (n, s)
+    indices : int64, shape (s, d)
+    basis : {"cosine", "trigonometric", "legendre"}
+    unit : float64, shape (n_points, d), in [0, 1]
+
+    Returns
+    -------
+    float64, shape (n, n_points)
+    """
+    s, n_dims = indices.shape
+    out = np.empty((len(coefficients), len(unit)))
+    n_functions = int(indices.max()) + 1
+    scales = function_scales(basis, n_functions)[indices].prod(axis=1)
+    scaled = coefficients * scales
+    order = np.lexsort(indices.T[::-1])
+    block = min(POINTS_A_BLOCK, max(16, VALUES_A_BLOCK // s), len(unit))
+    work = work_space(n_dims, n_functions, block)
+    values = np.empty((s, block))
+    for start in range(0, len(unit), block or 1):
+        x = np.ascontiguousarray(unit[start : start + block].T)
+        m = x.shape[1]
+        fill_products(x, m, check_basis(basis), indices, order, *work, values)
+        np.matmul(scaled, values[:, :m], out=out[:, start : start + m])
+    return out
+
+
+def series_on_lattice(
+    coefficients: NDArray[np.float64],
+    indices: NDArray[np.int64],
+    basis: str,
+    axis: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Σ_α a_α φ_α at all points with coordinates in ``axis``, shape (n, len(axis)^d).
+
+    The coefficients are put into their box of indices, and each dimension is transformed by
+    itself: so a dimension costs its functions a value, where points one by one cost s.
+    """
+    lengths = tuple(int(k) + 1 for k in indices.max(axis=0))
+    values = np.zeros((len(coefficients), *lengths))
+    values[(slice(None), *indices.T)] = coefficients
+    n_after = 1
+    for length in reversed(lengths):
+        matrix = evaluate_basis(basis, length, axis)
+        if n_after == 1:
+            values = values.reshape(-1, length) @ matrix.T
+        else:
+            values = matrix @ values.reshape(-1, length, n_after)
+        n_after *= len(axis)
+    return values.reshape(len(coefficients), n_after)
+
+
+def l2_distances(
+    a: NDArray[np.float64],
+    indices_a: NDArray[np.int64],
+    b: NDArray[np.float64],
+    indices_b: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """‖p_i − q_i‖₂ in the unit cube of series on one basis, shape (n,), by Parseval
+    (004, eq. 2.10-2.13); the index sets may differ."""
+    union, where = np.unique(np.concatenate([indices_a, indices_b]), axis=0, return_inverse=True)
+    gap = np.zeros((len(a), len(union)))
+    gap[:, where[: len(indices_a)]] = a
+    gap[:, where[len(indices_a) :]] -= b
+    return np.sqrt((gap**2).sum(axis=1))
+
+
+def midpoints(n: int) -> NDArray[np.float64]:
+    """Midpoints of n equal cells of [0, 1], shape (n,)."""
+    return (np.arange(n) + 0.5) / n
+
+
+def blocks(n_rows: int, row_values: int, most_values: int) -> Iterator[slice]:
+    """Consecutive rows, at least one and at most ``most_values`` values at a time."""
+    step = max(1, most_values // max(1, row_values))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(n_rows, start + step))

@@ -1,0 +1,90 @@
+"""Drawing points from one density in the unit cube: a cell of a grid, then rejection in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .evaluation import midpoints, series_at, series_on_lattice
+
+CANDIDATES_AT_ONCE = 2**16
+MOST_CELLS = 2**24
+SLACK = 0.25  # 4 midpoints a function: a peak exceeds its neighbours there by at most 8 % a side
+
+
+def draw_series(
+    coefficients: NDArray[np.float64],
+    indices: NDArray[np.int64],
+    basis: str,
+    threshold: float,
+    grid: int,
+    n: int,
+    seed: int,
+    stream: int,
+) -> NDArray[np.float64]:
+    """n points of the unit cube, shape (n, d), of max(p − threshold, 0).
+
+    ``coefficients``, shape (1, s), are those of p; ``grid`` is the cells a dimension.
+    """
+    axes = midpoints(grid), np.linspace(0, 1, grid + 1)
+    middle, corners = (
+        series_on_lattice(coefficients, indices, basis, axis).reshape(
+            (len(axis),) * indices.shape[1]
+        )
+        for axis in axes
+    )
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(stream,))))
+    return draw(
+        cell_bounds(middle, corners, threshold),
+        lambda unit: series_at(coefficients, indices, basis, unit)[0] - threshold,
+        n,
+        rng,
+    )
+
+
+def cell_bounds(
+    middle: NDArray[np.float64], corners: NDArray[np.float64], threshold: float
+) -> NDArray[np.float64]:
+    """What max(p − threshold, 0) hardly exceeds in each cell, shape (g, …, g).
+
+    The largest value of p at the cell's midpoint and corners, and a quarter of it more.
+
+    Parameters
+    ----------
+    middle : shape (g, …, g), p at the midpoints
+    corners : shape (g + 1, …, g + 1), p at the corners
+    """
+    largest = corners
+    for j in range(middle.ndim):
+        below, above = (np.delete(largest, end, axis=j) for end in (-1, 0))
+        largest = np.maximum(below, above)
+    largest = np.maximum(largest, middle)
+    return np.maximum(largest + SLACK * np.abs(largest) - threshold, 0.0)
+
+
+def draw(
+    bounds: NDArray[np.float64],
+    density: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    n: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """n points of the unit cube, shape (n, d), of a density that its bounds bound.
+
+    A cell is drawn with a probability proportional to its bound, a point in it uniformly, and
+    kept with probability density / bound.
+    """
+    cumulative = np.cumsum(bounds.ravel())
+    kept: list[NDArray[np.float64]] = []
+    missing, acceptance = n, min(1.0, bounds.size / cumulative[-1])
+    while missing > 0:
+        n_candidates = min(int(1.1 * missing / acceptance) + 16, CANDIDATES_AT_ONCE)
+        cells = np.searchsorted(cumulative, rng.random(n_candidates) * cumulative[-1], "right")
+        cells = np.minimum(cells, bounds.size - 1)
+        corner = np.stack(np.unravel_index(cells, bounds.shape), axis=1)
+        points = (corner + rng.random(corner.shape)) / bounds.shape[0]
+        keep = rng.random(n_candidates) * bounds.ravel()[cells] < density(points)
+        kept.append(points[keep][:missing])
+        missing -= len(kept[-1])
+    return np.concatenate(kept)

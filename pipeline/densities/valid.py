@@ -1,0 +1,73 @@
+"""The nearest valid density: of all that are nowhere negative and integrate to one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import qmc
+
+from .evaluation import blocks, midpoints, series_at, series_on_lattice
+
+MOST_DIMS = 3  # beyond, a grid fine enough has too many cells
+MOST_CELLS = 2**18
+LEAST_GRID = {1: 256, 2: 64, 3: 32}
+LOG2_POINTS = 14  # quasi-random ones, in more dimensions
+VALUES_A_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
+
+
+def default_grid(indices: NDArray[np.int64]) -> int:
+    """Midpoints a dimension that resolve a series: four a function, two where those are too many.
+
+    Two a function are the least whose sums are exact for every function of the series.
+    """
+    n_dims = indices.shape[1]
+    n_functions = int(indices.max()) + 1
+    affordable = int(MOST_CELLS ** (1 / n_dims) + 1e-9)
+    wanted = max(4 * n_functions, LEAST_GRID.get(n_dims, 1))
+    return max(2 * n_functions, min(wanted, affordable))
+
+
+def thresholds(
+    coefficients: NDArray[np.float64], indices: NDArray[np.int64], basis: str, grid: int
+) -> NDArray[np.float64]:
+    """c of max(p − c, 0) for each series, in units of the uniform density, shape (n,).
+
+    Solved on a midpoint grid of ``grid`` a dimension, with more than three dimensions on 2^14
+    quasi-random points.
+    """
+    n_dims = indices.shape[1]
+    n_values = grid**n_dims if n_dims <= MOST_DIMS else 2**LOG2_POINTS
+    out = np.empty(len(coefficients))
+    for rows in blocks(len(coefficients), n_values, VALUES_A_BLOCK):
+        if n_dims <= MOST_DIMS:
+            values = series_on_lattice(coefficients[rows], indices, basis, midpoints(grid))
+        else:
+            values = series_at(coefficients[rows], indices, basis, quasi_random_points(n_dims))
+        out[rows] = solve_thresholds(values)
+    return out
+
+
+def solve_thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """c with mean(max(v − c, 0)) = 1 for each row v of values, shape (n, m).
+
+    max(v − c, 0) is the projection of v on the simplex of mean one. If its k largest values stay,
+    c = (their sum − m) / k; the right k is the largest whose smallest value is above that c.
+    """
+    m = values.shape[1]
+    descending = np.sort(values, axis=1)[:, ::-1]
+    candidates = (np.cumsum(descending, axis=1) - m) / np.arange(1, m + 1)
+    n_positive = m - (descending > candidates)[:, ::-1].argmax(axis=1)
+    c = candidates[np.arange(len(values)), n_positive - 1]
+    # the running sums have rounded m times; one Newton step on the sum itself takes that away
+    excess = np.maximum(values - c[:, None], 0).sum(axis=1) - m
+    return c + excess / n_positive
+
+
+@lru_cache(maxsize=8)
+def quasi_random_points(n_dims: int) -> NDArray[np.float64]:
+    """2^14 scrambled Sobol points of the unit cube, the same ones always; read-only."""
+    points = qmc.Sobol(n_dims, scramble=True, rng=0).random_base2(LOG2_POINTS)
+    points.setflags(write=False)
+    return points

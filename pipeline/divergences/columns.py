@@ -1,0 +1,71 @@
+"""A matrix column by column on threads, and blocks of whole bags to work through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Progress = Callable[[int, int], None]  # (pairs of bags done, pairs in all)
+
+BLOCK_POINTS = 1 << 16
+
+
+def n_threads() -> int:
+    """Threads of one matrix: the cores this process was given."""
+    return int(numba.get_num_threads())
+
+
+def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> None:
+    """Run ``task(0) … task(n - 1)`` on threads; ``done`` is called here after each of them.
+
+    The first exception cancels what has not begun.
+    """
+    pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="divergences")
+    try:
+        for future in as_completed([pool.submit(task, i) for i in range(n)]):
+            future.result()
+            done()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class PairCount:
+    """Turns columns done into pairs of bags done."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._total, self._done, self._progress = total, 0, progress
+        self.add(0)
+
+    def add(self, n_pairs: int) -> None:
+        self._done += n_pairs
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+def blocks(
+    sizes: NDArray[np.int64], max_points: int = BLOCK_POINTS, same_size: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Ranges (first bag, last bag + 1) of up to ``max_points`` points, at least one bag each.
+
+    ``same_size``: the bags of a range have one size.
+    """
+    start, points = 0, 0
+    for i, size in enumerate(sizes.tolist()):
+        full = points + size > max_points or (same_size and size != sizes[start])
+        if i > start and full:
+            yield start, i
+            start, points = i, 0
+        points += size
+    if start < len(sizes):
+        yield start, len(sizes)
+
+
+def add_own(matrix: NDArray[np.float64], rows: NDArray[Any], columns: NDArray[Any]) -> None:
+    """Add rows_i + columns_j, in place; what was symmetric stays so to the bit."""
+    for row, own in zip(matrix, rows, strict=True):
+        row += own + columns
