@@ -2,12 +2,23 @@
 
 from . import threads  # noqa: F401 - before BLAS is loaded
 from .bags import Bags, BagStore
-from .embeddings import HDDEmbedding, ProjectionEmbedding
+from .embeddings import (
+    HDDEmbedding,
+    HistogramEmbedding,
+    MeanMapEmbedding,
+    MomentsEmbedding,
+    ProjectionEmbedding,
+)
 from .execution import connect
 from .features import features
 from .models import load_model
 from .random_features import RandomFourierFeatures
-from .regression import DoubleBasisClassifier, DoubleBasisRegressor
+from .regression import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    KernelSmoother,
+    TripleBasisRegressor,
+)
 
 __version__ = "0.1.0"
 
@@ -17,8 +28,13 @@ __all__ = [
     "DoubleBasisClassifier",
     "DoubleBasisRegressor",
     "HDDEmbedding",
+    "HistogramEmbedding",
+    "KernelSmoother",
+    "MeanMapEmbedding",
+    "MomentsEmbedding",
     "ProjectionEmbedding",
     "RandomFourierFeatures",
+    "TripleBasisRegressor",
     "connect",
     "features",
     "load_model",

@@ -33,4 +33,4 @@ def features(
     with lane():
         whole = resolve_features(StoreSource(store, ()), embedding, random_features)
     ranges = prediction_ranges(store, whole, whole.n_features * np.dtype(dtype).itemsize)
-    return lazy_rows(FeatureRows(whole, store, dtype), ranges, whole.n_features, dtype)
+    return lazy_rows(FeatureRows(whole, store, dtype), ranges, (whole.n_features,), dtype)

@@ -2,11 +2,14 @@
 
 from .arrays import lazy_rows
 from .connect import connect, current_client
+from .kept import Keeper
 from .lane import lane
-from .map_reduce import map_reduce, map_tasks
+from .map_reduce import SPLIT_EVERY, map_reduce, map_tasks
 from .progress import Progress, Report
 
 __all__ = [
+    "SPLIT_EVERY",
+    "Keeper",
     "Progress",
     "Report",
     "connect",

@@ -16,17 +16,15 @@ Rows = Callable[[int, int], NDArray[Any]]
 
 
 def lazy_rows(
-    rows: Rows, ranges: Sequence[tuple[int, int]], n_columns: int | None, dtype: Any
+    rows: Rows, ranges: Sequence[tuple[int, int]], tail: tuple[int, ...], dtype: Any
 ) -> Any:
     """A dask.array whose blocks are ``rows(start, stop)``, one a range.
 
-    ``rows`` is one node of the graph that all blocks share. ``n_columns`` None makes the array
-    one-dimensional.
+    ``rows`` is one node of the graph that all blocks share; ``tail`` is the shape of one row.
     """
     token = uuid.uuid4().hex
     shared = dask.delayed(rows, traverse=False, pure=False, name=f"rows-{token}")
     compute = dask.delayed(_in_lane, pure=False)
-    tail = () if n_columns is None else (n_columns,)
     blocks = [
         dask.array.from_delayed(
             compute(shared, start, stop, dask_key_name=f"block-{token}-{i}"),

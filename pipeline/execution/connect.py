@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any, Literal
+import warnings
+from collections.abc import Callable
+from typing import Any
 
-import yaml
 from dask.system import CPU_COUNT
 from distributed import Client, get_client
 from distributed.comm import get_address_host_port
 from distributed.security import Security
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import ClusterError, ConfigError
+from .certificates import check_handshake, security_of
+from .checks import check_store, check_versions, wait_for_workers
 from .lane import CORES_VARIABLE
+from .profiles import (
+    AddressProfile,
+    GatewayProfile,
+    JobQueueProfile,
+    KubernetesProfile,
+    LocalProfile,
+    Profile,
+    changed,
+    load_profile,
+)
+from .progress import Progress, silent
 
-PROFILES = Path("configs/profiles")
 CORES_A_LANE = 8
 
-
-class Profile(BaseModel):
-    """A cluster profile, as in ``configs/profiles/*.yaml``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    cluster: Literal["local", "tcp"]
-    n_workers: int | None = None
-    cores_per_worker: int | None = None
-    memory_limit: str | None = None
-    address: str | None = None
-    tls_ca_file: str | None = None
-    tls_cert: str | None = None
-    tls_key: str | None = None
-    timeout: float = 30.0
+_NO_WORKERS = "start workers (dask worker {address} --nthreads 1)"
 
 
 def connect(
@@ -42,8 +39,12 @@ def connect(
     n_workers: int | None = None,
     cores_per_worker: int | None = None,
     memory_limit: str | None = None,
+    store: str | None = None,
+    progress: Progress | None = None,
 ) -> Client:
     """A Dask client, used as a context manager; `fit` and the jobs run on it while it is open.
+
+    A cluster that was made for the client (local, slurm, pbs, gateway, kubernetes) ends with it.
 
     Parameters
     ----------
@@ -52,46 +53,51 @@ def connect(
         address (``tcp://…``, ``tls://…``). Or a profile: a YAML file, or the name of one in
         ``configs/profiles``.
     n_workers, cores_per_worker : int, optional
-        For local processes. A worker is one lane: it runs one task at a time, on all its cores.
-        By default all cores of the machine in lanes of up to eight.
+        In place of the profile's. A worker is one lane: it runs one task at a time, on all its
+        cores. By default all cores of the machine in lanes of up to eight.
     memory_limit : str, optional
-        Of each local worker, such as "3GiB"; default an even share.
+        Of each worker, such as "3GiB"; default for local ones an even share.
+    store : str, optional
+        URL of a store that every worker must be able to open.
+    progress : callable, optional
+        ``progress(workers that are there, workers wanted)`` while it waits for them.
 
     Raises
     ------
     ClusterError
-        No scheduler answers.
+        No scheduler answers, workers do not come, versions differ, or a worker can not open the
+        store.
     ConfigError
-        No such profile, a wrong key in it, an address that is none, or a parameter for local
-        processes beside an address.
+        No such profile, a wrong key in it, an address that is none, or a parameter for workers
+        of a cluster that has its own.
     """
-    if target == "local":
-        profile = Profile(cluster="local")
-    elif "://" in target:
-        profile = Profile(cluster="tcp", address=target)
+    profile = profile_of(target)
+    where = profile.address if isinstance(profile, AddressProfile) else target
+    profile = changed(
+        profile,
+        where,
+        n_workers=n_workers,
+        cores_per_worker=cores_per_worker,
+        memory_limit=memory_limit,
+    )
+    if isinstance(profile, LocalProfile):
+        client = _local(profile)
     else:
-        profile = load_profile(target)
-    given = {
-        "n_workers": n_workers,
-        "cores_per_worker": cores_per_worker,
-        "memory_limit": memory_limit,
-    }
-    profile = profile.model_copy(update={k: v for k, v in given.items() if v is not None})
-    return _local(profile) if profile.cluster == "local" else _remote(profile)
-
-
-def load_profile(name: str) -> Profile:
-    """The profile in a YAML file, or of that name in ``configs/profiles``."""
-    path = Path(name) if name.endswith((".yaml", ".yml")) else PROFILES / f"{name}.yaml"
-    if not path.is_file():
-        known = sorted(p.stem for p in PROFILES.glob("*.yaml"))
-        raise ConfigError(f"no cluster profile {name!r} ({path} not found); there are {known}")
+        client = _remote(profile, progress or silent)
     try:
-        return Profile.model_validate(yaml.safe_load(path.read_text()) or {})
-    except (ValidationError, yaml.YAMLError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else None
-        detail = f"{first['loc']}: {first['msg']}" if first else str(error)
-        raise ConfigError(f"{path}: {detail}") from error
+        if store is not None:
+            check_store(client, store)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def profile_of(target: str) -> Profile:
+    """The profile of what `connect` is given."""
+    if target == "local":
+        return LocalProfile()
+    return AddressProfile(address=target) if "://" in target else load_profile(target)
 
 
 def current_client() -> Client | None:
@@ -102,7 +108,23 @@ def current_client() -> Client | None:
         return None
 
 
-def _local(profile: Profile) -> Client:
+class _Owner(Client):
+    """A client whose cluster was made for it, and ends with it."""
+
+    def __init__(self, address: Any, end: Callable[[], Any], **options: Any) -> None:
+        self._end: Callable[[], Any] | None = end
+        super().__init__(address, **options)
+
+    def close(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().close(*args, **options)
+        finally:
+            end, self._end = self._end, None
+            if end is not None:
+                end()
+
+
+def _local(profile: LocalProfile) -> Client:
     cores = int(CPU_COUNT)
     n_workers = profile.n_workers or -(-cores // CORES_A_LANE)
     lane = profile.cores_per_worker or max(1, cores // n_workers)
@@ -118,27 +140,87 @@ def _local(profile: Profile) -> Client:
     )
 
 
-def _remote(profile: Profile) -> Client:
-    if not profile.address:
-        raise ConfigError("a tcp profile needs an address")
-    for name in ("n_workers", "cores_per_worker", "memory_limit"):
-        if getattr(profile, name) is not None:
-            raise ConfigError(f"{name} is for local workers; those of {profile.address} are there")
+def _remote(
+    profile: AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile,
+    progress: Progress,
+) -> Client:
+    with warnings.catch_warnings():  # Dask's table of versions; `check_versions` is one line
+        warnings.filterwarnings("ignore", message="Mismatched versions found")
+        client, hint = _open(profile)
+        try:
+            wait_for_workers(
+                client,
+                least=profile.min_workers,
+                wanted=getattr(profile, "n_workers", None) or profile.min_workers,
+                timeout=profile.timeout,
+                progress=progress,
+                hint=hint,
+            )
+            check_versions(client)
+        except OSError as error:
+            client.close()
+            raise ClusterError(f"the scheduler is gone ({error})") from error
+        except BaseException:
+            client.close()
+            raise
+    return client
+
+
+def _open(
+    profile: AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile,
+) -> tuple[Client, str]:
+    """The client, and where to look when workers do not come."""
+    if isinstance(profile, AddressProfile):
+        client = _at(profile.address, security_of(profile), profile.timeout)
+        return client, _NO_WORKERS.format(address=profile.address)
     try:
-        get_address_host_port(profile.address)
-    except ValueError as error:
-        raise ConfigError(f"{profile.address!r} is no scheduler's address: {error}") from error
-    security = None
-    if profile.tls_ca_file:
-        security = Security(
-            tls_ca_file=profile.tls_ca_file,
-            tls_client_cert=profile.tls_cert,
-            tls_client_key=profile.tls_key,
-            require_encryption=True,
-        )
-    try:
-        return Client(profile.address, timeout=profile.timeout, security=security)
-    except (OSError, TimeoutError) as error:
-        raise ClusterError(
-            f"no scheduler answers at {profile.address} within {profile.timeout:.0f} s"
+        if isinstance(profile, JobQueueProfile):
+            from .job_queue import open_job_queue, waiting_hint
+
+            return _owning(open_job_queue(profile)), waiting_hint(profile)
+        if isinstance(profile, GatewayProfile):
+            from .gateway import open_gateway
+
+            return _owning(open_gateway(profile)), "see the gateway's log"
+        from .kubernetes import open_kubernetes
+
+        cluster = open_kubernetes(profile)
+    except ImportError as error:
+        extra = "slurm" if isinstance(profile, JobQueueProfile) else profile.cluster
+        raise ConfigError(
+            f"a {profile.cluster} profile needs pip install 'bagbasis[{extra}]' ({error})"
         ) from error
+    try:
+        client = _at(cluster.address, security_of(profile), profile.timeout, cluster.close)
+    except BaseException:
+        cluster.close()
+        raise
+    return client, f"see kubectl get pods -n {profile.namespace}"
+
+
+def _owning(cluster: Any) -> Client:
+    try:
+        return _Owner(cluster, cluster.close, security=cluster.security)
+    except BaseException:
+        cluster.close()
+        raise
+
+
+def _at(
+    address: str,
+    security: Security | None,
+    timeout: float,
+    end: Callable[[], Any] | None = None,
+) -> Client:
+    try:
+        get_address_host_port(address)
+    except ValueError as error:
+        raise ConfigError(f"{address!r} is no scheduler's address: {error}") from error
+    if address.startswith("tls://"):
+        check_handshake(address, security or Security(), timeout)
+    try:
+        if end is not None:
+            return _Owner(address, end, timeout=timeout, security=security)
+        return Client(address, timeout=timeout, security=security)
+    except (OSError, TimeoutError) as error:
+        raise ClusterError(f"no scheduler answers at {address} within {timeout:.0f} s") from error

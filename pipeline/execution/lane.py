@@ -11,7 +11,7 @@ from functools import lru_cache
 import numba
 from dask.system import CPU_COUNT
 from distributed import get_worker
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ..threads import KERNELS
 
@@ -46,10 +46,17 @@ def lane() -> Iterator[int]:
         before = numba.get_num_threads()
         numba.set_num_threads(cores)
         try:
-            with threadpool_limits(cores):
+            with _thread_pools().limit(limits=cores):
                 yield cores
         finally:
             numba.set_num_threads(before)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> ThreadpoolController:
+    """The BLAS and OpenMP libraries of this process, which were loaded with this package: looking
+    them up takes milliseconds, more than the prediction of a bag."""
+    return ThreadpoolController()
 
 
 @lru_cache(maxsize=1)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from concurrent.futures import CancelledError
+from typing import Any, Generic, TypeVar
 
 import dask
 from distributed import Client, KilledWorker, as_completed
 
 from ..errors import ClusterError, ParameterError
 from .connect import current_client
+from .kept import Keeper, Kept, groups_of
 from .lane import lane
 from .progress import Progress, Report, Tally, listening, log_finished, silent, worker_report
 
@@ -35,6 +37,7 @@ def map_reduce(
     progress: Progress | None = None,
     split_every: int = SPLIT_EVERY,
     here: bool = False,
+    keeper: Keeper | None = None,
 ) -> R:
     """Merge ``function(task, report)`` over all tasks.
 
@@ -53,9 +56,28 @@ def map_reduce(
         merges with more parallelism.
     here : bool
         Run in this process even when a cluster is connected: for data that lie in its memory.
+    keeper : Keeper, optional
+        Keeps the results of groups of tasks, and gives them to a run of the same function and
+        tasks that is started again. The groups are then the leaves of the tree.
+
+    Raises
+    ------
+    ClusterError
+        The scheduler is gone, or workers died running one task.
     """
     if split_every < 2:
         raise ParameterError(f"split_every is {split_every}; expected at least 2")
+    if keeper is not None:
+        groups = groups_of(tasks, sizes, keeper.every)
+        return map_reduce(
+            Kept(function, merge, keeper),
+            groups,
+            merge,
+            sizes=[sum(group.sizes) for group in groups],
+            progress=progress,
+            split_every=split_every,
+            here=here,
+        )
     client = None if here else current_client()
     tally = Tally(sizes, progress or silent)
     if client is None:
@@ -105,27 +127,35 @@ def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tal
         yield result
 
 
-def _run_in_worker(function: Callable[[T, Report], R], task: T, topic: str, index: int) -> R:
+def _run_in_worker(
+    function: Callable[[T, Report], R], task: _Plain[T], topic: str, index: int
+) -> R:
     with lane():
-        result = function(task, worker_report(topic, index))
+        result = function(task.value, worker_report(topic, index))
     log_finished(topic, index)
     return result
+
+
+class _Plain(Generic[T]):
+    """An argument that Dask does not look into, and that is no node of the graph.
+
+    Tasks without dependencies of their own are those that the scheduler queues, and gives to
+    workers one by one in their order, also to workers that come late. Others it deals out at once
+    to the workers there are; who comes late then takes any, and sums that could be merged wait.
+    """
+
+    def __init__(self, value: T) -> None:
+        self.value = value
 
 
 def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any]:
     """One leaf a task; the function is one node they share, so that it travels once a worker."""
     run = dask.delayed(_run_in_worker, pure=False)
     token = uuid.uuid4().hex
-    name = getattr(function, "__name__", type(function).__name__)
+    name = _name_of(function)
     shared = dask.delayed(function, traverse=False, pure=False, name=f"function-{token}")
     return [
-        run(
-            shared,
-            dask.delayed(task, traverse=False, pure=False),
-            topic,
-            i,
-            dask_key_name=f"{name}-{token}-{i}",
-        )
+        run(shared, _Plain(task), topic, i, dask_key_name=f"{name}-{token}-{i}")
         for i, task in enumerate(tasks)
     ]
 
@@ -137,6 +167,12 @@ def _tree(leaves: Sequence[Any], merging: Callable[[Any, Any], Any], split_every
             _chain(merging, level[i : i + split_every]) for i in range(0, len(level), split_every)
         ]
     return level[0]
+
+
+def _name_of(function: Any) -> str:
+    """What the tasks of a function are called on the dashboard."""
+    function = getattr(function, "function", function)
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _chain(merging: Callable[[Any, Any], Any], children: Sequence[Any]) -> Any:
@@ -178,10 +214,16 @@ def _result(client: Client, root: Any) -> Any:
 
 
 def gathered(future: Any) -> Any:
-    """A future's result; ClusterError when workers died of its task."""
+    """A future's result; ClusterError when workers died of its task, or the scheduler is gone."""
     try:
         return future.result()
     except KilledWorker as error:
         raise ClusterError(
             f"workers died running one task ({error}); most often their memory is too small"
+        ) from error
+    except CancelledError as error:
+        reason = getattr(error, "reason", None) or error
+        raise ClusterError(
+            f"the cluster lost the computation ({reason}); start it again when there is a cluster: "
+            "with checkpoints it does only what is missing"
         ) from error

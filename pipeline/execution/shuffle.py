@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -15,7 +15,7 @@ import pandas as pd
 from distributed import Client, Future
 
 from ..bags.ingest_files import Piece, Table
-from ..bags.ingest_rows import Decoder, Group, group, label
+from ..bags.ingest_rows import Decoder, Group, group, label, respond
 from ..bags.ingest_survey import Survey, first_rows
 from ..errors import BagbasisError, ClusterError, DataError
 from .map_reduce import RETRIES, gathered
@@ -29,9 +29,9 @@ BARRIER = "shuffle-barrier-"  # how distributed names the task all outputs of a 
 
 def groups_of_bags(
     client: Client,
-    tables: Sequence[Table],
-    surveys: Sequence[Sequence[Survey]],
-    decoders: Sequence[Decoder],
+    tables: Mapping[str, Table],
+    surveys: Mapping[str, Sequence[Survey]],
+    decoders: Mapping[str, Decoder],
     progress: Progress,
 ) -> Generator[Group, None, None]:
     """The bags of one range of ids after the other; a few ranges are in memory at a time.
@@ -39,37 +39,41 @@ def groups_of_bags(
     Parameters
     ----------
     client : Client
-    tables : sequence of Table
-        The table of points, and the target table if there is one.
-    surveys, decoders : sequence
+    tables : mapping from role to Table
+        "points", and "targets" and "responses" if there are such tables.
+    surveys, decoders : mapping
         Of each table, the surveys of its pieces, and how it is read.
     progress : callable
-        Called with the points shuffled and their number.
+        Called with the points shuffled, those of responses among them, and their number.
 
     Raises
     ------
     DataError
-        See `group` and `label`.
+        See `group`, `label` and `respond`.
     ClusterError
         Workers were lost, or their disks are full.
     """
-    sizes = [survey.n_rows for survey in surveys[0]]
-    sizes += [0] * sum(len(table.pieces) for table in tables[1:])
+    sizes = [
+        survey.n_rows if table.columns.coordinates else 0
+        for role, table in tables.items()
+        for survey in surveys[role]
+    ]
+    files = {role: table.files for role, table in tables.items() if role != "points"}
     ahead = max(2, len(client.scheduler_info(n_workers=-1)["workers"]))
     pending: deque[Future] = deque()
     with ExitStack() as stack:
         topic = stack.enter_context(listening(client, Tally(sizes, progress)))
         shuffled: list[ShuffledTable] = []
         first_task = 0
-        for table, of_table, decoder in zip(tables, surveys, decoders, strict=True):
-            rows = first_rows(table, of_table)
-            shuffled.append(ShuffledTable(client, table, decoder, rows, topic, first_task))
+        for role, table in tables.items():
+            rows = first_rows(table, surveys[role])
+            shuffled.append(ShuffledTable(client, table, decoders[role], rows, topic, first_task))
             stack.callback(shuffled[-1].close)
             first_task += len(table.pieces)
         stack.callback(lambda: [future.release() for future in pending])
-        for i in range(len(decoders[0].places)):
+        for i in range(len(decoders["points"].places)):
             frames = [rows.rows(i) for rows in shuffled]
-            pending.append(client.submit(_bags, *frames, decoders, tables[-1].files, pure=False))
+            pending.append(client.submit(_bags, *frames, decoders, files, pure=False))
             if len(pending) > ahead:
                 yield _result(pending.popleft())
         while pending:
@@ -193,8 +197,12 @@ def raised(result: R | DataError) -> R:
 @returning_refusals
 def _bags(*arguments: Any) -> Group:
     *frames, decoders, files = arguments
-    found = group(frames[0], decoders[0])
-    return found if len(frames) == 1 else label(found, frames[1], decoders[1], files)
+    rows = dict(zip(decoders, frames, strict=True))
+    found = group(rows["points"], decoders["points"])
+    for role, join in (("targets", label), ("responses", respond)):
+        if role in rows:
+            found = join(found, rows[role], decoders[role], files[role])
+    return found
 
 
 def _result(future: Future) -> Group:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -19,24 +20,17 @@ from dask.system import CPU_COUNT
 from distributed import Client
 
 from ..bags import BagStore, Box
+from ..bags.append import AppendSession
 from ..bags.creation import check_parameters
 from ..bags.ingest import new_store
-from ..bags.ingest_files import Columns, Piece, Source, Table, open_table
-from ..bags.ingest_rows import Decoder
-from ..bags.ingest_survey import (
-    Survey,
-    check_rows,
-    class_names,
-    id_type,
-    measured_box,
-    range_starts,
-    survey_piece,
-)
-from ..errors import DataError, ParameterError
+from ..bags.ingest_files import Columns, Source, Table, open_table
+from ..bags.ingest_rows import Group
+from ..bags.ingest_survey import measured_box
+from ..errors import ParameterError
 from .connect import connect, current_client
-from .map_reduce import map_tasks
-from .progress import Progress, Report, silent
-from .shuffle import groups_of_bags, quiet, raised, returning_refusals, spread
+from .progress import Progress, silent
+from .shuffle import groups_of_bags, quiet
+from .survey_tables import decoders_of, n_points, survey_tables
 
 RANGE_BYTES = 2**25
 LOCAL_WORKERS = 8
@@ -53,7 +47,11 @@ def ingest_tables(
     targets: Sequence[str] | None = None,
     target_table: Source | Sequence[Source] | None = None,
     target_id_column: str | None = None,
+    responses: Source | Sequence[Source] | None = None,
+    response_coordinates: Sequence[str] | None = None,
+    response_id_column: str | None = None,
     box: Box | Sequence[Sequence[float]] | None = None,
+    response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: Any = "float32",
     overwrite: bool = False,
     chunk_points: int | None = None,
@@ -86,7 +84,13 @@ def ingest_tables(
         Where the targets are, one row a bag. Bags without a row are not labelled.
     target_id_column : str, optional
         The id in the target table; default ``id_column``.
-    box : sequence of (lo, hi), optional
+    responses : path, URL or glob, or a list of them, optional
+        Where the responses are, one row a point of one. Bags without a row have no response.
+    response_coordinates : sequence of str, optional
+        The columns of the responses' coordinates, numbers.
+    response_id_column : str, optional
+        The id in the table of responses; default ``id_column``.
+    box, response_box : sequence of (lo, hi), optional
         What is scaled to [0, 1]^d before projection; points may lie outside. Default: the range
         of the points, widened by 1 % of it on each side.
     dtype : float32 (default) or float64
@@ -97,8 +101,9 @@ def ingest_tables(
     chunk_points : int, optional
         See `BagStore.create`.
     progress : callable, optional
-        Called with the points done and their number: a point is a third done each when it is
-        checked, shuffled and written. The number is an estimate while CSV files are checked.
+        Called with the points done and their number, those of responses among them: a point is
+        a third done each when it is checked, shuffled and written. The number is an estimate
+        while CSV files are checked.
 
     Returns
     -------
@@ -108,26 +113,35 @@ def ingest_tables(
     ------
     DataError
         Files that are not there, can not be read or differ in their columns; a value that can not
-        be used; a target that varies within a bag; a target table with unknown or repeated ids.
-        Names the file, the column, the bag's id and the row, counted from 0 without the header.
+        be used; a target that varies within a bag; a target table with unknown or repeated ids;
+        a table of responses with unknown ids. Names the file, the column, the bag's id and the
+        row, counted from 0 without the header.
     StoreError
         Something is stored at the URL, or it can not be written.
     ClusterError
         Workers were lost, or their disks are full.
     """
     columns = Columns(id_column, _names("coordinates", coordinates), _names("targets", targets))
+    answers = _names("response_coordinates", response_coordinates)
     check_parameters(len(coordinates), columns.targets, {}, dtype, chunk_points)
-    given_box = None if box is None else Box.of(box, len(coordinates))
     tables = _open(points, columns, target_table, target_id_column)
+    tables |= _open_responses(responses, answers, response_id_column, response_box, id_column)
+    given_box = None if box is None else Box.of(box, len(coordinates))
+    if response_box is not None:
+        response_box = Box.of(response_box, len(answers), "response_box")
     thirds = _Thirds(progress or silent)
     with quiet(), new_store(url, overwrite) as create, _cluster() as client:
-        surveys = _survey(tables, np.dtype(dtype).name, thirds.phase(0))
-        decoders = _decoders(tables, surveys, np.dtype(dtype).name)
+        surveys = survey_tables(tables, np.dtype(dtype).name, thirds.phase(0))
+        decoders = decoders_of(tables, surveys, np.dtype(dtype).name, RANGE_BYTES)
+        if responses is not None and response_box is None:
+            response_box = measured_box(surveys["responses"])
         store = create(
             len(coordinates),
             target_names=columns.targets,
-            box=given_box or measured_box(surveys[0]),
-            class_names=decoders[-1].classes,
+            box=given_box or measured_box(surveys["points"]),
+            response_dims=len(answers) or None,
+            response_box=response_box,
+            class_names=decoders["targets" if "targets" in tables else "points"].classes,
             dtype=dtype,
             chunk_points=chunk_points,
         )
@@ -136,23 +150,33 @@ def ingest_tables(
             "from": [_shown(points), _shown(target_table)],
             "coordinates": list(coordinates),
         }
+        if responses is not None:
+            source |= {"responses": _shown(responses), "response_coordinates": list(answers)}
         groups = groups_of_bags(client, tables, surveys, decoders, thirds.phase(1))
         with store.appending(source) as session, closing(groups):
-            n_points = sum(survey.n_rows for survey in surveys[0])
-            written, unlabelled = 0, 0
-            for bags in groups:
-                session.write(bags.bags, bags.targets, bags.ids)
-                written += len(bags.points)
-                unlabelled += bags.n_without_row
-                thirds.phase(2)(written, n_points)
-    if unlabelled:
-        logger.warning(
-            "%s: %d of %d bags are not in the target table and stay without a label",
-            store.url,
-            unlabelled,
-            store.n_bags,
-        )
+            missing = _write(session, groups, thirds.phase(2), n_points(tables, surveys))
+    for what, count in missing.items():
+        if count:
+            logger.warning("%s: %d of %d bags %s", store.url, count, store.n_bags, what)
     return store
+
+
+def _write(
+    session: AppendSession, groups: Iterator[Group], progress: Progress, total: int
+) -> Counter[str]:
+    """Write all bags; how many of them are missing in the other tables, in words."""
+    missing: Counter[str] = Counter()
+    done = 0
+    for bags in groups:
+        session.write(bags.bags, bags.targets, bags.ids, responses=bags.responses)
+        done += len(bags.points)
+        missing["are not in the target table and stay without a label"] += bags.n_without_row
+        if bags.responses is not None:
+            done += bags.responses.n_points
+            without = len(bags.responses) - len(bags.responses.positions)
+            missing["are not in the table of responses and have none"] += without
+        progress(done, total)
+    return missing
 
 
 class _Thirds:
@@ -180,18 +204,41 @@ def _names(what: str, names: Sequence[str] | None) -> tuple[str, ...]:
 
 def _open(
     points: Any, columns: Columns, target_table: Any, target_id_column: str | None
-) -> list[Table]:
-    """The table of points, and that of targets if there is one."""
+) -> dict[str, Table]:
+    """The table of "points", and that of "targets" if there is one."""
     if target_table is None:
         if target_id_column is not None:
             raise ParameterError("target_id_column is given, but no target_table")
-        return [open_table(points, columns)]
+        return {"points": open_table(points, columns)}
     if not columns.targets:
         raise ParameterError("a target_table is given, but no targets; name its columns")
-    return [
-        open_table(points, Columns(columns.id, columns.coordinates)),
-        open_table(target_table, Columns(target_id_column or columns.id, (), columns.targets)),
-    ]
+    of_targets = Columns(target_id_column or columns.id, (), columns.targets)
+    return {
+        "points": open_table(points, Columns(columns.id, columns.coordinates)),
+        "targets": open_table(target_table, of_targets),
+    }
+
+
+def _open_responses(
+    responses: Any,
+    coordinates: tuple[str, ...],
+    response_id: str | None,
+    response_box: Any,
+    bag_id: str,
+) -> dict[str, Table]:
+    """The table of "responses" if there is one."""
+    if responses is not None:
+        if not coordinates:
+            raise ParameterError("responses are given, but no response_coordinates; name them")
+        return {"responses": open_table(responses, Columns(response_id or bag_id, coordinates))}
+    for name, given in (
+        ("response_coordinates", bool(coordinates)),
+        ("response_id_column", response_id is not None),
+        ("response_box", response_box is not None),
+    ):
+        if given:
+            raise ParameterError(f"{name} is given, but no responses")
+    return {}
 
 
 @contextmanager
@@ -203,52 +250,6 @@ def _cluster() -> Iterator[Client]:
         return
     with connect("local", n_workers=min(int(CPU_COUNT), LOCAL_WORKERS)) as client:
         yield client
-
-
-def _survey(tables: Sequence[Table], dtype: str, progress: Progress) -> list[list[Survey]]:
-    """The surveys of each table's pieces; bad rows are refused."""
-    tasks = [(piece, table.columns, dtype) for table in tables for piece in table.pieces]
-    sizes = [piece.n_rows if columns.coordinates else 0 for piece, columns, _ in tasks]
-    found: dict[int, Survey] = {}
-    for i, survey in map_tasks(_survey_task, tasks, sizes=sizes, progress=progress):
-        found[i] = raised(survey)
-    parts = iter(found[i] for i in range(len(tasks)))
-    surveys = [[next(parts) for _ in table.pieces] for table in tables]
-    for table, of_table in zip(tables, surveys, strict=True):
-        check_rows(table, of_table)
-        if not any(survey.n_rows for survey in of_table):
-            raise DataError(f"{table.files[0]}: the table has no rows")
-    return surveys
-
-
-@returning_refusals
-def _survey_task(task: tuple[Piece, Columns, str], report: Report) -> Survey:
-    piece, columns, dtype = task
-    survey = survey_piece(piece, columns, dtype)
-    report(survey.n_rows)
-    return survey
-
-
-def _decoders(
-    tables: Sequence[Table], surveys: Sequence[Sequence[Survey]], dtype: str
-) -> list[Decoder]:
-    """How each table's rows are read, and in how many ranges of ids."""
-    ids = id_type([survey for of_table in surveys for survey in of_table])
-    columns = tables[0].columns
-    row_bytes = 16 + np.dtype(dtype).itemsize * len(columns.coordinates) + 8 * len(columns.targets)
-    n_bytes = sum(row_bytes * survey.n_rows + survey.id_bytes for survey in surveys[0])
-    starts = range_starts(surveys[0], -(-n_bytes // RANGE_BYTES), ids)
-    return [
-        Decoder(
-            columns=table.columns,
-            ids=ids,
-            dtype=dtype,
-            classes=class_names(table.columns, of_table),
-            starts=tuple(starts),
-            places=spread(len(starts) + 1),
-        )
-        for table, of_table in zip(tables, surveys, strict=True)
-    ]
 
 
 def _shown(source: Any) -> Any:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bags.plan import Range, split_evenly
-from ..execution import Progress, Report, map_reduce
+from ..execution import Keeper, Progress, Report, map_reduce
+from .encoding import Encoding
 from .feature_map import FeatureMap, naming
 from .source import MemorySource, Source
 from .split import Split
@@ -36,6 +37,14 @@ class FitStatistics:
     n_held_out: int
     n_points: int
     n_outside: int
+    n_responses_outside: int = 0
+
+    @property
+    def mean_targets(self) -> NDArray[np.float64]:
+        """Of the bags fitted, those of validation included; shape (k,)."""
+        parts = [part for part in (self.train, self.validation) if part is not None]
+        total: NDArray[np.float64] = np.sum([part.sum_y for part in parts], axis=0)
+        return total / sum(part.n for part in parts)
 
     def __add__(self, other: FitStatistics) -> FitStatistics:
         validation = (
@@ -50,6 +59,7 @@ class FitStatistics:
             self.n_held_out + other.n_held_out,
             self.n_points + other.n_points,
             self.n_outside + other.n_outside,
+            self.n_responses_outside + other.n_responses_outside,
         )
 
 
@@ -57,14 +67,13 @@ class FitStatistics:
 class AccumulateTask:
     """Statistics of a range of bags: a pure function of its fields and the range.
 
-    ``classes`` makes the targets one-hot. Bags in ``holdout`` are left out, those in
-    ``validation`` counted apart, those with a NaN target left out and counted.
+    Bags in ``holdout`` are left out, those in ``validation`` counted apart, those without a
+    label left out and counted.
     """
 
     source: Source
     features: FeatureMap
-    n_targets: int
-    classes: tuple[float, ...] | None
+    encoding: Encoding
     holdout: Split | None
     validation: Split | None
     precision: str
@@ -73,16 +82,19 @@ class AccumulateTask:
         start, stop = bag_range
         train = self._builder(None)
         held = self._builder(train.square) if self.validation else None
-        n_unlabelled = n_held_out = n_points = n_outside = 0
-        for (a, b), bags, raw in self.source.batches(start, stop):
+        n_unlabelled = n_held_out = n_points = n_outside = n_beyond = 0
+        for (a, b), bags, labels in self.source.batches(start, stop):
             out = self._held_out(a, b)
-            labelled = ~np.isnan(raw).any(axis=1)
+            labelled = self.encoding.labelled(labels)
             n_held_out += int(out.sum())
             n_unlabelled += int((~labelled & ~out).sum())
             for rows in _blocks(np.flatnonzero(labelled & ~out)):
                 chosen = _take(bags, rows)
                 n_points += chosen.n_points
-                n_outside += self._add(chosen, a + rows, self._encoded(raw[rows]), train, held)
+                with naming(self.source.url, a + rows):
+                    targets, beyond = self.encoding.rows(labels, rows)
+                n_beyond += beyond
+                n_outside += self._add(chosen, a + rows, targets, train, held)
                 report(a + int(rows[-1]) + 1 - start)
         return FitStatistics(
             train.finish(),
@@ -91,6 +103,7 @@ class AccumulateTask:
             n_held_out,
             n_points,
             n_outside,
+            n_beyond,
         )
 
     def _add(
@@ -123,17 +136,14 @@ class AccumulateTask:
             done = stop
 
     def _builder(self, scratch: Any) -> StatisticsBuilder:
-        return StatisticsBuilder(self.features.n_features, self.n_targets, self.precision, scratch)
+        return StatisticsBuilder(
+            self.features.n_features, self.encoding.n_targets, self.precision, scratch
+        )
 
     def _held_out(self, start: int, stop: int) -> NDArray[np.bool_]:
         if self.holdout is None:
             return np.zeros(stop - start, dtype=bool)
         return self.holdout.members(start, stop)
-
-    def _encoded(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.classes is None:
-            return raw
-        return (raw == np.array(self.classes)).astype(np.float64)
 
 
 def _blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
@@ -147,9 +157,14 @@ def _take(bags: Bags, rows: NDArray[np.int64]) -> Bags:
     return bags[first : last + 1] if last - first + 1 == len(rows) else bags[rows]
 
 
-def accumulate(task: AccumulateTask, progress: Progress | None = None) -> FitStatistics:
-    """One pass over the source: on the open cluster, or in this process."""
-    ranges = task_ranges(task.source.n_bags, task.source.n_points, task.features)
+def accumulate(
+    task: AccumulateTask, progress: Progress | None = None, keeper: Keeper | None = None
+) -> FitStatistics:
+    """One pass over the source: on the open cluster, or in this process.
+
+    ``keeper`` is for this very task: it gives what an earlier pass has kept, see `Checkpoints`.
+    """
+    ranges = ranges_of(task)
     return map_reduce(
         task,
         ranges,
@@ -157,7 +172,13 @@ def accumulate(task: AccumulateTask, progress: Progress | None = None) -> FitSta
         sizes=[stop - start for start, stop in ranges],
         progress=progress,
         here=isinstance(task.source, MemorySource),
+        keeper=keeper,
     )
+
+
+def ranges_of(task: AccumulateTask) -> list[Range]:
+    """The ranges of bags that a pass is cut into."""
+    return task_ranges(task.source.n_bags, task.source.n_points, task.features)
 
 
 def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]:
@@ -166,12 +187,17 @@ def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]
     A function of the data's size and the features alone, never of workers or chunks: so the
     result is the same on any cluster and for any chunk size.
     """
-    d, s = features.n_features, features.embedding.n_features
-    seconds_a_bag = (
-        n_points / max(1, n_bags) * features.embedding.cost + (d * d + s * d) / FLOPS_A_CORE
-    )
-    seconds = n_bags * seconds_a_bag
+    seconds = pass_seconds(n_bags, n_points, features)
     small = min(SMALL_TASKS, int(np.ceil(seconds / SMALL_TASK_SECONDS)))
     even = 2 ** int(np.ceil(np.log2(max(1, small))))  # shares alike among two or four lanes
     wanted = max(int(np.ceil(seconds / TASK_SECONDS)), even)
     return split_evenly(n_bags, min(MAX_TASKS, max(1, wanted)))
+
+
+def pass_seconds(n_bags: int, n_points: int, features: FeatureMap) -> float:
+    """What a pass takes one core, by the cost model: the right order, not the right number."""
+    d, s = features.n_features, features.embedding.n_features
+    seconds_a_bag = (
+        n_points / max(1, n_bags) * features.embedding.cost + (d * d + s * d) / FLOPS_A_CORE
+    )
+    return n_bags * seconds_a_bag

@@ -17,12 +17,15 @@ from ..embeddings import ProjectionEmbedding
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane, lazy_rows
 from ..random_features import RandomFourierFeatures
-from .accumulate import AccumulateTask, FitStatistics, accumulate
+from .accumulate import AccumulateTask, FitStatistics, accumulate, ranges_of
+from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
+from .encoding import Encoding
 from .feature_map import FeatureMap, resolve_features
 from .prediction import PredictedRows, prediction_ranges
 from .ridge import RidgeSolution, default_alphas, solve, solve_gcv, solve_validation
 from .source import Source
 from .split import Split
+from .statistics import MANY_TARGETS
 from .statistics_kernels import linear_predictions
 
 HOLDOUT_SEED, VALIDATION_SEED = 1, 2
@@ -55,26 +58,38 @@ class DoubleBasis(BaseEstimator):
     def _fit(
         self,
         source: Source,
-        n_targets: int,
-        classes: tuple[float, ...] | None,
+        encoding: Encoding,
         holdout: float,
         progress: Progress | None,
-    ) -> None:
+        checkpoints: CheckpointsLike = None,
+    ) -> FitStatistics:
+        """Fit; checkpoints given by their URL are removed when all is done."""
+        with checkpoints_of(checkpoints) as kept:
+            return self._fit_keeping(source, encoding, holdout, progress, kept)
+
+    def _fit_keeping(
+        self,
+        source: Source,
+        encoding: Encoding,
+        holdout: float,
+        progress: Progress | None,
+        checkpoints: Checkpoints | None,
+    ) -> FitStatistics:
         self._check_parameters(holdout)
         clock = time.perf_counter()
         features = self._resolve(source)
         resolved = time.perf_counter()
-        split = Split(holdout, HOLDOUT_SEED) if holdout else None
+        split = holdout_split(holdout)
         validation = (
             Split(self.validation_fraction, VALIDATION_SEED) if self.alpha == "validation" else None
         )
-        task = AccumulateTask(
-            source, features, n_targets, classes, split, validation, self.precision
-        )
-        statistics = accumulate(task, progress)
+        task = AccumulateTask(source, features, encoding, split, validation, self.precision)
+        keeper = checkpoints.keeper(task) if checkpoints else None
+        n_bags_resumed = keeper.n_bags_kept(ranges_of(task)) if keeper else 0
+        statistics = accumulate(task, progress, keeper)
         accumulated = time.perf_counter()
         with lane():
-            solution = self._solve(statistics)
+            solution = self._solve(statistics, self._units(encoding))
         self.features_ = features
         self.coef_ = solution.coef
         self.intercept_ = solution.intercept
@@ -90,6 +105,7 @@ class DoubleBasis(BaseEstimator):
             + (statistics.validation.n if statistics.validation else 0),
             "n_bags_unlabelled": statistics.n_unlabelled,
             "n_bags_held_out": statistics.n_held_out,
+            "n_bags_resumed": n_bags_resumed,
             "n_points_seen": statistics.n_points,
             "n_points_outside_box": statistics.n_outside,
             "seconds": {
@@ -98,6 +114,7 @@ class DoubleBasis(BaseEstimator):
                 "solve": time.perf_counter() - accumulated,
             },
         }
+        return statistics
 
     def _resolve(self, source: Source) -> FeatureMap:
         """Both bases for this data; parameters are cloned, so that a fit never uses an old one."""
@@ -107,15 +124,19 @@ class DoubleBasis(BaseEstimator):
         with lane():
             return resolve_features(source, embedding, random_features)
 
-    def _solve(self, statistics: FitStatistics) -> RidgeSolution:
+    def _units(self, encoding: Encoding) -> NDArray[np.float64] | None:
+        """Of each target's squared error where λ is chosen; None: its variance."""
+        return None
+
+    def _solve(self, statistics: FitStatistics, units: NDArray[np.float64] | None) -> RidgeSolution:
         train = statistics.train
         grid = self._alpha_grid(train.n)
         if self.alpha == "validation":
             if statistics.validation is None:
                 raise ModelError("no validation statistics")
-            return solve_validation(train, statistics.validation, grid, self._noise)
+            return solve_validation(train, statistics.validation, grid, self._noise, units)
         if len(grid) > 1 or self.alpha == "gcv":
-            return solve_gcv(train, grid)
+            return solve_gcv(train, grid, units)
         return solve(train, float(grid[0]), self._noise)
 
     def _alpha_grid(self, n_rows: int) -> NDArray[np.float64]:
@@ -151,8 +172,7 @@ class DoubleBasis(BaseEstimator):
         share = self.validation_fraction
         if not (isinstance(share, Real) and 0 < share < 1):
             raise ParameterError(f"validation_fraction is {share!r}; expected a share, 0 < … < 1")
-        if not (isinstance(holdout, Real) and 0 <= holdout < 1):
-            raise ParameterError(f"holdout is {holdout!r}; expected a share, 0 ≤ holdout < 1")
+        check_share(holdout)
 
     # ------------------------------------------------------------------ predicting
 
@@ -167,22 +187,45 @@ class DoubleBasis(BaseEstimator):
         out = np.empty((len(bags), len(self.intercept_)))
         with lane():
             for start, features, _ in self.features_.blocks(bags, self.precision):
-                rows = out[start : start + len(features)]
-                linear_predictions(features, self.coef_, self.intercept_, rows)
+                self._combine(features, out[start : start + len(features)])
         return out
+
+    def _combine(self, features: NDArray[Any], out: NDArray[np.float64]) -> None:
+        """Rows of z into predictions: exact sums for a few targets, a matrix product for many."""
+        if len(self.intercept_) < MANY_TARGETS:
+            linear_predictions(features, self.coef_, self.intercept_, out)
+        else:
+            np.add(features @ self._coef_in_precision().T, self.intercept_, out=out)
+
+    def _coef_in_precision(self) -> NDArray[Any]:
+        kept = getattr(self, "_typed_coef", None)
+        if kept is None or kept[0] is not self.coef_:
+            kept = self._typed_coef = (self.coef_, self.coef_.astype(self.precision))
+        return kept[1]
+
+    def __getstate__(self) -> Any:
+        """Without the copy in working precision, so that a model travels once."""
+        state = dict(super().__getstate__())
+        state.pop("_typed_coef", None)
+        return state
 
     def _predict(self, X: Any, method: str, n_columns: int | None, dtype: Any) -> Any:
         """numpy for bags in memory; for a BagStore a lazy dask.array, a chunk a range of bags."""
         check_is_fitted(self, "coef_")
         if isinstance(X, BagStore):
-            if X.n_dims != self.features_.n_dims:
-                raise ModelError(
-                    f"the model was fitted on bags of dimension {self.features_.n_dims}, "
-                    f"{X.url} holds dimension {X.n_dims}"
-                )
-            rows = PredictedRows(self, X, method)
-            return lazy_rows(rows, prediction_ranges(X, self.features_), n_columns, dtype)
+            tail = () if n_columns is None else (n_columns,)
+            return self._lazy(X, PredictedRows(self, X, method), tail, dtype)
         return getattr(self, method)(as_bags(X))
+
+    def _lazy(self, store: BagStore, rows: PredictedRows, tail: tuple[int, ...], dtype: Any) -> Any:
+        """A dask.array of one row of shape ``tail`` a bag of the store."""
+        if store.n_dims != self.features_.n_dims:
+            raise ModelError(
+                f"the model was fitted on bags of dimension {self.features_.n_dims}, "
+                f"{store.url} holds dimension {store.n_dims}"
+            )
+        row_bytes = 8 * int(np.prod(tail))
+        return lazy_rows(rows, prediction_ranges(store, self.features_, row_bytes), tail, dtype)
 
     def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Save as Zarr and JSON; see `models.save_model`."""
@@ -192,3 +235,14 @@ class DoubleBasis(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
+
+
+def holdout_split(holdout: float) -> Split | None:
+    """The bags that ``holdout=`` leaves out of any estimator's fit."""
+    return Split(holdout, HOLDOUT_SEED) if holdout else None
+
+
+def check_share(holdout: float) -> None:
+    """Raise ParameterError for a ``holdout`` that is no share."""
+    if not (isinstance(holdout, Real) and 0 <= holdout < 1):
+        raise ParameterError(f"holdout is {holdout!r}; expected a share, 0 ≤ holdout < 1")

@@ -13,7 +13,9 @@ from ..bags import Bags
 from ..bags.targets import MISSING
 from ..errors import DataError
 from ..execution import Progress
+from .checkpoints import CheckpointsLike
 from .double_basis import DoubleBasis
+from .encoding import OneHot, Reals
 from .source import MemorySource, Source, as_source
 
 MAX_CLASSES = 10_000
@@ -65,6 +67,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         target: str | Sequence[str] | None = None,
         holdout: float = 0.0,
         progress: Progress | None = None,
+        checkpoints: CheckpointsLike = None,
     ) -> DoubleBasisRegressor:
         """Fit from one pass over the bags; on a cluster if one is connected and X is a store.
 
@@ -78,6 +81,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         holdout : float in [0, 1)
             Share of a store's bags left out, by a hash of their index, to evaluate on.
         progress : callable (bags done, bags in all), optional
+        checkpoints : URL, path or `Checkpoints`, optional
+            Where the sums of a store's bags are kept while the pass runs: the same fit started
+            again goes on from there. Of a URL they are removed when the fit has ended.
 
         Raises
         ------
@@ -85,7 +91,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         """
         source, single = as_source(X, y, target)
         n_targets = _n_targets(source)
-        self._fit(source, n_targets, None, holdout, progress)
+        self._fit(source, Reals(n_targets), holdout, progress, checkpoints)
         self.single_target_ = single
         self.target_names_ = source.target_names
         return self
@@ -125,6 +131,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         target: str | None = None,
         holdout: float = 0.0,
         progress: Progress | None = None,
+        checkpoints: CheckpointsLike = None,
     ) -> DoubleBasisClassifier:
         """Fit one ridge a class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
         names = None
@@ -134,7 +141,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         if _n_targets(source) != 1:
             raise DataError("a classifier has one target; name it with target=")
         codes = _distinct(source)
-        self._fit(source, len(codes), tuple(codes.tolist()), holdout, progress)
+        self._fit(source, OneHot.of(codes), holdout, progress, checkpoints)
         self.classes_ = names if names is not None else _as_integers(codes)
         self.target_names_ = source.target_names
         return self

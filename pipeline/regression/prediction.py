@@ -24,12 +24,13 @@ class PredictedRows:
     model: Any
     store: BagStore
     method: str
+    arguments: tuple[Any, ...] = ()
 
     def __call__(self, start: int, stop: int) -> NDArray[Any]:
         parts = []
         for (a, b), bags in iter_bags(self.store, start, stop):
             with naming(self.store.url, range(a, b)):
-                parts.append(getattr(self.model, self.method)(bags))
+                parts.append(getattr(self.model, self.method)(bags, *self.arguments))
         return np.concatenate(parts)
 
 

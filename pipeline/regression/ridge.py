@@ -55,24 +55,26 @@ def solve(statistics: RidgeStatistics, alpha: float, noise: float) -> RidgeSolut
 
 
 def solve_gcv(
-    statistics: RidgeStatistics, alphas: Sequence[float] | NDArray[np.float64]
+    statistics: RidgeStatistics,
+    alphas: Sequence[float] | NDArray[np.float64],
+    units: NDArray[np.float64] | None = None,
 ) -> RidgeSolution:
     """The λ of least generalised cross-validation score, from one eigendecomposition.
 
     GCV(λ) = (1/n) RSS(λ) / (1 − df(λ)/n)² with df = 1 + Σ e/(e + λ) (the intercept counts one).
-    With several targets one λ for all: scores are divided by each target's variance and
-    averaged.
+    With several targets one λ for all: each target's score is divided by its ``units``, shape
+    (k,), by default its variance, and they are averaged.
     """
     _check_rows(statistics)
     grid = np.asarray(alphas, dtype=np.float64)
     spectrum = _Spectrum(statistics)
     n = statistics.n
-    variance = _target_variance(statistics)
+    units = _target_variance(statistics) if units is None else units
     scores = np.empty(len(grid))
     for i, alpha in enumerate(grid):
         freedom = 1.0 - (1.0 + spectrum.degrees_of_freedom(alpha)) / n
         rss = spectrum.residual_squares(alpha, statistics.centred_yy())
-        scores[i] = np.mean(rss / n / variance) / freedom**2 if freedom > 1e-9 else np.inf
+        scores[i] = np.mean(rss / n / units) / freedom**2 if freedom > 1e-9 else np.inf
     best = float(grid[int(np.argmin(scores))])
     return _solution(statistics, spectrum.solve(best), best, grid, scores)
 
@@ -82,21 +84,23 @@ def solve_validation(
     held_out: RidgeStatistics,
     alphas: Sequence[float] | NDArray[np.float64],
     noise: float,
+    units: NDArray[np.float64] | None = None,
 ) -> RidgeSolution:
     """The λ of least error on held-out rows, from their own statistics, then fitted on all.
 
-    With several targets the errors are divided by each target's variance and averaged.
+    With several targets each one's error is divided by its ``units``, by default its variance,
+    and they are averaged.
     """
     _check_rows(train)
     if held_out.n == 0:
         raise DataError("no labelled bag was held out for validation; hold out a larger fraction")
     grid = np.asarray(alphas, dtype=np.float64)
-    variance = _target_variance(held_out)
+    units = _target_variance(held_out) if units is None else units
     gram = held_out.centred_gram()
     scores = np.empty(len(grid))
     for i, alpha in enumerate(grid):
         fitted = solve(train, float(alpha), noise)
-        scores[i] = np.mean(_mean_squared_error(held_out, gram, fitted) / variance)
+        scores[i] = np.mean(_mean_squared_error(held_out, gram, fitted) / units)
     best = float(grid[int(np.argmin(scores))])
     final = solve(train + held_out, best, noise)
     return RidgeSolution(final.coef, final.intercept, best, grid, scores)

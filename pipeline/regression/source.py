@@ -15,15 +15,15 @@ from ..bags.reading import iter_bags, sample_of
 from ..embeddings.transform import box_of_bags
 from ..errors import DataError, ParameterError
 
-Batch = tuple[Range, Bags, NDArray[np.float64]]
+Batch = tuple[Range, Bags, Any]  # the labels: an array (n_bags, k), or `Responses`
 
 
 @dataclass(frozen=True)
 class MemorySource:
-    """Bags in memory with targets (n_bags, k), NaN where unlabelled."""
+    """Bags in memory with targets: (n_bags, k), NaN where unlabelled; or their `Responses`."""
 
     bags: Bags
-    targets: NDArray[np.float64]
+    targets: Any
     target_names: tuple[str, ...] = ()
 
     @property

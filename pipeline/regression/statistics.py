@@ -18,6 +18,7 @@ from .statistics_kernels import (
 
 BLOCK_ROWS = 8192
 BLOCK_BYTES = 2**28
+MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,9 @@ class RidgeStatistics:
 class StatisticsBuilder:
     """Collects rows in a block and adds each full block into `RidgeStatistics`.
 
-    Blocks go through one SYRK in the working precision and are added into float64. What a row
-    is added with depends on its position among the rows alone, so the result does not depend on
-    how they arrive.
+    Blocks go through one SYRK (and, with many targets, one GEMM) in the working precision and
+    are added into float64. What a row is added with depends on its position among the rows
+    alone, so the result does not depend on how they arrive.
 
     Memory: the packed float64 triangle, one D × D square and one block of rows.
     """
@@ -141,11 +142,23 @@ class StatisticsBuilder:
         z, y = self._z[: self._filled], self._y[: self._filled]
         (gram_float32 if self._dtype == np.float32 else gram_float64)(z, self.square)
         add_triangle(self._gram, self.square)
-        add_sums(z, y, self._sum_z, self._cross)
+        self._add_cross(z, y)
         self._sum_y += y.sum(axis=0)
         self._sum_yy += (y**2).sum(axis=0)
         self._n += self._filled
         self._filled = 0
+
+    def _add_cross(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
+        if y.shape[1] < MANY_TARGETS:
+            add_sums(z, y, self._sum_z, self._cross)
+            return
+        sums = np.zeros_like(self._sum_z)
+        add_sums(z, y[:, :0], sums, self._cross[:0])
+        # centred, so that the working precision goes to what varies within the block
+        mean = y.mean(axis=0)
+        self._cross += (y - mean).astype(self._dtype).T @ z
+        self._cross += np.outer(mean, sums)
+        self._sum_z += sums
 
 
 def _pairs(a: RidgeStatistics, b: RidgeStatistics) -> Any:

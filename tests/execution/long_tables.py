@@ -14,6 +14,7 @@ import pandas as pd
 from pipeline.bags import BagStore
 
 COLUMNS = {"id_column": "bag", "coordinates": ["u", "v"]}
+RESPONSES = {"response_coordinates": ["s", "t", "w"], "response_id_column": "name"}
 
 
 def long_table(
@@ -66,7 +67,33 @@ def assert_holds(store: BagStore, frame: pd.DataFrame, ids: Sequence[object]) ->
     store.verify()
 
 
-def ingest_and_be_killed(points: str, url: str) -> None:
+def response_table(rng: np.random.Generator, ids: Sequence[object]) -> pd.DataFrame:
+    """One row a response point in random order, for about two thirds of the ids."""
+    sizes = rng.choice([0, 1, 2, 30], len(ids))
+    bag = rng.permutation(np.repeat(np.arange(len(ids)), sizes))
+    return pd.DataFrame(
+        {
+            "w": rng.normal(size=len(bag)) * 100,
+            "name": np.array(ids, dtype=object)[bag],
+            "s": rng.random(len(bag)),
+            "t": rng.random(len(bag)),
+        }
+    ).infer_objects()
+
+
+def assert_holds_responses(store: BagStore, frame: pd.DataFrame) -> None:
+    """The responses are those of a pandas groupby of all rows in order; other bags have none."""
+    groups = dict(iter(frame.groupby("name", sort=False)))
+    ids = store.ids().tolist()
+    responses = store.responses()
+    assert [ids[i] for i in responses.positions] == [i for i in ids if i in groups]
+    assert store.n_response_points == len(frame)
+    for i, response in zip(responses.positions, responses.present, strict=True):
+        expected = groups[ids[i]][["s", "t", "w"]].to_numpy().astype(store.dtype)
+        np.testing.assert_array_equal(response, expected)
+
+
+def ingest_and_be_killed(points: str, responses: str, url: str) -> None:
     """Ingest in this process alone and die, without any cleaning up, when half is written."""
     from distributed import Client
 
@@ -79,7 +106,9 @@ def ingest_and_be_killed(points: str, url: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     with Client(processes=False, dashboard_address=None):
-        tables.ingest_tables(points, url, progress=kill, **COLUMNS)
+        tables.ingest_tables(
+            points, url, responses=responses, progress=kill, **COLUMNS, **RESPONSES
+        )
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ from pipeline.execution import lazy_rows
 RANGES = [(0, 3), (3, 4), (4, 9)]
 
 
-@pytest.mark.parametrize("n_columns", [None, 1, 5])
+@pytest.mark.parametrize("tail", [(), (1,), (5,), (2, 3)])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, "<U3"])
-def test_values_and_chunks(n_columns, dtype):
+def test_values_and_chunks(tail, dtype):
     """One block a range, in order; shape and dtype are known before anything is computed."""
     rng = np.random.default_rng(0)
-    shape = (9,) if n_columns is None else (9, n_columns)
+    shape = (9, *tail)
     whole = rng.integers(0, 99, shape).astype(dtype)
     calls = []
 
@@ -23,7 +23,7 @@ def test_values_and_chunks(n_columns, dtype):
         calls.append((start, stop))
         return whole[start:stop]
 
-    array = lazy_rows(rows, RANGES, n_columns, whole.dtype)
+    array = lazy_rows(rows, RANGES, tail, whole.dtype)
     assert calls == []
     assert array.shape == shape
     assert array.dtype == whole.dtype
@@ -33,17 +33,17 @@ def test_values_and_chunks(n_columns, dtype):
     np.testing.assert_array_equal(array[2:4].compute(scheduler="sync"), whole[2:4])
 
 
-@pytest.mark.parametrize("n_columns", [None, 4])
-def test_no_rows(n_columns):
+@pytest.mark.parametrize("tail", [(), (4,), (4, 2)])
+def test_no_rows(tail):
     """Of no ranges the array is empty, with the right dimensions."""
-    array = lazy_rows(lambda a, b: None, [], n_columns, np.float64)
-    assert array.shape == ((0,) if n_columns is None else (0, 4))
+    array = lazy_rows(lambda a, b: None, [], tail, np.float64)
+    assert array.shape == (0, *tail)
     assert array.compute().shape == array.shape
 
 
 def test_rows_travel_once():
     """All blocks share one node for the function; a block itself is two numbers."""
-    array = lazy_rows(lambda a, b: np.zeros(b - a), [(i, i + 1) for i in range(50)], None, float)
+    array = lazy_rows(lambda a, b: np.zeros(b - a), [(i, i + 1) for i in range(50)], (), float)
     assert len([key for key in dict(array.__dask_graph__()) if "rows-" in str(key)]) == 1
     assert len(dict(array.__dask_graph__())) <= 3 * 50 + 1
 
@@ -55,4 +55,4 @@ def test_refusals_come_out_as_they_are():
         raise KeyError(start)
 
     with pytest.raises(KeyError, match="4"):
-        lazy_rows(rows, RANGES, None, np.float64)[4:].compute()
+        lazy_rows(rows, RANGES, (), np.float64)[4:].compute()

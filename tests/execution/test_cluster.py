@@ -21,6 +21,7 @@ from pipeline.errors import DataError
 from pipeline.execution import current_client, lane, map_reduce, map_tasks
 from pipeline.regression import accumulate as accumulation
 from pipeline.regression.accumulate import AccumulateTask, accumulate
+from pipeline.regression.encoding import Reals
 from pipeline.regression.source import MemorySource, StoreSource
 from tests.execution.gated import Gate, GatedSource, alive, kill, until
 from tests.oracles.labelled import labelled_bags, stored
@@ -71,7 +72,7 @@ def alone(stores):
         for chunk_points, store in stores.items():
             model = regressor(precision).fit(store, holdout=0.1)
             task = AccumulateTask(
-                StoreSource(store, ("y",)), model.features_, 1, None, None, None, precision
+                StoreSource(store, ("y",)), model.features_, Reals(1), None, None, precision
             )
             result[precision, chunk_points] = (model, accumulate(task).train)
     return result
@@ -106,7 +107,7 @@ def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
 def check_fit_and_back(store, alone, precision):
     model, statistics = alone[precision, None]
     task = AccumulateTask(
-        StoreSource(store, ("y",)), model.features_, 1, None, None, None, precision
+        StoreSource(store, ("y",)), model.features_, Reals(1), None, None, precision
     )
     close(accumulate(task).train, statistics, 1e-12 if precision == "float64" else 2e-7)
     seen = []

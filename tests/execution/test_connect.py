@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import dask
 import numpy as np
@@ -11,12 +16,17 @@ import pytest
 from distributed import LocalCluster
 
 from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
-from pipeline.errors import ClusterError, ConfigError
+from pipeline.errors import ClusterError, ConfigError, StoreError
 from pipeline.execution import current_client, lane, map_reduce, map_tasks
-from pipeline.execution.connect import Profile, load_profile
+from pipeline.execution.profiles import LocalProfile, load_profile, walltime_seconds
+from tests.execution.gated import until
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(30, most=9)
+ROOT = Path(__file__).parents[2]
+
+TLS = "cluster: tcp\naddress: tcp://h:1\ntls_ca_file: a"
+SLURM = "cluster: slurm\nn_workers: 2\ncores_per_worker: 1\nmemory_limit: 1GiB"
 
 
 @pytest.fixture(scope="module")
@@ -114,19 +124,36 @@ def test_options_of_local_workers(option):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cluster: tcp", "needs an address"),
-        ("cluster: tcp\nadress: tcp://x", r"p\.yaml: .*adress.*"),
-        ("cluster: slurm", r"p\.yaml: .*cluster.*'local' or 'tcp'"),
-        ("cluster: local\nn_workers: many", r"p\.yaml: .*n_workers"),
-        ("cluster: [", r"p\.yaml: "),
-        ("", r"p\.yaml: .*cluster.*required"),
-        ("- local", r"p\.yaml: "),
+        ("cluster: tcp", "missing key 'address': a tcp profile needs it"),
+        ("cluster: tcp\nadress: tcp://x", "unknown key 'adress' .did you mean 'address'.*"),
+        ("cluster: slrum", "key 'cluster' is 'slrum'; expected one of local, tcp, slurm"),
+        ("cluster: local\nn_workers: many", "key 'n_workers' is 'many': .*integer"),
+        ("cluster: local\nn_workers: 0", "key 'n_workers' is 0: .*greater than or equal to 1"),
+        ("cluster: local\nmemory_limit: 3 cows", "key 'memory_limit': '3 cows' is no size"),
+        ("cluster: local\naddress: tcp://x", "unknown key 'address'; a local profile has cluster"),
+        ("cluster: [", "no valid YAML"),
+        ("n_workers: 2", "missing key 'cluster'; expected one of local"),
+        ("", "expected 'key: value' lines"),
+        ("- local", "expected 'key: value' lines"),
+        (TLS, "tls_cert and tls_key missing"),
+        (f"{TLS}\ntls_cert: b\ntls_key: c", "address 'tcp://h:1' with TLS files; expected tls://"),
+        (f"{SLURM}\nwalltime: 90", "key 'walltime' is 90: .*string"),
+        (f"{SLURM}\nwalltime: '1:30'", "key 'walltime': '1:30' is no walltime"),
+        (f"{SLURM}\nwalltime: '00:00:30'", "key 'walltime': '00:00:30' is less than a minute"),
+        (f"{SLURM}\nwalltime: '01:00:00'\nmin_workers: 3", "min_workers is 3, n_workers is 2"),
+        (SLURM, "missing key 'walltime': a slurm profile needs it"),
+        (
+            "cluster: gateway\nn_workers: 1\naddress: http://h:1",
+            "address 'http://h:1'; expected https://",
+        ),
+        ("cluster: kubernetes\ncluster_spec: x", "missing key 'tls_ca_file'"),
     ],
 )
 def test_wrong_profile(tmp_path, text, message):
-    """A wrong key, value or syntax is one error naming the file and the key."""
-    with pytest.raises(ConfigError, match=message):
+    """A wrong key, value or syntax is one line naming the file and the key."""
+    with pytest.raises(ConfigError, match=rf"p\.yaml: {message}") as caught:
         connect(profile(tmp_path / "p.yaml", text))
+    assert "\n" not in str(caught.value)
 
 
 def test_unknown_profile(tmp_path, monkeypatch):
@@ -139,13 +166,147 @@ def test_unknown_profile(tmp_path, monkeypatch):
         connect("yours")
     with pytest.raises(ConfigError, match=r"no cluster profile 'other\.yaml'"):
         connect("other.yaml")
-    assert load_profile("mine") == Profile(cluster="local", n_workers=3, memory_limit="1GiB")
+    assert load_profile("mine") == LocalProfile(n_workers=3, memory_limit="1GiB")
 
 
 def test_profiles_of_the_repository():
     """The profiles that come with the package are valid, and named by their cluster."""
-    assert load_profile("configs/profiles/local.yaml").cluster == "local"
-    assert load_profile("configs/profiles/tcp.yaml").address.startswith("tcp://")
+    paths = sorted(Path("configs/profiles").glob("*.yaml"))
+    assert len(paths) == 5
+    for path in paths:
+        assert load_profile(str(path)).cluster == path.stem
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("00:01:00", 60), ("30:00:01", 108001), ("2-01:00:00", 176400)]
+)
+def test_walltimes(text, seconds):
+    """Walltimes are read as SLURM and PBS read them."""
+    assert walltime_seconds(text) == seconds
+
+
+def test_package_that_is_not_installed(tmp_path, monkeypatch):
+    """A profile whose package is missing is one line that says what to install."""
+    monkeypatch.setitem(sys.modules, "pipeline.execution.job_queue", None)
+    path = profile(tmp_path / "p.yaml", f"{SLURM}\nwalltime: '01:00:00'")
+    with pytest.raises(ConfigError, match=r"slurm profile needs pip install 'bagbasis\[slurm\]'"):
+        connect(path)
+
+
+@contextmanager
+def started(*options, **environment):
+    """A process of Dask's command line; killed at the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dask", *options, "--dashboard-address", "127.0.0.1:0"],
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def empty_scheduler(tmp_path, **environment):
+    """The address of a scheduler without workers."""
+    file = tmp_path / "scheduler.json"
+    options = ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)]
+    with started("scheduler", *options, **environment):
+        until(file.exists)
+        until(lambda: file.read_text())
+        yield json.loads(file.read_text())["address"]
+
+
+def one_worker(address, **environment):
+    return started("worker", address, "--nthreads", "1", "--host", "127.0.0.1", **environment)
+
+
+def installed(folder, package, version):
+    """What to put in a process's environment to make it say it has that version."""
+    info = folder / f"{package}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+
+
+def test_workers_that_do_not_come(tmp_path):
+    """A scheduler without workers is one line after the profile's timeout; progress is told."""
+    seen = []
+    with empty_scheduler(tmp_path) as address:
+        path = profile(tmp_path / "p.yaml", f"cluster: tcp\naddress: {address}\ntimeout: 1")
+        message = r"0 of at least 1 workers came within 1 s; start workers \(dask worker tcp://"
+        with pytest.raises(ClusterError, match=message):
+            connect(path, progress=lambda *now: seen.append(now))
+        assert set(seen) == {(0, 1)}
+        assert current_client() is None
+        with one_worker(address), connect(address, progress=lambda *now: seen.append(now)):
+            assert seen[-1] == (1, 1)
+
+
+def test_scheduler_that_ends_meanwhile(tmp_path):
+    """A scheduler that ends while workers are waited for is one line, long before the timeout."""
+    with ExitStack() as stack:
+        address = stack.enter_context(empty_scheduler(tmp_path))
+        path = profile(tmp_path / "p.yaml", f"cluster: tcp\naddress: {address}\ntimeout: 60")
+        with pytest.raises(ClusterError, match="the scheduler is gone"):
+            connect(path, progress=lambda *now: stack.close())
+    assert current_client() is None
+
+
+@pytest.mark.filterwarnings("error:Mismatched versions")
+def test_versions_that_differ(tmp_path):
+    """A worker, or the scheduler, with another version of what matters is one line with both."""
+    other = installed(tmp_path / "numba", "numba", "0.1.2")
+    message = r"versions of numba differ: [0-9.]+ here, 0\.1\.2 on worker tcp://127"
+    with (
+        empty_scheduler(tmp_path) as address,
+        one_worker(address, **other),
+        pytest.raises(ClusterError, match=message),
+    ):
+        connect(address)
+    assert current_client() is None
+    (tmp_path / "scheduler.json").unlink()
+    other = installed(tmp_path / "bagbasis", "bagbasis", "0.0.1")
+    message = r"versions of bagbasis differ: [0-9.]+ here, 0\.0\.1 on the scheduler; install"
+    with (
+        empty_scheduler(tmp_path, **other) as address,
+        one_worker(address),
+        pytest.raises(ClusterError, match=message),
+    ):
+        connect(address)
+
+
+def test_worker_that_can_not_see_the_store(scheduler, tmp_path):
+    """A store in this process's memory: one line names the worker and why; a store on a disk
+    that both see is fine, and one that is nowhere is the store's own error."""
+    url = str(tmp_path / "seen.zarr")
+    stored(url, BAGS, Y)
+    with connect(scheduler, store=url) as client:
+        assert client is current_client()
+    hidden = "memory://hidden.zarr"
+    stored(hidden, BAGS, Y)
+    with pytest.raises(
+        ClusterError, match=r"worker tcp://.* can not use the store memory://hidden"
+    ):
+        connect(scheduler, store=hidden)
+    assert current_client() is None
+    with pytest.raises(StoreError, match=r"nowhere\.zarr"):
+        connect(scheduler, store=str(tmp_path / "nowhere.zarr"))
+    assert current_client() is None
+
+
+def test_worker_that_sees_another_store(scheduler):
+    """The same URL in the worker's memory is another store: it says what it sees there."""
+    url = "memory://two.zarr"
+    stored(url, BAGS, Y)
+    with connect(scheduler) as client:
+        client.run(lambda: stored(url, BAGS[:10], Y[:10]) and None)
+    with pytest.raises(ClusterError, match=r"under that URL it sees 10 bags of .* here are 30 of"):
+        connect(scheduler, store=url)
 
 
 def test_without_a_cluster():

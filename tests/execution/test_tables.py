@@ -16,7 +16,16 @@ from pipeline.bags import BagStore, Box, ingest_files
 from pipeline.execution import connect, current_client, tables
 from pipeline.execution.shuffle import spread
 from pipeline.execution.tables import ingest_tables
-from tests.execution.long_tables import COLUMNS, assert_holds, long_table, scatter, write
+from tests.execution.long_tables import (
+    COLUMNS,
+    RESPONSES,
+    assert_holds,
+    assert_holds_responses,
+    long_table,
+    response_table,
+    scatter,
+    write,
+)
 
 TEXT_IDS = ["b10", "b9", "B1", "ö", "a b", "7", "007"]
 
@@ -115,6 +124,61 @@ def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, small, caplog)
     np.testing.assert_array_equal(store.targets(names=["c"])[:, 0], codes)
 
 
+@pytest.mark.parametrize(
+    "ids", [[*range(-3, 40), 2**62, 10**3], TEXT_IDS], ids=["integers", "text"]
+)
+def test_responses_of_another_table(ids, tmp_path, small, caplog):
+    """Any order, any number of files of both kinds; beside a target table, and box measured."""
+    frame = table_of(ids)
+    answers = response_table(np.random.default_rng(3), ids)
+    folder = tmp_path / "responses"
+    folder.mkdir()
+    targets = pd.DataFrame({"bag": ids[:-1], "k": np.arange(len(ids) - 1.0)})
+    calls = []
+    with caplog.at_level(logging.WARNING, logger="pipeline"):
+        store = ingest_tables(
+            scatter(frame, tmp_path, [".parquet", ".csv"]),
+            tmp_path / "s.zarr",
+            targets=["k"],
+            target_table=write(targets, tmp_path / "t.parquet"),
+            responses=scatter(answers, folder, [".csv", ".parquet", ".csv"]),
+            progress=lambda *call: calls.append(call),
+            **COLUMNS,
+            **RESPONSES,
+        )
+    assert_holds(store, frame, sorted(ids))
+    assert_holds_responses(store, answers)
+    expected = targets.set_index("bag")["k"].reindex(sorted(ids))
+    np.testing.assert_array_equal(store.targets()[:, 0], expected)
+    columns = answers[["s", "t", "w"]]
+    assert store.response_box == Box.around(columns.min(), columns.max())
+    without = len(ids) - answers["name"].nunique()
+    assert f"{without} of {len(ids)} bags are not in the table of responses" in caplog.text
+    assert "1 of" in caplog.text
+    done = [done for done, _ in calls]
+    assert done == sorted(done)
+    assert calls[-1] == (len(frame) + len(answers),) * 2
+
+
+def test_responses_do_not_depend_on_how_the_work_was_cut(tmp_path, monkeypatch):
+    """Other pieces and other ranges of ids give the same responses."""
+    frame, answers = table_of(range(30)), response_table(np.random.default_rng(4), range(30))
+    options = {
+        "responses": [write(answers, tmp_path / "r.csv")],
+        "response_box": [(0, 1)] * 3,
+        "dtype": "float64",
+    } | RESPONSES
+    path = write(frame, tmp_path / "p.parquet")
+    whole = ingest_tables(path, tmp_path / "whole.zarr", **COLUMNS, **options)
+    monkeypatch.setattr(ingest_files, "CSV_PIECE_BYTES", 777)
+    monkeypatch.setattr(tables, "RANGE_BYTES", 500)
+    cut = ingest_tables(path, tmp_path / "cut.zarr", **COLUMNS, **options)
+    np.testing.assert_array_equal(cut.responses().points, whole.responses().points)
+    np.testing.assert_array_equal(cut.response_offsets(), whole.response_offsets())
+    assert cut.response_box == Box.unit(3)
+    assert_holds_responses(cut, answers)
+
+
 def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
     """An id or a class that looks like a number in one CSV file is text if others are."""
     write(pd.DataFrame({"bag": [7, 8], "u": 0.0, "v": 1, "c": [1, 2]}), tmp_path / "a.csv")
@@ -178,13 +242,15 @@ def test_without_a_client_workers_are_started_and_stopped(tmp_path, client, monk
 def test_a_killed_ingest_commits_nothing_and_runs_again(tmp_path):
     """Killed with -9 while it writes: the store is empty, and the same call makes it whole."""
     frame = table_of(range(200), seed=5)
-    path = write(frame, tmp_path / "p.parquet")
+    answers = response_table(np.random.default_rng(5), range(200))
+    path, responses = write(frame, tmp_path / "p.parquet"), write(answers, tmp_path / "r.csv")
     url = tmp_path / "s.zarr"
-    killed = subprocess.run([sys.executable, "-m", "tests.execution.long_tables", path, url])
-    assert killed.returncode == -signal.SIGKILL
+    command = [sys.executable, "-m", "tests.execution.long_tables", path, responses, url]
+    assert subprocess.run(command).returncode == -signal.SIGKILL
     assert BagStore.open(url).n_bags == 0
-    store = ingest_tables(path, url, **COLUMNS)
+    store = ingest_tables(path, url, responses=responses, **COLUMNS, **RESPONSES)
     assert_holds(store, frame, range(200))
+    assert_holds_responses(store, answers)
 
 
 def test_a_worker_that_dies_changes_nothing(tmp_path, small, client):

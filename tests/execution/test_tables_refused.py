@@ -256,6 +256,52 @@ def test_a_target_table_without_a_column_or_a_value_or_rows(path, tmp_path, refu
     refused(points, path, "the table has no rows", **options)
 
 
+def answers(**changes):
+    """Responses in the plane for two of the bags."""
+    table = {"bag": [3, 1, 3], "p": [0.0, 1.0, 2.0], "q": [5.0, 6.0, 7.0]}
+    return pd.DataFrame({k: v for k, v in (table | changes).items() if v is not None})
+
+
+def test_responses_of_an_unknown_bag(path, tmp_path, refused):
+    """An id that no point has is named with its file and row, wherever it sorts."""
+    points = write(good(), tmp_path / "points.parquet")
+    for unknown in (-99, 2_000):
+        write(answers(bag=[3, unknown, 3]), path)
+        words = (f"{path}, row 1: id {unknown} of the response table", "no point has it")
+        refused(points, *words, responses=path, response_coordinates=["p", "q"])
+
+
+def test_a_table_of_responses_is_checked_as_the_points_are(path, tmp_path, refused):
+    """A value that is not finite, a missing column or id, ids of another kind, no rows."""
+    points = write(good(), tmp_path / "points.parquet")
+    options = {"responses": path, "response_coordinates": ["p", "q"]}
+    write(answers(q=[1.0, 1e39, 2.0]), path)
+    refused(points, f"{path}, row 1: bag", "coordinate 'q' is", "finite float32", **options)
+    write(answers(q=None), path)
+    refused(points, path, "no column 'q'", **options)
+    refused(points, path, "no column 'name'", response_id_column="name", **options)
+    write(answers(bag=["x", "y", "z"]), path)
+    refused(points, points, path, "such as 'x'", **options)
+    write(answers()[:0], path)
+    refused(points, path, "the table has no rows", **options)
+    refused(points, "none.csv", "no files found", **options | {"responses": tmp_path / "none.csv"})
+
+
+def test_parameters_of_responses(path, refused):
+    """Those that make sense only with a table of responses, and those that it needs."""
+    write(good(), path)
+    for name, value in (
+        ("response_coordinates", ["u"]),
+        ("response_id_column", "bag"),
+        ("response_box", [(0, 1)]),
+    ):
+        refused(path, f"{name} is given, but no responses", error=ParameterError, **{name: value})
+    refused(path, "no response_coordinates", error=ParameterError, responses=path)
+    options = {"responses": path, "response_coordinates": ["u"]}
+    refused(path, "response_box has 2 dimensions", response_box=[(0, 1)] * 2, **options)
+    refused(path, "response_coord", error=ParameterError, **options | {"response_coordinates": "u"})
+
+
 def test_parameters_out_of_range(path, refused):
     """Nothing is read for them."""
     write(good(), path)

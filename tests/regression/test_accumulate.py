@@ -16,6 +16,7 @@ from pipeline.embeddings import ProjectionSpec
 from pipeline.random_features import FourierSpec
 from pipeline.regression import FeatureMap
 from pipeline.regression.accumulate import MAX_TASKS, AccumulateTask, accumulate, task_ranges
+from pipeline.regression.encoding import OneHot, Reals
 from pipeline.regression.source import MemorySource, StoreSource
 from pipeline.regression.split import Split
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
@@ -33,8 +34,8 @@ def feature_map(n_features=64, n_per_dim=4):
 
 
 def task_of(source, precision="float64", **options):
-    fields = {"classes": None, "holdout": None, "validation": None, **options}
-    return AccumulateTask(source, feature_map(), 1, precision=precision, **fields)
+    fields = {"holdout": None, "validation": None, **options}
+    return AccumulateTask(source, feature_map(), Reals(1), precision=precision, **fields)
 
 
 def close(a, b, rtol):
@@ -135,7 +136,7 @@ def test_one_hot(tmp_path):
     codes = np.where(np.isnan(Y), np.nan, np.digitize(Y, [0.0]) * 2.0)
     source = MemorySource(stored(tmp_path / "s.zarr", BAGS, codes).read(), codes[:, None])
     result = accumulate(
-        AccumulateTask(source, feature_map(), 2, (0.0, 2.0), None, None, "float64")
+        AccumulateTask(source, feature_map(), OneHot(2, (0.0, 2.0)), None, None, "float64")
     ).train
     np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
 

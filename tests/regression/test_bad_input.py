@@ -16,6 +16,7 @@ from pipeline import (
 )
 from pipeline.errors import DataError, ModelError, ParameterError
 from pipeline.regression.accumulate import AccumulateTask
+from pipeline.regression.encoding import Reals
 from pipeline.regression.source import MemorySource
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -187,7 +188,7 @@ def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     with pytest.raises(DataError, match="bag 19: its embedding is not finite"):
         model.predict(bags)
     source = MemorySource(bags, Y[:, None])
-    task = AccumulateTask(source, model.features_, 1, None, None, None, precision)
+    task = AccumulateTask(source, model.features_, Reals(1), None, None, precision)
     with pytest.raises(DataError, match="bag 19: its embedding is not finite"):
         task((0, 30), lambda done: None)
 

@@ -1,0 +1,113 @@
+"""Encrypted connections: the certificates of a profile, and why a scheduler refuses them."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from pathlib import Path
+
+from distributed.comm import get_address_host_port
+from distributed.security import Security
+
+from ..errors import ClusterError, ConfigError
+from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile
+
+
+def security_of(profile: AddressProfile | JobQueueProfile | KubernetesProfile) -> Security | None:
+    """What the TLS files of a profile allow; None without them.
+
+    Raises
+    ------
+    ConfigError
+        A file that is not there, or that holds no certificate or key.
+    """
+    if profile.tls_ca_file is None or profile.tls_cert is None or profile.tls_key is None:
+        return None
+    files = {name: _file(profile, name) for name in ("tls_ca_file", "tls_cert", "tls_key")}
+    cert, key = files["tls_cert"], files["tls_key"]
+    security = Security(
+        tls_ca_file=files["tls_ca_file"],
+        tls_client_cert=cert,
+        tls_client_key=key,
+        tls_scheduler_cert=cert,
+        tls_scheduler_key=key,
+        tls_worker_cert=cert,
+        tls_worker_key=key,
+        require_encryption=True,
+    )
+    _context(security)
+    return security
+
+
+def check_handshake(address: str, security: Security, timeout: float) -> None:
+    """Try the TLS handshake of a tls:// address once; nobody there is no error yet.
+
+    Dask tries until its timeout and then says only that time is over.
+
+    Raises
+    ------
+    ConfigError
+        No certificates to show.
+    ClusterError
+        One side does not trust the other's certificate, or the scheduler speaks no TLS.
+    """
+    if security.get_tls_config_for_role("client")["ca_file"] is None:
+        raise ConfigError(
+            f"{address} needs certificates; name them in a tcp profile "
+            "(tls_ca_file, tls_cert, tls_key)"
+        )
+    context = _context(security)
+    host, port = get_address_host_port(address)
+    try:
+        plain = socket.create_connection((host, port), timeout=timeout)
+    except OSError:
+        return
+    with plain:
+        try:
+            with context.wrap_socket(plain) as encrypted:
+                encrypted.recv(1)  # TLS 1.3: a refusal of ours comes after the handshake
+        except ssl.SSLError as error:
+            reason = _reason(error, security)
+            raise ClusterError(f"{address} can not be used: {reason}") from error
+        except OSError:
+            return
+
+
+def _file(profile: AddressProfile | JobQueueProfile | KubernetesProfile, name: str) -> str:
+    path = Path(getattr(profile, name)).expanduser()
+    if not path.is_file():
+        raise ConfigError(f"{name}: no file {path}")
+    return str(path.absolute())
+
+
+def _context(security: Security) -> ssl.SSLContext:
+    files = security.get_tls_config_for_role("client")
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except OSError as error:
+        files = ", ".join(str(files[name]) for name in ("ca_file", "cert", "key"))
+        raise ConfigError(
+            f"no certificates and key that belong together: {files} ({error})"
+        ) from error
+    assert isinstance(context, ssl.SSLContext)
+    return context
+
+
+def _reason(error: ssl.SSLError, security: Security) -> str:
+    files = security.get_tls_config_for_role("client")
+    ours = f"our certificate {files['cert']}"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if "expired" in error.verify_message:
+            return "the certificate of the scheduler, or of its authority, has expired"
+        return (
+            f"the scheduler's certificate is not from the authority {files['ca_file']} "
+            f"({error.verify_message})"
+        )
+    reason = error.reason or str(error)
+    if "CERTIFICATE_EXPIRED" in reason:
+        return f"{ours} has expired"
+    if "UNKNOWN_CA" in reason or "CERTIFICATE_REQUIRED" in reason or "BAD_CERT" in reason:
+        return f"the scheduler does not accept {ours} ({reason})"
+    if "WRONG_VERSION" in reason or "EOF" in reason:
+        return "it speaks no TLS; its address is tcp://..."
+    return reason

@@ -1,0 +1,92 @@
+"""Clusters made by dask-kubernetes' operator, with encrypted connections.
+
+``KubeCluster`` itself speaks plain TCP only. So the DaskCluster object is created here, the
+operator makes its pods, and the client connects to the scheduler with the profile's certificates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import kr8s
+import yaml
+from kr8s.objects import new_class
+
+from ..errors import ClusterError, ConfigError
+from .profiles import KubernetesProfile
+
+PORT = 8786
+ADDRESS_VARIABLE = "DASK_SCHEDULER_ADDRESS"
+
+_DaskCluster = new_class("DaskCluster", "kubernetes.dask.org/v1")
+
+
+@dataclass(frozen=True)
+class OperatorCluster:
+    """A DaskCluster object in Kubernetes, and where its scheduler listens."""
+
+    resource: Any
+    address: str
+
+    def close(self) -> None:
+        """Delete the object; the operator deletes its pods and services."""
+        self.resource.delete()
+
+
+def open_kubernetes(profile: KubernetesProfile) -> OperatorCluster:
+    """Create the DaskCluster of a profile.
+
+    Raises
+    ------
+    ConfigError
+        A manifest that can not be read, or that is none of a DaskCluster.
+    ClusterError
+        Kubernetes does not answer, or refuses the object: no operator, no right, the name taken.
+    """
+    manifest = manifest_of(profile)
+    name = str(manifest["metadata"]["name"])
+    try:
+        resource = _DaskCluster(manifest, namespace=profile.namespace)
+        resource.create()
+    except (kr8s.APITimeoutError, kr8s.ConnectionClosedError, httpx.TransportError) as error:
+        raise ClusterError(f"Kubernetes does not answer ({error})") from error
+    except (kr8s.ServerError, httpx.HTTPStatusError, ValueError) as error:
+        raise ClusterError(
+            f"Kubernetes makes no DaskCluster {name!r} in {profile.namespace!r}: {error}"
+        ) from error
+    return OperatorCluster(resource, profile.address or _service(name, profile.namespace))
+
+
+def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
+    """The DaskCluster object of a profile: its file, with its name and number of workers.
+
+    The operator would send workers to the scheduler at tcp://…; the environment says tls://….
+    """
+    path = Path(profile.cluster_spec).expanduser()
+    try:
+        manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise ConfigError(f"cluster_spec {path} can not be read ({reason})") from error
+    if not isinstance(manifest, dict) or manifest.get("kind") != "DaskCluster":
+        raise ConfigError(f"cluster_spec {path}: expected one object of kind DaskCluster")
+    manifest["metadata"]["namespace"] = profile.namespace
+    if profile.name is not None:
+        manifest["metadata"]["name"] = profile.name
+    if profile.n_workers is not None:
+        manifest["spec"]["worker"]["replicas"] = profile.n_workers
+    name = str(manifest["metadata"]["name"])
+    scheduler = {"name": ADDRESS_VARIABLE, "value": _service(name, profile.namespace)}
+    for container in manifest["spec"]["worker"]["spec"]["containers"]:
+        others = [item for item in container.get("env", []) if item["name"] != ADDRESS_VARIABLE]
+        container["env"] = [*others, scheduler]
+    service = manifest["spec"]["scheduler"]["service"]
+    service["selector"]["dask.org/cluster-name"] = name
+    return manifest
+
+
+def _service(name: str, namespace: str) -> str:
+    return f"tls://{name}-scheduler.{namespace}.svc:{PORT}"

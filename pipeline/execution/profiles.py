@@ -1,0 +1,280 @@
+"""Cluster profiles: what a YAML file of ``configs/profiles`` may say."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import yaml
+from dask.utils import parse_bytes
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from ..errors import ConfigError
+
+PROFILES = Path("configs/profiles")
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_WALLTIME = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)$")
+
+
+def walltime_seconds(walltime: str) -> int:
+    """Seconds of ``[days-]hours:minutes:seconds``."""
+    match = _WALLTIME.match(walltime)
+    if match is None:
+        raise ValueError(f"{walltime!r} is no walltime; expected '[days-]hours:mm:ss' in quotes")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _walltime(value: str) -> str:
+    if walltime_seconds(value) < 60:
+        raise ValueError(f"{value!r} is less than a minute")
+    return value
+
+
+def _memory(value: str) -> str:
+    try:
+        parse_bytes(value)
+    except ValueError as error:
+        raise ValueError(f"{value!r} is no size; expected one such as 4GiB") from error
+    return value
+
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
+Memory = Annotated[str, AfterValidator(_memory)]
+Walltime = Annotated[str, AfterValidator(_walltime)]
+
+
+class _Profile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class LocalProfile(_Profile):
+    """Worker processes on this machine, reachable through loopback only."""
+
+    cluster: Literal["local"] = "local"
+    n_workers: Count | None = None
+    cores_per_worker: Count | None = None
+    memory_limit: Memory | None = None
+
+
+class _Waiting(_Profile):
+    """Of a cluster whose workers come when they come.
+
+    Attributes
+    ----------
+    timeout : float
+        Seconds to wait for the scheduler, and for ``min_workers`` workers.
+    min_workers : int
+        So many must be there to begin; later ones join in.
+    """
+
+    timeout: Seconds = 30.0
+    min_workers: Count = 1
+
+
+class _Tls(_Waiting):
+    """Of a cluster reached with certificates: all three files, or none."""
+
+    tls_ca_file: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+    @model_validator(mode="after")
+    def _all_or_none(self) -> _Tls:
+        names = ("tls_ca_file", "tls_cert", "tls_key")
+        missing = [name for name in names if getattr(self, name) is None]
+        if 0 < len(missing) < len(names):
+            raise ValueError(f"{' and '.join(missing)} missing: {', '.join(names)} go together")
+        return self
+
+
+class AddressProfile(_Tls):
+    """A scheduler that runs already."""
+
+    cluster: Literal["tcp"] = "tcp"
+    address: str
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> AddressProfile:
+        if self.tls_cert is not None and not self.address.startswith("tls://"):
+            raise ValueError(f"address {self.address!r} with TLS files; expected tls://...")
+        return self
+
+
+class JobQueueProfile(_Tls):
+    """Workers as jobs of a queue, one worker process a job; the scheduler runs in this process.
+
+    Attributes
+    ----------
+    n_workers, cores_per_worker : int
+        Jobs, and the cores of each.
+    memory_limit : str
+        Of each job.
+    walltime : str
+        Of each job; a worker leaves in good order before it ends, and its job is asked for again.
+    interface : str or None
+        Network interface of scheduler and workers. Other than on ``lo``, connections are
+        encrypted: with the TLS files, or with certificates made for this run alone.
+    spill_directory : str or None
+        On the nodes' own disks.
+    job_directory : str
+        Seen by this machine and all nodes: logs of the jobs, and certificates of the run.
+    """
+
+    cluster: Literal["slurm", "pbs"]
+    n_workers: Count
+    cores_per_worker: Count
+    memory_limit: Memory
+    walltime: Walltime
+    timeout: Seconds = 3600.0
+    queue: str | None = None
+    account: str | None = None
+    interface: str | None = None
+    spill_directory: str | None = None
+    job_directory: str = "~/.bagbasis/jobs"
+    directives: tuple[str, ...] = Field(default=(), strict=False)
+    prologue: tuple[str, ...] = Field(default=(), strict=False)
+    python: str | None = None
+
+    @model_validator(mode="after")
+    def _reachable(self) -> JobQueueProfile:
+        if self.min_workers > self.n_workers:
+            raise ValueError(f"min_workers is {self.min_workers}, n_workers is {self.n_workers}")
+        return self
+
+
+class GatewayProfile(_Waiting):
+    """A cluster of a dask-gateway server; ``options`` are those the server offers."""
+
+    cluster: Literal["gateway"]
+    address: str
+    proxy_address: str | None = None
+    auth: Literal["basic", "kerberos", "jupyterhub"] | None = None
+    n_workers: Count
+    options: dict[str, Any] = {}
+    timeout: Seconds = 600.0
+
+    @model_validator(mode="after")
+    def _encrypted(self) -> GatewayProfile:
+        url = urlsplit(self.address)
+        if url.scheme == "https" or (url.scheme == "http" and url.hostname in _LOOPBACK):
+            return self
+        raise ValueError(f"address {self.address!r}; expected https://..., or http://127.0.0.1:...")
+
+
+class KubernetesProfile(_Tls):
+    """A cluster that dask-kubernetes' operator makes from a DaskCluster manifest.
+
+    Attributes
+    ----------
+    cluster_spec : str
+        The manifest's YAML file.
+    name : str or None
+        Of the cluster, in place of the manifest's.
+    address : str or None
+        Where this machine reaches the scheduler; None: at its service, from within Kubernetes.
+    """
+
+    cluster: Literal["kubernetes"]
+    cluster_spec: str
+    namespace: str = "default"
+    name: str | None = None
+    n_workers: Count | None = None
+    address: str | None = None
+    tls_ca_file: str
+    tls_cert: str
+    tls_key: str
+    timeout: Seconds = 600.0
+
+
+Profile = LocalProfile | AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile
+
+_ANY: TypeAdapter[Profile] = TypeAdapter(Annotated[Profile, Field(discriminator="cluster")])
+_KINDS: dict[str, type[BaseModel]] = {
+    "local": LocalProfile,
+    "tcp": AddressProfile,
+    "slurm": JobQueueProfile,
+    "pbs": JobQueueProfile,
+    "gateway": GatewayProfile,
+    "kubernetes": KubernetesProfile,
+}
+
+
+def load_profile(name: str) -> Profile:
+    """The profile in a YAML file, or of that name in ``configs/profiles``.
+
+    Raises
+    ------
+    ConfigError
+        No such profile, no YAML, an unknown key or a wrong value; one line that names it.
+    """
+    path = Path(name) if name.endswith((".yaml", ".yml")) else PROFILES / f"{name}.yaml"
+    if not path.is_file():
+        known = sorted(p.stem for p in PROFILES.glob("*.yaml"))
+        raise ConfigError(f"no cluster profile {name!r} ({path} not found); there are {known}")
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: no valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: expected 'key: value' lines, with the key cluster")
+    try:
+        return _ANY.validate_python(values)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {_describe(values, error)}") from None
+
+
+def changed(profile: Profile, where: str, **values: Any) -> Profile:
+    """A profile with other values, where they are not None.
+
+    Raises
+    ------
+    ConfigError
+        A value the profile has no key for, or a wrong one.
+    """
+    given = {name: value for name, value in values.items() if value is not None}
+    for name in given:
+        if name not in type(profile).model_fields:
+            raise ConfigError(f"{name} is for local workers; those of {where} are there")
+    try:
+        return type(profile).model_validate(profile.model_dump() | given)
+    except ValidationError as error:
+        raise ConfigError(_describe(given, error)) from None
+
+
+def _describe(values: dict[str, Any], error: ValidationError) -> str:
+    """One line for the first error; an unknown key first, as its right name is then missing."""
+    order = {"extra_forbidden": 0, "missing": 2}
+    first = min(error.errors(), key=lambda one: order.get(one["type"], 1))
+    kinds = ", ".join(_KINDS)
+    if first["type"] == "union_tag_not_found":
+        return f"missing key 'cluster'; expected one of {kinds}"
+    if first["type"] == "union_tag_invalid":
+        return f"key 'cluster' is {values.get('cluster')!r}; expected one of {kinds}"
+    key = next((str(part) for part in first["loc"] if part in values or part not in _KINDS), "")
+    if first["type"] == "extra_forbidden":
+        known = list(_KINDS[str(values["cluster"])].model_fields)
+        close = difflib.get_close_matches(key, known, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        return f"unknown key {key!r}{hint}; a {values['cluster']} profile has {', '.join(known)}"
+    if first["type"] == "missing":
+        return f"missing key {key!r}: a {values['cluster']} profile needs it"
+    message = first["msg"].removeprefix("Value error, ")
+    if not key:
+        return message
+    if first["type"] == "value_error":
+        return f"key {key!r}: {message}"
+    return f"key {key!r} is {values.get(key)!r}: {message[0].lower()}{message[1:]}"

@@ -1,0 +1,110 @@
+"""Single files at any URL: written whole or not at all, by many processes at once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .bags.urls import filesystem, local_path, remove
+from .errors import StoreError
+
+
+@contextmanager
+def writing(url: str) -> Iterator[Path]:
+    """A path to write to; the file is at the URL when the block ends without an error.
+
+    Locally it is on the disk before it is renamed; elsewhere it goes there in one PUT.
+
+    Raises
+    ------
+    StoreError
+        The place can not be written.
+    """
+    path = local_path(url)
+    try:
+        if path is not None:
+            with _renamed(path) as partial:
+                yield partial
+        else:
+            fs, remote = filesystem(url)
+            with tempfile.TemporaryDirectory() as folder:
+                partial = Path(folder, "file")
+                yield partial
+                fs.makedirs(remote.rpartition("/")[0], exist_ok=True)
+                fs.put_file(str(partial), remote)
+    except OSError as error:
+        if isinstance(error, StoreError):
+            raise
+        raise StoreError(f"{url}: can not be written ({error.strerror or error})") from error
+
+
+@contextmanager
+def reading(url: str) -> Iterator[Path]:
+    """A path to read the file from.
+
+    Raises
+    ------
+    FileNotFoundError
+        Nothing is there.
+    StoreError
+        It can not be fetched.
+    """
+    path = local_path(url)
+    if path is not None:
+        yield path
+        return
+    fs, remote = filesystem(url)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "file")
+        try:
+            fs.get_file(remote, str(copy))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StoreError(f"{url}: can not be read ({error.strerror or error})") from error
+        yield copy
+
+
+def names_in(url: str) -> list[str]:
+    """Names in a folder, sorted; none where there is no folder."""
+    fs, path = filesystem(url)
+    fs.invalidate_cache()  # others write there
+    try:
+        entries = fs.ls(path, detail=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise StoreError(f"{url}: can not be listed ({error.strerror or error})") from error
+    return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries)
+
+
+def discard(url: str) -> None:
+    """Delete what is there; what can not be deleted is no further error."""
+    with suppress(OSError):
+        remove(url)
+
+
+@contextmanager
+def _renamed(path: Path) -> Iterator[Path]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        yield partial
+        _fsync(partial)
+        partial.replace(path)
+        with suppress(OSError):  # not every filesystem can sync a folder
+            _fsync(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _fsync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

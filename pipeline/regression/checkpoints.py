@@ -1,0 +1,226 @@
+"""What a fit has summed so far, kept in files that a fit started again goes on from.
+
+One folder a fit, named by a hash of everything its sums depend on: the store and its committed
+counts, both bases, the encoding, the splits, the plan, and the code. So sums of another fit are
+never taken for this one's. In it one file a group of tasks that is done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from importlib.metadata import version
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+from ..bags.plan import Range
+from ..bags.urls import filesystem, local_path, normalize_url
+from ..errors import ParameterError
+from ..execution import SPLIT_EVERY
+from ..files import discard, names_in, reading, writing
+from .accumulate import AccumulateTask, FitStatistics, pass_seconds, ranges_of
+from .partials import read_partial, write_partial
+from .source import StoreSource
+
+FORMAT_VERSION = 1
+SECONDS = 300.0
+MIN_GROUPS = 64
+ABANDONED = timedelta(days=1)
+PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
+DESCRIPTION = "fit.json"
+FOLDER = re.compile(r"fit-[0-9a-f]{32}")
+PARTIAL = re.compile(r"group-(\d+)\.npz")
+
+logger = logging.getLogger(__name__)
+
+
+class Checkpoints:
+    """Where a fit keeps its finished sums, and how often.
+
+    The same fit started again, after whatever ended it, does only what is missing, and its model
+    has the same bits as when it is never cut off. Used as a context manager the checkpoints
+    are removed when the block ends without an error; and so are those of other fits at this URL
+    that nobody has written to for a day.
+
+    Parameters
+    ----------
+    url : str or path
+        A folder, on any filesystem that all workers see; made when it is not there.
+    seconds : float > 0
+        Of work on one core, by the cost model, between two checkpoints of a lane, at most: what a
+        lane loses. At least one task, about a minute. Fits of few tasks keep every one, so that
+        there are groups of them for all lanes.
+
+    Notes
+    -----
+    A checkpoint holds D (D + 1) / 2 + k D float64 numbers, twice that with alpha="validation";
+    there is one for each group of tasks until the fit ends. Writing one takes no further D × D
+    array.
+    """
+
+    def __init__(self, url: str | os.PathLike[str], seconds: float = SECONDS) -> None:
+        given: Any = seconds
+        if not (isinstance(given, Real) and 0 < float(given) < float("inf")):
+            raise ParameterError(f"seconds between checkpoints: {given!r}; expected a number > 0")
+        self.url = normalize_url(url)
+        self.seconds = float(given)
+        self._used: set[str] = set()
+
+    def keeper(self, task: AccumulateTask) -> FitKeeper:
+        """The checkpoints of one pass.
+
+        Raises
+        ------
+        ParameterError
+            Bags in memory, which are gone with the process.
+        StoreError
+            The folder can not be written.
+        """
+        if not isinstance(task.source, StoreSource):
+            raise ParameterError("checkpoints are for bags in a BagStore, not for bags in memory")
+        every = self._tasks(task)
+        description = {**describe(task), "tasks_a_group": every}
+        text = json.dumps(description, sort_keys=True)
+        url = f"{self.url}/fit-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+        keeper = FitKeeper(url, every)
+        with writing(f"{url}/{DESCRIPTION}") as path:
+            path.write_text(json.dumps(description, indent=1, sort_keys=True) + "\n")
+        self._used.add(url)
+        return keeper
+
+    def discard(self) -> None:
+        """Remove the checkpoints of the fits that used this object, and abandoned ones."""
+        for url in self._used:
+            discard(url)
+        self._used.clear()
+        for url in _abandoned(self.url):
+            logger.info("%s: removed, abandoned checkpoints", url)
+            discard(url)
+        path = local_path(self.url)
+        if path is not None:
+            with suppress(OSError):  # others' checkpoints are in it
+                path.rmdir()
+
+    def __enter__(self) -> Checkpoints:
+        return self
+
+    def __exit__(self, kind: Any, *more: Any) -> None:
+        if kind is None:
+            self.discard()
+
+    def _tasks(self, task: AccumulateTask) -> int:
+        """In a group: by the cost model alone, so alike in every run."""
+        n_tasks = len(ranges_of(task))
+        seconds = pass_seconds(task.source.n_bags, task.source.n_points, task.features)
+        return max(1, min(int(self.seconds * n_tasks / seconds), n_tasks // MIN_GROUPS))
+
+
+CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
+
+
+def checkpoints_of(given: CheckpointsLike) -> AbstractContextManager[Checkpoints | None]:
+    """What `fit` was given as ``checkpoints=``: a URL's are removed when the block ends well."""
+    if given is None or isinstance(given, Checkpoints):
+        return nullcontext(given)
+    return Checkpoints(given)
+
+
+@dataclass(frozen=True)
+class FitKeeper:
+    """A `Keeper` of the statistics of one pass.
+
+    Parameters
+    ----------
+    url : str
+        Its own folder.
+    every : int
+        Tasks in a group.
+    """
+
+    url: str
+    every: int
+
+    def load(self, group: int) -> FitStatistics | None:
+        url = self._url(group)
+        try:
+            with reading(url) as path:
+                return read_partial(path)
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            logger.warning("%s: damaged checkpoint (%s); its tasks are done again", url, error)
+            discard(url)
+            return None
+
+    def save(self, group: int, value: FitStatistics) -> None:
+        with writing(self._url(group)) as path:
+            write_partial(path, value)
+
+    def n_bags_kept(self, ranges: Sequence[Range]) -> int:
+        """Bags of the pass's ranges that need not be read again."""
+        groups = [PARTIAL.fullmatch(name) for name in names_in(self.url)]
+        starts = [int(found[1]) * self.every for found in groups if found]
+        return sum(b - a for start in starts for a, b in ranges[start : start + self.every])
+
+    def _url(self, group: int) -> str:
+        return f"{self.url}/group-{group:04d}.npz"
+
+
+def _abandoned(url: str) -> Iterator[str]:
+    """Folders of other fits' checkpoints that nobody has written to for long."""
+    fs, _ = filesystem(url)
+    for name in names_in(url):
+        if not FOLDER.fullmatch(name):
+            continue
+        _, path = filesystem(f"{url}/{name}")
+        with suppress(OSError, NotImplementedError):  # a fit that ends, or times nobody knows
+            times = [fs.modified(f"{path}/{file}") for file in names_in(f"{url}/{name}")]
+            if times and datetime.now(UTC) - max(map(_aware, times)) > ABANDONED:
+                yield f"{url}/{name}"
+
+
+def _aware(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def describe(task: AccumulateTask) -> dict[str, Any]:
+    """Everything the sums of a pass depend on, in types JSON knows."""
+    store = task.source.store  # type: ignore[union-attr]
+    fs, path = filesystem(store.url)
+    return {
+        "format": FORMAT_VERSION,
+        "packages": {name: version(name) for name in PACKAGES},
+        "sources": _digest_of_sources(),
+        "store": store.url,
+        # of the object that every commit replaces, and a store made anew at the URL too
+        "store_written": str(fs.ukey(f"{path}/zarr.json")),
+        "n_bags": store.n_bags,
+        "n_points": store.n_points,
+        "n_response_points": store.n_response_points,
+        "target_names": list(task.source.target_names),
+        "features": task.features.to_dict(),
+        "encoding": {"kind": type(task.encoding).__name__, **asdict(task.encoding)},  # type: ignore[call-overload]
+        "holdout": asdict(task.holdout) if task.holdout else None,
+        "validation": asdict(task.validation) if task.validation else None,
+        "precision": task.precision,
+        "plan": [SPLIT_EVERY, len(ranges_of(task))],
+    }
+
+
+@lru_cache(maxsize=1)
+def _digest_of_sources() -> str:
+    """Of this package's modules: a changed line is another version, released or not."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

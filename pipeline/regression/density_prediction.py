@@ -1,0 +1,127 @@
+"""What estimators share whose predictions are coefficients of densities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..bags import Bags, as_bags
+from ..densities import Densities
+from ..embeddings import ProjectionEmbedding, ProjectionSpec
+from ..embeddings.transform import CHOICE_SAMPLE
+from ..errors import ParameterError
+from ..execution import lane
+from .encoding import ResponseCoefficients
+from .pairs import Pairs
+
+
+class DensityPrediction:
+    """Densities from predicted coefficients; the estimator has `coefficients`,
+    ``response_spec_`` and ``mean_coefficients_``."""
+
+    response_spec_: ProjectionSpec
+    mean_coefficients_: NDArray[np.float64]
+
+    def coefficients(self, bags: Bags) -> NDArray[np.float64]:
+        """Predicted coefficients of bags in memory, shape (n_bags, r)."""
+        raise NotImplementedError
+
+    def densities(self, X: Any, project: bool = False) -> Densities:
+        """The predicted densities of bags in memory, to evaluate, sample or take marginals of.
+
+        Parameters
+        ----------
+        X : Bags or list of arrays
+        project : bool
+            The nearest valid densities instead: nowhere negative.
+        """
+        check_is_fitted(self, "response_spec_")
+        spec = self.response_spec_
+        coefficients = self.coefficients(as_bags(X))
+        predicted = Densities(coefficients, spec.indices, spec.basis, spec.box)
+        return predicted.valid() if project else predicted
+
+    def predict_density(
+        self, X: Any, at: ArrayLike | None = None, *, grid: int | None = None, project: bool = False
+    ) -> Any:
+        """Values of the predicted densities, per unit of volume in the responses' coordinates.
+
+        They integrate to one over the response box and are 0 outside.
+
+        Parameters
+        ----------
+        X : Bags or list of arrays
+        at : shape (n_points, k)
+            Points in the responses' coordinates, or
+        grid : int
+            midpoints a dimension of the response box (`Densities.grid_axes`).
+        project : bool
+            Of the nearest valid densities: nowhere negative, and in L2 not farther from any
+            density, the true one too, than those predicted.
+
+        Returns
+        -------
+        float64, shape (n_bags, n_points), or (n_bags, grid, …, grid)
+        """
+        check_is_fitted(self, "response_spec_")
+        return self.density_values(as_bags(X), *where(at, grid), project)
+
+    def density_values(
+        self, bags: Bags, at: NDArray[np.float64] | None, grid: int | None, project: bool
+    ) -> NDArray[np.float64]:
+        """`predict_density` for bags in memory."""
+        predicted = self.densities(bags, project)
+        with lane():
+            return predicted.at(at) if at is not None else predicted.on_grid(int(grid or 0))
+
+    def sample(self, X: Any, n: int, seed: int = 0) -> Bags:
+        """n points from each predicted density (the nearest valid one), in the responses' units."""
+        return self.densities(X, project=True).sample(n, seed=seed)
+
+    def determination(self, pairs: Pairs) -> float:
+        """1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖² over the bags with a response.
+
+        q̂ the projections of the responses, q̄ the average density of the bags fitted.
+        """
+        encoding = ResponseCoefficients(self.response_spec_)
+        residual = total = 0.0
+        for _, bags, labels in pairs.batches(0, pairs.n_bags):
+            rows = labels.positions
+            if len(rows):
+                targets, _ = encoding.rows(labels, rows)
+                residual += float(((self.coefficients(bags[rows]) - targets) ** 2).sum())
+                total += float(((self.mean_coefficients_ - targets) ** 2).sum())
+        return 1.0 - residual / total
+
+
+def where(at: ArrayLike | None, grid: int | None) -> tuple[NDArray[np.float64] | None, int | None]:
+    """Points to evaluate at, or the size of a grid; ParameterError unless one of them is given."""
+    if (at is None) == (grid is None):
+        raise ParameterError("give the points at=… or the number of points a dimension grid=…")
+    return (None if at is None else np.asarray(at, dtype=np.float64)), grid
+
+
+def resolve_response(third: Any, pairs: Pairs) -> ProjectionSpec:
+    """The third basis for these responses.
+
+    Raises
+    ------
+    ParameterError
+        An embedding whose vectors are not the coefficients of a density.
+    """
+    embedding = clone(third) if third is not None else ProjectionEmbedding()
+    if not isinstance(embedding, ProjectionEmbedding) or embedding.marginals is not None:
+        raise ParameterError(
+            "response_embedding has to be a ProjectionEmbedding without marginals: its "
+            "coefficients are those of a density"
+        )
+    with lane():
+        return embedding.resolve(
+            pairs.response_dims,
+            pairs.response_box,
+            lambda: pairs.response_sample(*CHOICE_SAMPLE),
+        )

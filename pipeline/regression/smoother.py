@@ -1,0 +1,272 @@
+"""`KernelSmoother`: the Nadaraya-Watson estimator over bags, the O(N)-a-prediction baseline."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from copy import copy
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from ..bags import Bags, BagStore, as_bags
+from ..bags.plan import sample_ranges
+from ..bags.reading import iter_bags
+from ..embeddings import ProjectionEmbedding
+from ..errors import DataError, ModelError, ParameterError
+from ..execution import Progress, lane, map_reduce
+from ..random_features.fourier import median_distance
+from .density_prediction import DensityPrediction, resolve_response
+from .double_basis import check_share, holdout_split
+from .encoding import Encoding, Reals, ResponseCoefficients
+from .feature_map import resolve_features
+from .pairs import as_pairs
+from .smoother_sums import (
+    KeptRows,
+    SmootherSums,
+    SmootherTask,
+    StreamedRows,
+    TrainingRows,
+    training_ranges,
+)
+from .source import MemorySource, Source, as_source
+
+CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
+CHOICE_RUNS = (32, 32)  # bags left out one by one, of a source
+QUERIES_AT_ONCE = 4096
+
+
+class KernelSmoother(DensityPrediction, BaseEstimator):
+    """The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
+
+    The Kernel-Kernel estimator for reals (004, eq. 3.4) and, on coefficients of response
+    densities, for distribution to distribution regression (004, eq. 3.22). Exact, and every
+    prediction costs a pass over the training bags: the baseline of the basis estimators.
+
+    Parameters
+    ----------
+    embedding : embedding, default `ProjectionEmbedding()`
+        Δ is the Euclidean distance of embeddings: L2 of the density estimates by default.
+    bandwidth : float > 0 or "loo"
+        h, in the units of Δ. "loo": of 21 multiples of the median distance, 0.02 to 2, the one
+        of least squared leave-one-out error over up to 1,024 training bags.
+    response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
+        As in `TripleBasisRegressor`.
+    precision : {"float32", "float64"}
+        Of embeddings and products. Sums are float64 always.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    bandwidths_, bandwidth_scores_ : float64
+        Those tried, and their leave-one-out errors (mean squared error over target variance;
+        squared L2 distance for densities).
+    features_ : FeatureMap
+        The embedding with everything decided.
+    response_spec_, mean_coefficients_
+        As in `TripleBasisRegressor`, when fitted to responses.
+
+    Notes
+    -----
+    Bags given in memory are embedded once and kept, N · s numbers. Of a store nothing is kept:
+    a prediction reads it again, at the counts of the fit, on the open cluster if there is one.
+    """
+
+    def __init__(
+        self,
+        embedding: Any = None,
+        bandwidth: float | str = "loo",
+        response_embedding: Any = None,
+        precision: str = "float32",
+    ) -> None:
+        self.embedding = embedding
+        self.bandwidth = bandwidth
+        self.response_embedding = response_embedding
+        self.precision = precision
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        target: str | Sequence[str] | None = None,
+        responses: Any = None,
+        holdout: float = 0.0,
+        progress: Progress | None = None,
+    ) -> KernelSmoother:
+        """Decide the embedding and the bandwidth.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+            A store with responses is fitted to these, unless ``target`` is given.
+        y, target
+            As in `DoubleBasisRegressor.fit`, or
+        responses
+            as in `TripleBasisRegressor.fit`, for bags in memory.
+        holdout : float in [0, 1)
+            Share of the bags left out, the same as in the basis estimators.
+        progress : callable (bags done, bags in all), optional
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        self._check_parameters(holdout)
+        if isinstance(X, BagStore):
+            X = copy(X)  # stays at these counts when X is appended to
+        source, encoding, self.single_target_ = self._encoded(X, y, target, responses)
+        embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
+        with lane():
+            self.features_ = resolve_features(source, embedding, None)
+        streamed = StreamedRows(
+            source, self.features_, encoding, self.precision, holdout_split(holdout)
+        )
+        self.training_: TrainingRows = streamed
+        if isinstance(source, MemorySource):
+            with lane():
+                self.training_ = _kept(streamed)
+        self._choose(encoding, progress)
+        return self
+
+    def predict(self, X: Any, progress: Progress | None = None) -> NDArray[np.float64]:
+        """Smoothed targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
+
+        Parameters
+        ----------
+        X : Bags, list of arrays, or BagStore
+            A store's predictions are computed at once and returned in memory.
+        progress : callable (training bags done, training bags in all), optional
+        """
+        check_is_fitted(self, "bandwidth_")
+        if isinstance(X, BagStore):
+            parts = [self._smooth(bags, progress) for _, bags in iter_bags(X, 0, X.n_bags)]
+            rows = np.concatenate(parts) if parts else np.empty((0, self.n_targets_))
+        else:
+            rows = self._smooth(as_bags(X), progress)
+        return rows[:, 0] if self.single_target_ else rows
+
+    def coefficients(self, bags: Bags) -> NDArray[np.float64]:
+        return self._smooth(bags, None)
+
+    def score(self, X: Any, y: Any = None, *, responses: Any = None, target: Any = None) -> float:
+        """Determination: R² of the targets, or of the response densities in L2."""
+        check_is_fitted(self, "bandwidth_")
+        if hasattr(self, "response_spec_"):
+            return self.determination(as_pairs(X, responses))
+        source, _ = as_source(X, y, target)
+        truth = np.concatenate(list(source.all_targets())).astype(np.float64)
+        known = ~np.isnan(truth).any(axis=1)
+        predicted = self.predict(X).reshape(len(truth), -1)
+        return float(r2_score(truth[known], predicted[known]))
+
+    def _encoded(
+        self, X: Any, y: Any, target: Any, responses: Any
+    ) -> tuple[Source, Encoding, bool]:
+        if hasattr(self, "response_spec_"):
+            del self.response_spec_  # of a fit before
+        stored = isinstance(X, BagStore) and X.response_dims is not None and target is None
+        if responses is not None and (y is not None or target is not None):
+            raise ParameterError("give targets or responses, not both")
+        if responses is None and not stored:
+            source, single = as_source(X, y, target)
+            n_targets = (
+                source.targets.shape[1]
+                if isinstance(source, MemorySource)
+                else len(source.target_names)
+            )
+            return source, Reals(n_targets), single
+        pairs = as_pairs(X, responses)
+        self.response_spec_ = resolve_response(self.response_embedding, pairs)
+        return pairs, ResponseCoefficients(self.response_spec_), False
+
+    def _choose(self, encoding: Encoding, progress: Progress | None) -> None:
+        own, embeddings, targets = _sampled(self.training_)
+        if len(own) < 2:
+            raise DataError("a kernel smoother needs two labelled bags")
+        self.n_targets_ = encoding.n_targets
+        self.centre_ = embeddings.mean(axis=0).astype(self.precision)
+        self.mean_coefficients_ = targets.mean(axis=0)
+        if self.bandwidth != "loo":
+            self.bandwidth_ = float(self.bandwidth)
+            self.bandwidths_, self.bandwidth_scores_ = (
+                np.array([self.bandwidth_]),
+                np.full(1, np.nan),
+            )
+            return
+        self.bandwidths_ = CANDIDATES * median_distance(embeddings)
+        sums = self._pass(embeddings - self.centre_, self.bandwidths_, own, progress)
+        errors = ((sums.predictions - targets) ** 2).mean(axis=1)
+        density = isinstance(encoding, ResponseCoefficients)
+        variance = targets.var(axis=0)
+        units = 1.0 / targets.shape[1] if density else np.where(variance > 0, variance, 1.0)
+        self.bandwidth_scores_ = (errors / units).mean(axis=1)
+        self.bandwidth_ = float(self.bandwidths_[int(np.argmin(self.bandwidth_scores_))])
+
+    def _smooth(self, bags: Bags, progress: Progress | None) -> NDArray[np.float64]:
+        if bags.n_dims != self.features_.n_dims:
+            raise ModelError(
+                f"the smoother was fitted on bags of dimension {self.features_.n_dims}, these "
+                f"have {bags.n_dims}"
+            )
+        bandwidth = np.array([self.bandwidth_])
+        out = np.empty((len(bags), self.n_targets_))
+        for start in range(0, len(bags), QUERIES_AT_ONCE):
+            block = bags[start : start + QUERIES_AT_ONCE]
+            with lane():
+                queries = self.features_.embed(block, self.precision)[0] - self.centre_
+            sums = self._pass(queries, bandwidth, None, progress)
+            out[start : start + len(block)] = sums.predictions[0]
+        return out
+
+    def _pass(
+        self,
+        queries: NDArray[Any],
+        bandwidths: NDArray[np.float64],
+        own: NDArray[np.int64] | None,
+        progress: Progress | None,
+    ) -> SmootherSums:
+        kept = isinstance(self.training_, KeptRows)
+        task = SmootherTask(self.training_, queries, bandwidths, self.centre_, self.n_targets_, own)
+        ranges = training_ranges(self.training_, len(queries), queries.shape[1] + self.n_targets_)
+        sizes = [stop - start for start, stop in ranges]
+        return map_reduce(task, ranges, operator.add, sizes=sizes, progress=progress, here=kept)
+
+    def _check_parameters(self, holdout: float) -> None:
+        check_share(holdout)
+        h: Any = self.bandwidth
+        if h != "loo" and not (isinstance(h, Real) and 0 < float(h) < np.inf):
+            raise ParameterError(f"bandwidth is {h!r}; expected a number > 0 or 'loo'")
+        if self.precision not in ("float32", "float64"):
+            raise ParameterError(f"precision is {self.precision!r}; 'float32' or 'float64'")
+
+
+def _kept(streamed: StreamedRows) -> KeptRows:
+    blocks = list(streamed.blocks(0, streamed.n_bags))
+    if not blocks:
+        raise DataError("no labelled bags to fit")
+    return KeptRows(
+        np.concatenate([embeddings for _, embeddings, _ in blocks]),
+        np.concatenate([targets for _, _, targets in blocks]),
+    )
+
+
+def _sampled(
+    training: TrainingRows,
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:
+    """Labelled bags of evenly spread runs: their place among the training rows, A and targets."""
+    with lane():
+        parts = [
+            block
+            for start, stop in sample_ranges(training.n_bags, *CHOICE_RUNS)
+            for block in training.blocks(start, stop)
+        ]
+    if not parts:
+        raise DataError("no labelled bags among those sampled to choose the bandwidth")
+    own, embeddings, targets = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return own, embeddings, targets

@@ -1,0 +1,136 @@
+"""`TripleBasisRegressor`: distribution to distribution regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..bags import Bags, BagStore
+from ..execution import Progress
+from .checkpoints import CheckpointsLike
+from .density_prediction import DensityPrediction, resolve_response, where
+from .double_basis import DoubleBasis
+from .encoding import Encoding, ResponseCoefficients
+from .pairs import as_pairs
+from .prediction import PredictedRows
+
+
+class TripleBasisRegressor(DensityPrediction, DoubleBasis):
+    """The (ridge) Triple-Basis estimator, bag → density (004, §3.4, eq. 3.24-3.26).
+
+    Each projection coefficient of the response densities is regressed as the Double-Basis
+    estimator regresses a number; all share one ZᵀZ, one penalty and one pass.
+
+    Parameters
+    ----------
+    embedding, random_features, validation_fraction, precision
+        As in `DoubleBasisRegressor`.
+    response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
+        The third basis, of the response densities: without marginals, so that its coefficients
+        are a density's. "auto" sizes are chosen by the leave-one-out score of the responses.
+    alpha, alphas
+        As in `DoubleBasisRegressor`, but scores are the squared L2 distance of densities on the
+        unit cube, predicted to projected: by Parseval the sum of the coefficients' squared
+        errors.
+
+    Attributes
+    ----------
+    coef_ : float64, shape (r, n_features)
+        r coefficients of a response density.
+    intercept_ : float64, shape (r,)
+    response_spec_ : ProjectionSpec
+        The third basis with everything decided.
+    mean_coefficients_ : float64, shape (r,)
+        Of the average response density of the bags fitted.
+    features_, alpha_, alphas_, alpha_scores_, report_
+        As in `DoubleBasisRegressor`.
+    """
+
+    def __init__(
+        self,
+        embedding: Any = None,
+        random_features: Any = None,
+        response_embedding: Any = None,
+        alpha: Any = "gcv",
+        alphas: Any = None,
+        validation_fraction: float = 0.1,
+        precision: str = "float32",
+    ) -> None:
+        super().__init__(embedding, random_features, alpha, alphas, validation_fraction, precision)
+        self.response_embedding = response_embedding
+
+    def fit(
+        self,
+        X: Any,
+        responses: Any = None,
+        *,
+        holdout: float = 0.0,
+        progress: Progress | None = None,
+        checkpoints: CheckpointsLike = None,
+    ) -> TripleBasisRegressor:
+        """Fit from one pass over the bags; on a cluster if one is connected and X is a store.
+
+        Parameters
+        ----------
+        X : BagStore with responses, Bags, or list of arrays (n_i, n_dims)
+        responses : list of arrays (m_i, k), Bags or Responses
+            For bags in memory, one a bag; None or an array without rows where there is none.
+            Bags without a response are left out and counted.
+        holdout, progress, checkpoints
+            As in `DoubleBasisRegressor.fit`.
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        pairs = as_pairs(X, responses)
+        spec = resolve_response(self.response_embedding, pairs)
+        statistics = self._fit(pairs, ResponseCoefficients(spec), holdout, progress, checkpoints)
+        self.response_spec_ = spec
+        self.mean_coefficients_ = statistics.mean_targets
+        self.report_["n_response_points_outside_box"] = statistics.n_responses_outside
+        self.target_names_ = ()
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Coefficients of the predicted densities, shape (n_bags, r), float64.
+
+        numpy for bags in memory, a lazy dask.array for a BagStore.
+
+        Raises
+        ------
+        ModelError
+            Bags of another dimension.
+        """
+        n_columns = len(self.intercept_) if hasattr(self, "intercept_") else 0
+        return self._predict(X, "coefficients", n_columns, np.float64)
+
+    def coefficients(self, bags: Bags) -> NDArray[np.float64]:
+        """`predict` for bags in memory."""
+        return self.decision_rows(bags)
+
+    def predict_density(
+        self, X: Any, at: ArrayLike | None = None, *, grid: int | None = None, project: bool = False
+    ) -> Any:
+        """As `DensityPrediction.predict_density`; for a BagStore a lazy dask.array."""
+        if not isinstance(X, BagStore):
+            return super().predict_density(X, at, grid=grid, project=project)
+        check_is_fitted(self, "coef_")
+        points, grid = where(at, grid)
+        tail = (
+            (len(points),) if points is not None else (int(grid or 0),) * self.response_spec_.n_dims
+        )
+        rows = PredictedRows(self, X, "density_values", (points, grid, project))
+        return self._lazy(X, rows, tail, np.float64)
+
+    def score(self, X: Any, responses: Any = None) -> float:
+        """Determination of the response densities in L2; see `determination`."""
+        check_is_fitted(self, "coef_")
+        return self.determination(as_pairs(X, responses))
+
+    def _units(self, encoding: Encoding) -> NDArray[np.float64]:
+        """Scores are sums over the coefficients: the mean of errors in units of 1/r."""
+        return np.full(encoding.n_targets, 1.0 / encoding.n_targets)

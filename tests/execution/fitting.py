@@ -1,0 +1,52 @@
+"""A driver: ``python -m tests.execution.fitting STORE CHECKPOINTS OUT CLUSTER`` fits and leaves
+coefficients and counts in OUT; what goes wrong is the text of the file instead."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from pipeline import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from pipeline import connect as connected
+from pipeline.errors import BagbasisError
+from pipeline.regression.source import StoreSource
+from tests.execution.logged import LoggedSource, checkpoints, many_tasks
+
+
+def regressor() -> DoubleBasisRegressor:
+    return DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(64, scale=1.0), "validation"
+    )
+
+
+def fitted(url, folder):
+    """The model of a store, with checkpoints every four of 32 logged tasks."""
+    with pytest.MonkeyPatch.context() as patch:
+        many_tasks(patch)
+        patch.setattr("pipeline.regression.source.StoreSource", LoggedSource)
+        store = BagStore.open(url)
+        model = regressor()
+        features = model._resolve(StoreSource(store, ("y",)))
+        with checkpoints(folder, store, features) as kept:
+            return model.fit(store, holdout=0.1, checkpoints=kept)
+
+
+def main(url: str, folder: str, out: str, cluster: str) -> None:
+    with nullcontext() if cluster == "none" else connected(cluster):
+        try:
+            model = fitted(url, folder)
+            said = {"coef": model.coef_.tolist(), **model.report_}
+        except BagbasisError as error:
+            said = {"error": f"{type(error).__name__}: {error}"}
+        partial = Path(f"{out}.{os.getpid()}")
+        partial.write_text(json.dumps(said))
+        partial.replace(out)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

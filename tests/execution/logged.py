@@ -1,0 +1,121 @@
+"""Tasks that say when they run, keepers in a folder, and the clusters whose parts are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pipeline.regression import accumulate as accumulation
+from pipeline.regression import checkpoints as checkpointing
+from pipeline.regression.checkpoints import Checkpoints
+from pipeline.regression.source import StoreSource
+from tests.execution.gated import Gate, alive, until
+
+ROOT = Path(__file__).parents[2]
+N_TASKS, EVERY, FREE = 32, 4, 14
+
+
+class LoggedSource(StoreSource):
+    """A store's bags; every range that is done is a line of the file ``.log`` beside the store,
+    and when there are fourteen the others stand still at the gate."""
+
+    def batches(self, start, stop):
+        log = Log(self.url)
+        if len(log.lines()) >= FREE:
+            log.gate.wait()
+        yield from super().batches(start, stop)
+        time.sleep(0.2)
+        with open(f"{self.url}.log", "a") as file:
+            file.write(f"{start}\n")
+
+
+class Log:
+    """What a `LoggedSource` of the store has noted, and its gate."""
+
+    def __init__(self, url):
+        self.url = str(url)
+        self.gate = Gate(f"{url}.gate")
+
+    def arm(self) -> Log:
+        self.gate.arm()
+        return self
+
+    def lines(self) -> list[int]:
+        with suppress(FileNotFoundError):
+            return [int(line) for line in Path(f"{self.url}.log").read_text().split()]
+        return []
+
+    def standing(self, n: int) -> set[int]:
+        """The processes that stand before the gate, when there are so many."""
+        until(lambda: sum(map(alive, self.gate.waiting())) == n)
+        return {pid for pid in self.gate.waiting() if alive(pid)}
+
+
+class FolderKeeper:
+    """A `Keeper` of texts, a file each."""
+
+    def __init__(self, folder, every):
+        self.folder = Path(folder)
+        self.every = every
+        self.folder.mkdir(exist_ok=True)
+
+    def load(self, group):
+        with suppress(FileNotFoundError):
+            text = (self.folder / str(group)).read_text()
+            return None if text == "damaged" else text
+
+    def save(self, group, value):
+        (self.folder / str(group)).write_text(value)
+
+
+def many_tasks(patch) -> None:
+    """Fits are cut into 32 tasks, whose sums may be kept by fours."""
+    patch.setattr(accumulation, "SMALL_TASK_SECONDS", 1e-9)
+    patch.setattr(accumulation, "SMALL_TASKS", N_TASKS)
+    patch.setattr(checkpointing, "MIN_GROUPS", N_TASKS // EVERY)
+
+
+def checkpoints(url, source, features, every=EVERY) -> Checkpoints:
+    """Checkpoints every few tasks of such a fit."""
+    seconds = accumulation.pass_seconds(source.n_bags, source.n_points, features)
+    return Checkpoints(url, (every + 0.5) * seconds / N_TASKS)
+
+
+@contextmanager
+def process(*args: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python process in the repository; killed, if it is still there, at the end."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    running = subprocess.Popen(
+        [sys.executable, *args],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield running
+    finally:
+        with suppress(ProcessLookupError):
+            running.send_signal(signal.SIGKILL)
+        running.wait()
+
+
+def scheduler(folder):
+    """A scheduler on loopback; its address is in the file ``scheduler.json`` when it listens."""
+    file = Path(folder, "scheduler.json")
+    file.unlink(missing_ok=True)
+    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file"]
+    return process("-m", "dask", "scheduler", *options, str(file))
+
+
+def worker(folder):
+    """A worker of one thread of that scheduler, which nobody replaces when it dies."""
+    options = ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
+    options += ["--preload", "tests.execution.logged", "--scheduler-file"]
+    return process("-m", "dask", "worker", *options, f"{folder}/scheduler.json")

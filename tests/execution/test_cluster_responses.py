@@ -1,0 +1,134 @@
+"""Fits to response bags: chunks, workers, killed workers and appends meanwhile change nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from pipeline import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
+from pipeline.bags import reading
+from pipeline.errors import DataError
+from pipeline.execution import connect
+from tests.execution.gated import Gate, alive, kill, until
+from tests.execution.gated_pairs import GatedPairs
+from tests.oracles.labelled import labelled_bags
+
+N = 160
+BAGS, _ = labelled_bags(N, most=20)
+RESPONSES = [None if i % 7 == 3 else (1 - bag)[: 1 + i % 5] for i, bag in enumerate(BAGS)]
+
+
+def regressor(precision="float64"):
+    return TripleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=4),
+        RandomFourierFeatures(48, scale=0.7),
+        ProjectionEmbedding(n_per_dim=7),
+        alpha=1e-2,
+        precision=precision,
+    )
+
+
+def store_of(url, chunk_points):
+    store = BagStore.create(url, 2, response_dims=2, dtype=np.float64, chunk_points=chunk_points)
+    return store.append(BAGS, responses=RESPONSES)
+
+
+def small_partitions():
+    """In this process a partition has about 60 points of two doubles."""
+    reading.partitions.__defaults__ = (60 * 16,)
+    reading.pair_partitions.__defaults__ = (60 * 16,)
+
+
+@pytest.fixture(scope="module")
+def many_tasks():
+    """Fits are cut into sixteen tasks, and partitions are small."""
+    before = reading.partitions.__defaults__, reading.pair_partitions.__defaults__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.regression.accumulate.SMALL_TASK_SECONDS", 1e-9)
+        small_partitions()
+        yield
+    reading.partitions.__defaults__, reading.pair_partitions.__defaults__ = before
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, many_tasks):
+    """The model of one process."""
+    return regressor().fit(store_of(tmp_path_factory.mktemp("alone") / "s.zarr", 50), holdout=0.1)
+
+
+@pytest.fixture(scope="module")
+def cluster(alone):
+    with connect("local", n_workers=2, cores_per_worker=1) as client:
+        client.run(small_partitions)
+        yield client
+
+
+@pytest.mark.usefixtures("many_tasks")
+def test_chunks_do_not_matter(tmp_path, alone):
+    """In chunks of 7 or of all points, with partitions that end elsewhere: the same model to
+    1e-12, the same bags, the same unlabelled ones."""
+    for chunk_points in (7, None):
+        store = store_of(tmp_path / f"{chunk_points}.zarr", chunk_points)
+        model = regressor().fit(store, holdout=0.1)
+        scale = np.abs(alone.coef_).max()
+        np.testing.assert_allclose(model.coef_, alone.coef_, rtol=0, atol=1e-12 * scale)
+        for key in ("n_bags_fitted", "n_bags_unlabelled", "n_bags_held_out", "n_points_seen"):
+            assert model.report_[key] == alone.report_[key] > 0
+
+
+def test_killed_worker_changes_nothing(cluster, alone, tmp_path, monkeypatch):
+    """A worker killed in the middle of a task: its work is done again, nothing counts twice."""
+    monkeypatch.setattr("pipeline.regression.pairs.StorePairs", GatedPairs)
+    store = store_of(tmp_path / "s.zarr", 50)
+    gate = Gate(f"{store.url}.gate").arm()
+    workers = set(cluster.run(os.getpid).values())
+    fitted = regressor()
+    fit = threading.Thread(target=lambda: fitted.fit(store, holdout=0.1))
+    fit.start()
+    until(lambda: gate.waiting() == workers)
+    victim = min(workers)
+    kill(victim)
+    assert not alive(victim)
+    gate.open()
+    fit.join(120)
+    assert not fit.is_alive()
+    scale = np.abs(alone.coef_).max()
+    np.testing.assert_allclose(fitted.coef_, alone.coef_, rtol=0, atol=1e-11 * scale)
+    assert fitted.report_["n_bags_fitted"] == alone.report_["n_bags_fitted"]
+    cluster.wait_for_workers(len(workers))
+    cluster.run(small_partitions)
+
+
+def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path, monkeypatch):
+    """Pairs committed while a fit runs belong to the next fit."""
+    monkeypatch.setattr("pipeline.regression.pairs.StorePairs", GatedPairs)
+    store = store_of(tmp_path / "s.zarr", 50)
+    gate = Gate(f"{store.url}.gate").arm()
+    fitted = regressor()
+    fit = threading.Thread(target=lambda: fitted.fit(BagStore.open(store.url), holdout=0.1))
+    fit.start()
+    until(lambda: gate.waiting() == set(cluster.run(os.getpid).values()))
+    store.append([bag + 0.1 for bag in BAGS[:9]], responses=BAGS[:9])
+    gate.open()
+    fit.join(120)
+    scale = np.abs(alone.coef_).max()
+    np.testing.assert_allclose(fitted.coef_, alone.coef_, rtol=0, atol=1e-11 * scale)
+    after = regressor().fit(BagStore.open(store.url), holdout=0.1)
+    counted = ("n_bags_fitted", "n_bags_held_out")
+    grown = sum(after.report_[key] for key in counted)
+    assert grown - sum(fitted.report_[key] for key in counted) == 9
+
+
+def test_response_that_is_refused_is_named(cluster, tmp_path):
+    """A response outside its box, found by a worker: our error, with the store and the bag."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, response_dims=2, chunk_points=50)
+    responses = list(RESPONSES)
+    responses[91] = np.array([[0.5, 0.5], [0.5, 1.5]])
+    store.append(BAGS, responses=responses)
+    model = regressor()
+    model.set_params(response_embedding=ProjectionEmbedding(n_per_dim=3, out_of_box="error"))
+    with pytest.raises(DataError, match=r"s\.zarr, bag 91: 1 points lie outside the box"):
+        model.fit(store)
