@@ -50,7 +50,7 @@ class _PredictTask:
     def __call__(self, bag_range: Range, report: Report) -> PredictedBlock:
         values, probabilities, rows = [], [], []
         for (a, b), bags in iter_bags(self.store, *bag_range):
-            keep = _members(self.model, self.subset, a, b)
+            keep = members(self.model, self.subset, a, b)
             if keep.any():
                 chosen = bags if keep.all() else bags[keep]
                 rows.append(a + np.flatnonzero(keep))
@@ -111,8 +111,9 @@ def iter_predictions(
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
-    task = _task(model, store, subset)
-    ranges = prediction_ranges(store, model.features_)
+    check_predictable(model, store, subset)
+    task = _PredictTask(model, store, subset)
+    ranges = prediction_plan(model, store)
     for _, block in map_tasks(task, ranges, sizes=_sizes(ranges), progress=progress):
         if len(block.rows):
             yield block
@@ -132,6 +133,8 @@ def write_predictions(
     Zarr: arrays ``ids`` (n_bags,), ``predictions`` (n_bags,) or (n_bags, n_targets), for
     classifiers ``probabilities`` (n_bags, n_classes), and names in the attributes. Parquet: a
     folder of files with the columns id, one a target (or ``prediction``), and ``p_<class>``.
+    Predicted densities are written as their coefficients, columns ``a_<index>``; the response
+    basis stands in Zarr's attributes.
     Workers write their own blocks; the result appears under its local name when it is whole
     (elsewhere the attributes are written last).
 
@@ -148,9 +151,10 @@ def write_predictions(
     if format not in FORMATS:
         raise ParameterError(f"format is {format!r}; expected one of {list(FORMATS)}")
     url = normalize_url(url)
-    task = _task(model, store, "all")
+    check_predictable(model, store, "all")
+    task = _PredictTask(model, store, "all")
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
-    ranges = prediction_ranges(store, model.features_)
+    ranges = prediction_plan(model, store)
     path = local_path(url)
     target = url if path is None else f"{path}.partial-{uuid.uuid4().hex[:8]}"
     try:
@@ -175,6 +179,11 @@ def write_predictions(
             discard(target)
 
 
+def prediction_plan(model: Any, store: BagStore) -> list[Range]:
+    """Ranges of a store's bags for prediction tasks."""
+    return prediction_ranges(store, model.features_, 8 * len(model.intercept_))
+
+
 def _are_predictions(url: str) -> bool:
     return ATTRIBUTE in attributes_of(url) or holds_parts(url)
 
@@ -187,6 +196,8 @@ def _attributes(model: Any, store: BagStore) -> dict[str, Any]:
     }
     if hasattr(model, "classes_"):
         attributes["classes"] = model.classes_.tolist()
+    if hasattr(model, "response_spec_"):
+        attributes["response"] = model.response_spec_.to_dict()
     return attributes
 
 
@@ -208,11 +219,12 @@ def _prepare(model: Any, store: BagStore, url: str, format: str, step: int) -> N
         k = len(model.classes_)
         group.create_array("probabilities", shape=(n, k), chunks=(step, k), dtype="float64")
     else:
-        tail = () if model.single_target_ else (len(model.intercept_),)
+        tail = () if getattr(model, "single_target_", False) else (len(model.intercept_),)
         group.create_array("predictions", shape=(n, *tail), chunks=(step, *tail), dtype="float64")
 
 
-def _task(model: Any, store: BagStore, subset: str) -> _PredictTask:
+def check_predictable(model: Any, store: BagStore, subset: str) -> None:
+    """Raise for a subset that is not there, a model not fitted, or bags of another dimension."""
     if subset not in SUBSETS:
         raise ParameterError(f"subset is {subset!r}; expected one of {list(SUBSETS)}")
     if not hasattr(model, "coef_"):
@@ -224,10 +236,10 @@ def _task(model: Any, store: BagStore, subset: str) -> _PredictTask:
         )
     if subset == "holdout" and not model.holdout_:
         raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
-    return _PredictTask(model, store, subset)
 
 
-def _members(model: Any, subset: str, start: int, stop: int) -> NDArray[np.bool_]:
+def members(model: Any, subset: str, start: int, stop: int) -> NDArray[np.bool_]:
+    """Which of the bags start … stop − 1 are in the subset."""
     if subset == "all" or not model.holdout_:
         return np.ones(stop - start, dtype=bool)
     out = Split(model.holdout_, HOLDOUT_SEED).members(start, stop)
@@ -235,6 +247,8 @@ def _members(model: Any, subset: str, start: int, stop: int) -> NDArray[np.bool_
 
 
 def _predicted(model: Any, bags: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+    if hasattr(model, "response_spec_"):
+        return model.coefficients(bags), None
     if not hasattr(model, "classes_"):
         return model.values(bags), None
     return model.classified(bags)
@@ -253,13 +267,18 @@ def _frame(model: Any, ids: NDArray[Any], block: PredictedBlock) -> pd.DataFrame
         name = model.target_names_[0] if model.target_names_ else "prediction"
         columns[name] = block.prediction
     else:
-        for j in range(block.prediction.shape[1]):
-            name = model.target_names_[j] if model.target_names_ else f"prediction_{j}"
+        for j, name in enumerate(_column_names(model, block.prediction.shape[1])):
             columns[name] = block.prediction[:, j]
     if block.probabilities is not None:
         for j, label in enumerate(model.classes_.tolist()):
             columns[f"p_{label}"] = block.probabilities[:, j]
     return pd.DataFrame(columns)
+
+
+def _column_names(model: Any, n: int) -> list[str]:
+    if hasattr(model, "response_spec_"):
+        return ["a_" + "_".join(map(str, alpha)) for alpha in model.response_spec_.indices.tolist()]
+    return list(model.target_names_) or [f"prediction_{j}" for j in range(n)]
 
 
 def _stored(dtype: np.dtype[Any]) -> Any:

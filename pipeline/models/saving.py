@@ -16,16 +16,31 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from ..bags import Box
 from ..bags.urls import exists, local_path, normalize_url, remove, zarr_store
-from ..embeddings import EMBEDDINGS
+from ..embeddings import EMBEDDINGS, ProjectionSpec
 from ..errors import ModelError, StoreError
 from ..random_features import RandomFourierFeatures
-from ..regression import DoubleBasisClassifier, DoubleBasisRegressor, FeatureMap
+from ..regression import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    FeatureMap,
+    TripleBasisRegressor,
+)
 from .replacing import attributes_of, check_replaceable, discard, put_in_place
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"
-ESTIMATORS = {kind.__name__: kind for kind in (DoubleBasisRegressor, DoubleBasisClassifier)}
+ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor)
+}
 ARRAYS = ("coef_", "intercept_", "alphas_", "alpha_scores_")
+RESPONSE_ARRAYS = ("mean_coefficients_",)
+EMBEDDING_PARAMS = ("embedding", "response_embedding")
+OWN_KEYS = {  # what only this kind of estimator has
+    DoubleBasisRegressor: "single_target",
+    DoubleBasisClassifier: "classes",
+    TripleBasisRegressor: "response",
+}
 PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
 
 
@@ -67,7 +82,7 @@ def save_model(model: Any, url: str | os.PathLike[str], overwrite: bool = False)
 
 
 def load_model(url: str | os.PathLike[str]) -> Any:
-    """A fitted `DoubleBasisRegressor` or `DoubleBasisClassifier`.
+    """A fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
 
     Loading runs no code from the file.
 
@@ -102,7 +117,7 @@ def load_model(url: str | os.PathLike[str]) -> Any:
 
 def _write(model: Any, state: dict[str, Any], url: str) -> None:
     group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes={ATTRIBUTE: {}})
-    for name in ARRAYS:
+    for name in _arrays(type(model)):
         # a chunk that is lost reads as NaN, one that is flipped fails its checksum
         group.create_array(
             name.rstrip("_"),
@@ -121,9 +136,9 @@ def _state(model: Any) -> dict[str, Any]:
         "params": {
             name: _plain(value)
             for name, value in params.items()
-            if name not in ("embedding", "random_features")
+            if name not in (*EMBEDDING_PARAMS, "random_features")
         },
-        "embedding": _embedding_params(params["embedding"]),
+        **{name: _embedding_params(params[name]) for name in EMBEDDING_PARAMS if name in params},
         "random_features": _plain_params(params["random_features"]),
         "features": model.features_.to_dict(),
         "alpha": model.alpha_,
@@ -132,25 +147,32 @@ def _state(model: Any) -> dict[str, Any]:
         "report": model.report_,
         "versions": {"python": platform.python_version(), **{n: version(n) for n in PACKAGES}},
     }
-    if hasattr(model, "classes_"):
-        state["classes"] = model.classes_.tolist()
-    else:
-        state["single_target"] = model.single_target_
+    state[OWN_KEYS[type(model)]] = _own(model)
     return state
+
+
+def _own(model: Any) -> Any:
+    if isinstance(model, TripleBasisRegressor):
+        return model.response_spec_.to_dict()
+    if isinstance(model, DoubleBasisClassifier):
+        return model.classes_.tolist()
+    return model.single_target_
+
+
+def _arrays(kind: type) -> tuple[str, ...]:
+    return ARRAYS + (RESPONSE_ARRAYS if kind is TripleBasisRegressor else ())
 
 
 def _restored(state: dict[str, Any], group: zarr.Group) -> Any:
     if state["estimator"] not in ESTIMATORS:
         raise ValueError(f"unknown estimator {state['estimator']!r}")
-    embedding, second = state["embedding"], state["random_features"]
+    second = state["random_features"]
     model = ESTIMATORS[state["estimator"]](
-        embedding=None
-        if embedding is None
-        else EMBEDDINGS[embedding["name"]][0](**embedding["params"]),
         random_features=None if second is None else RandomFourierFeatures(**second),
+        **{name: _embedding_of(state[name]) for name in EMBEDDING_PARAMS if name in state},
         **state["params"],
     )
-    for name in ARRAYS:
+    for name in _arrays(type(model)):
         setattr(model, name, _array(group, name.rstrip("_")))
     model.features_ = FeatureMap.from_dict(state["features"])
     model.alpha_ = state["alpha"]
@@ -158,10 +180,16 @@ def _restored(state: dict[str, Any], group: zarr.Group) -> Any:
     model.target_names_ = tuple(state["target_names"])
     model.report_ = state["report"]
     model.versions_ = state["versions"]
-    if "classes" in state:
-        model.classes_ = np.array(state["classes"])
+    foreign = [key for kind, key in OWN_KEYS.items() if key in state and kind is not type(model)]
+    if foreign:
+        raise ValueError(f"a {type(model).__name__} has no {foreign[0]!r}")
+    own = state[OWN_KEYS[type(model)]]
+    if isinstance(model, TripleBasisRegressor):
+        model.response_spec_ = ProjectionSpec.from_dict(own)
+    elif isinstance(model, DoubleBasisClassifier):
+        model.classes_ = np.array(own)
     else:
-        model.single_target_ = state["single_target"]
+        model.single_target_ = own
     _check_shapes(model)
     return model
 
@@ -176,6 +204,10 @@ def _check_shapes(model: Any) -> None:
         )
     if hasattr(model, "classes_") and model.classes_.shape != (k,):
         raise ValueError(f"{k} rows of coefficients, but classes {model.classes_.tolist()}")
+    if hasattr(model, "response_spec_") and not (
+        k == model.response_spec_.n_features == len(model.mean_coefficients_)
+    ):
+        raise ValueError(f"{k} rows of coefficients do not fit the response basis")
     if not (np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()):
         raise ValueError("a chunk of the coefficients is missing")
 
@@ -197,6 +229,10 @@ def _embedding_params(embedding: Any) -> dict[str, Any] | None:
         f"an embedding of type {type(embedding).__name__} can not be saved; there are "
         f"{sorted(EMBEDDINGS)}"
     )
+
+
+def _embedding_of(values: dict[str, Any] | None) -> Any:
+    return None if values is None else EMBEDDINGS[values["name"]][0](**values["params"])
 
 
 def _plain_params(estimator: Any) -> dict[str, Any] | None:

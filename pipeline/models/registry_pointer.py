@@ -1,0 +1,94 @@
+"""Which model of a registry is the champion, and which were: one small JSON object."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+FORMAT_VERSION = 1
+PROMOTE, ROLLBACK = "promote", "rollback"
+
+
+def now() -> str:
+    """The time as the registry writes it: ISO 8601 in UTC, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """One change of the champion.
+
+    Attributes
+    ----------
+    name : str
+        The model that became champion.
+    at : str
+        When, ISO 8601 in UTC.
+    action : {"promote", "rollback"}
+    """
+
+    name: str
+    at: str
+    action: str
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Every change of the champion, oldest first; nothing is ever taken out."""
+
+    history: tuple[Promotion, ...] = ()
+
+    @property
+    def champions(self) -> tuple[str, ...]:
+        """The current champion, last, after those that rollbacks lead to.
+
+        Raises
+        ------
+        ValueError
+            A history that can not have happened.
+        """
+        names: list[str] = []
+        for change in self.history:
+            if change.action == PROMOTE:
+                names.append(change.name)
+                continue
+            if change.action != ROLLBACK or len(names) < 2 or names[-2] != change.name:
+                raise ValueError(f"{change} can not have followed")
+            names.pop()
+        return tuple(names)
+
+    @property
+    def current(self) -> str | None:
+        return self.champions[-1] if self.history else None
+
+    def promoted(self, name: str) -> Pointer:
+        return Pointer((*self.history, Promotion(name, now(), PROMOTE)))
+
+    def rolled_back(self) -> Pointer:
+        """Back to the champion before the current one; there has to be one."""
+        return Pointer((*self.history, Promotion(self.champions[-2], now(), ROLLBACK)))
+
+    def to_bytes(self) -> bytes:
+        values = {
+            "format_version": FORMAT_VERSION,
+            "current": self.current,
+            "history": [asdict(change) for change in self.history],
+        }
+        return (json.dumps(values, indent=1) + "\n").encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Pointer:
+        """Raises ValueError for what `to_bytes` can not have written."""
+        try:
+            values = json.loads(content)
+            version = values["format_version"]
+            if version != FORMAT_VERSION:
+                raise ValueError(f"of format {version}; this version reads {FORMAT_VERSION}")
+            pointer = cls(tuple(Promotion(**change) for change in values["history"]))
+            current = values["current"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+        if current != pointer.current:
+            raise ValueError(f"current is {current!r}, its history ends at {pointer.current!r}")
+        return pointer

@@ -1,0 +1,241 @@
+"""`drift_test`: are new bags drawn as the reference was, and where do they differ?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags, Box
+from ..embeddings import EmbeddingSpec, MeanMapEmbedding
+from ..embeddings.transform import box_of_bags
+from ..errors import BagError, DataError, ParameterError
+from ..execution import lane
+from ..random_features import RandomFourierFeatures
+from ..random_features.fourier import MEDIAN_SAMPLE, spread_rows
+from .bag_sets import BagSet, as_bag_set
+from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
+from .permutation import mmd_squared_of_splits, p_values, split_sums
+from .thinning import ThinnedBags, check_thin, thin_sets, thinning_size
+
+CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
+CENTRAL_SAMPLE = 2**18
+
+
+@dataclass(frozen=True)
+class DriftResult:
+    """What `drift_test` found.
+
+    Attributes
+    ----------
+    statistic : float
+        Unbiased MMD² of the two sets of bag embeddings: about 0 (and at times below) without
+        drift, at most about 2.
+    p_value : float
+        In [1 / (1 + n_permutations), 1]: how often chance alone gives such a statistic.
+    n_reference, n_new : int
+        Bags compared.
+    n_left_out_reference, n_left_out_new : int
+        Bags of fewer points than ``n_points_a_bag``.
+    n_points_a_bag : int or None
+        That bags were thinned to; None if they were not.
+    n_outside : int
+        Points outside the embedding's box.
+    n_permutations : int
+    coordinates : tuple of CoordinateShift
+        One a coordinate, in order: where the sets differ. A drift of how coordinates depend on
+        each other, or of a shape at the same mean and spread, shows in ``p_value`` alone.
+    """
+
+    statistic: float
+    p_value: float
+    n_reference: int
+    n_new: int
+    n_left_out_reference: int
+    n_left_out_new: int
+    n_points_a_bag: int | None
+    n_outside: int
+    n_permutations: int
+    coordinates: tuple[CoordinateShift, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able, for a report."""
+        return {**asdict(self), "coordinates": [asdict(shift) for shift in self.coordinates]}
+
+
+def drift_test(
+    reference: Any,
+    new: Any,
+    *,
+    embedding: Any = None,
+    n_features: int = 1024,
+    n_permutations: int = 999,
+    seed: int = 0,
+    thin: bool | int = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> DriftResult:
+    """Test whether two sets of bags come from one distribution of bags; the bag is the unit.
+
+    Points of one bag are alike, so a test that pools the points of a set sees drift in every
+    two sets of bags (at α = 0.05 in most of them, without any). Here each bag is one vector, its
+    embedding; the statistic is the unbiased MMD² of the two sets of vectors under a Gaussian
+    kernel, from paired random features (002, Algorithm 1), its σ the median distance of the
+    vectors; and the p-value is of random splits of all bags into sets of the same two sizes. It
+    holds at any number of bags, if without drift every order of the bags is as likely: bags that
+    come in groups that are alike (of a day, of a site) must be of many groups in both sets.
+
+    A bag's size changes its embedding's noise, and a change of sizes alone would pass for drift.
+    So bags are thinned at random to one size first, which also lets a drift of sizes go unseen.
+
+    Parameters
+    ----------
+    reference, new : Bags, list of arrays, BagStore, or (BagStore, start, stop)
+        At least two bags each, in the units of the data. Of a set of more than 4,096 bags, 32
+        evenly spread runs of 128 are looked at. With four bags in all the p-value can not fall
+        below 1/3, with 3 and 3 below 1/10, with 4 and 4 below 1/35.
+    embedding : embedding, its spec, or None
+        A fitted one or a spec (that of a model) is used as it is; one that is not fitted is given
+        the range of all points looked at as its box. Default a `MeanMapEmbedding` in a box with
+        the central 99.8 % of each coordinate's points, others clipped: one wild point does not
+        flatten the rest.
+    n_features : int, default 1024
+        Random features of the embeddings, even.
+    n_permutations : int, default 999
+    seed : int
+        Of points drawn, frequencies and permutations; from 0 to 2^64 − 1. The result is a pure
+        function of it, the points and the parameters: the order of the bags in a set matters
+        only to which of more than 4,096 are looked at.
+    thin : bool or int, default True
+        Points to which bags are thinned; smaller bags are left out and counted. True: the
+        smaller of the two sets' 5 % quantiles of sizes (the smallest bag of fewer than 21), at
+        most what makes 2^24 coordinates in all. False keeps all points, which is right only where
+        sizes are distributed alike in both sets.
+    progress : callable, optional
+        Called with (bags read, bags to read).
+
+    Returns
+    -------
+    DriftResult
+
+    Raises
+    ------
+    DataError
+        Fewer than two bags in a set (of that size), sets of different dimensions, bags that can
+        not be used or that the embedding refuses; names the set and the bag.
+    StoreError
+        A store that can not be read.
+    ParameterError
+        A parameter outside its range.
+
+    Notes
+    -----
+    The splits are one matrix product of n_permutations × n_bags by n_bags × n_features; 2 × 4,096
+    bags of 200 points in R² take 3 seconds of a core.
+
+    Bags in R² of 20 to 160 points of unit variance around means of standard deviation 0.5: without
+    drift 30 bags against 20 have p ≤ 0.05 in 5 % of tests (where a test that pools the points has
+    it in 83 %); when all points of the new bags move by 0.4 or more in both coordinates, 40 bags
+    against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
+    """
+    _check(n_features, n_permutations, seed)
+    check_thin(thin)
+    seed, sets = int(seed), (as_bag_set(reference, "reference"), as_bag_set(new, "new"))
+    if sets[0].n_dims != sets[1].n_dims:
+        raise DataError(
+            f"reference bags have dimension {sets[0].n_dims}, new ones {sets[1].n_dims}"
+        )
+    size = _size(sets, thin)
+    thinned = thin_sets(sets, size, seed, progress)
+    n_reference = int(thinned.is_reference.sum())
+    n_new = len(thinned.bags) - n_reference
+    with lane():
+        embeddings, n_outside = _embed(_resolve(embedding, thinned.bags, seed), thinned, sets)
+        features = _features(embeddings, int(n_features), seed)
+        moments = means_and_spreads(thinned.bags)
+        columns = np.hstack([features, standardised(moments)])
+        sums = split_sums(columns, thinned.is_reference, int(n_permutations), seed)
+    statistics = mmd_squared_of_splits(
+        sums[:, :n_features], features.sum(axis=0), n_reference, n_new
+    )
+    return DriftResult(
+        statistic=float(statistics[0]),
+        p_value=float(p_values(statistics[0], statistics[1:])),
+        n_reference=n_reference,
+        n_new=n_new,
+        n_left_out_reference=len(sets[0].positions) - n_reference,
+        n_left_out_new=len(sets[1].positions) - n_new,
+        n_points_a_bag=size,
+        n_outside=n_outside,
+        n_permutations=int(n_permutations),
+        coordinates=coordinate_shifts(moments, thinned.is_reference, sums[:, n_features:]),
+    )
+
+
+def _check(n_features: Any, n_permutations: Any, seed: Any) -> None:
+    if not isinstance(n_features, Integral) or int(n_features) < 2 or int(n_features) % 2:
+        raise ParameterError(f"n_features is {n_features!r}; expected an even number ≥ 2")
+    if not isinstance(n_permutations, Integral) or int(n_permutations) < 1:
+        raise ParameterError(f"n_permutations is {n_permutations!r}; expected an integer ≥ 1")
+    if not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
+        raise ParameterError(f"seed is {seed!r}; expected an integer ≥ 0 and below 2^64")
+
+
+def _size(sets: tuple[BagSet, BagSet], thin: bool | int) -> int | None:
+    if isinstance(thin, (bool, np.bool_)):
+        if not thin:
+            return None
+        return thinning_size([bag_set.sizes for bag_set in sets], sets[0].n_dims)
+    return int(thin)
+
+
+def _resolve(embedding: Any, bags: Bags, seed: int) -> EmbeddingSpec:
+    """The embedding with everything decided, from the bags of both sets."""
+    box = None
+    if embedding is None:
+        embedding, box = MeanMapEmbedding(seed=seed), _central_box(bags)
+    spec = embedding if isinstance(embedding, EmbeddingSpec) else getattr(embedding, "spec_", None)
+    if spec is None:
+        if not hasattr(embedding, "resolve"):
+            raise ParameterError(
+                f"embedding is {embedding!r}; expected an embedding such as MeanMapEmbedding(), or "
+                "the spec of one"
+            )
+        spec = embedding.resolve(bags.n_dims, box or box_of_bags(bags), lambda: [bags])
+    if spec.n_dims != bags.n_dims:
+        raise DataError(
+            f"bags have dimension {bags.n_dims}, the embedding was made for {spec.n_dims}"
+        )
+    resolved: EmbeddingSpec = spec
+    return resolved
+
+
+def _central_box(bags: Bags) -> Box:
+    lo, hi = np.quantile(spread_rows(bags.points, CENTRAL_SAMPLE), CENTRAL, axis=0)
+    return Box.around(lo, hi)
+
+
+def _embed(
+    spec: EmbeddingSpec, thinned: ThinnedBags, sets: tuple[BagSet, BagSet]
+) -> tuple[NDArray[np.float64], int]:
+    """A, shape (n_bags, s), and points outside the box; a refused bag is named by its set."""
+    embeddings = np.empty((len(thinned.bags), spec.n_features))
+    try:
+        n_outside = spec.embed(thinned.bags, embeddings)
+    except BagError as error:
+        bag_set = sets[0] if thinned.is_reference[error.bag] else sets[1]
+        position = int(thinned.positions[error.bag])
+        raise DataError(f"{bag_set.describe(position)}: {error.reason}") from error
+    return embeddings, n_outside
+
+
+def _features(embeddings: NDArray[np.float64], n_features: int, seed: int) -> NDArray[np.float64]:
+    spec = RandomFourierFeatures(n_features, seed=seed).resolve(
+        embeddings.shape[1], lambda: spread_rows(embeddings, MEDIAN_SAMPLE)
+    )
+    features = np.empty((len(embeddings), n_features))
+    spec.transform(embeddings, features)
+    return features

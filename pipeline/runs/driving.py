@@ -1,0 +1,122 @@
+"""The driver's side of a run: signs of life, progress, and how it ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..bags.urls import local_path
+from ..errors import BagbasisError
+from ..files import writing
+from .state import (
+    BEAT,
+    BEAT_SECONDS,
+    CANCEL,
+    LOG,
+    STATE,
+    Status,
+    read_json,
+    read_record,
+    write_json,
+)
+
+LOG_BYTES = 2**18
+
+logger = logging.getLogger(__name__)
+
+
+class Driving:
+    """Writes a run's state while its job runs.
+
+    Parameters
+    ----------
+    url : str
+        The run's folder.
+    log : Path
+        What the driver prints into.
+    cancel : callable
+        Called once, in a thread, when somebody wants the run to stop.
+    """
+
+    def __init__(self, url: str, log: Path, cancel: Callable[[], None]) -> None:
+        self.url = url
+        self.record = read_record(url)
+        self._log = log
+        self._cancel = cancel
+        self._cancelled = False
+        self._over = threading.Event()
+        self._now: tuple[str, int, int] = ("", 0, 0)
+        self._begun = time.time()
+
+    def progress(self, step: str, done: int, total: int) -> None:
+        """Where the job is; written with the next sign of life."""
+        self._now = (step, done, total)
+
+    @contextmanager
+    def running(self) -> Iterator[dict[str, Any]]:
+        """While the block runs there are signs of life; how it ends is written last.
+
+        The block runs in the folder of the client that submitted the job, so that relative paths
+        mean the same. Yields the report, to be filled in. An error goes on to the caller.
+        """
+        report: dict[str, Any] = {}
+        self._beat()
+        self._write(Status.RUNNING)
+        beating = threading.Thread(target=self._beat_on, daemon=True)
+        beating.start()
+        try:
+            os.chdir(self.record["folder"])
+            yield report
+        except KeyboardInterrupt:
+            self._finish(beating, Status.CANCELLED)
+            raise
+        except BaseException as error:
+            line = str(error) if isinstance(error, BagbasisError) else repr(error)
+            said = {"error": " ".join(line.split()), "traceback": traceback.format_exc()}
+            self._finish(beating, Status.FAILED, **said)
+            raise
+        self._finish(beating, Status.DONE, report=report)
+
+    def give_up(self) -> None:
+        """Say that the run was cancelled, where the block can not be left."""
+        self._write(Status.CANCELLED, ended=time.time())
+
+    def _finish(self, beating: threading.Thread, status: Status, **more: Any) -> None:
+        self._over.set()
+        beating.join()
+        self._beat()
+        self._write(status, ended=time.time(), **more)
+
+    def _write(self, status: Status, **more: Any) -> None:
+        values = {"attempt": self.record["attempt"], "status": str(status), "begun": self._begun}
+        write_json(f"{self.url}/{STATE}", {**values, **more})
+
+    def _beat_on(self) -> None:
+        while not self._over.wait(BEAT_SECONDS):
+            try:
+                self._beat()
+                self._heed()
+            except OSError as error:  # a filesystem that is away for a while ends no run
+                logger.warning("no sign of life could be written: %s", error)
+
+    def _beat(self) -> None:
+        step, done, total = self._now
+        where = {"host": os.uname().nodename, "pid": os.getpid()}
+        values = {"attempt": self.record["attempt"], "time": time.time(), **where}
+        write_json(f"{self.url}/{BEAT}", {**values, "step": step, "done": done, "total": total})
+        if local_path(self.url) is None and self._log.exists():
+            with writing(f"{self.url}/{LOG}") as path:
+                path.write_bytes(self._log.read_bytes()[-LOG_BYTES:])
+
+    def _heed(self) -> None:
+        wish = read_json(f"{self.url}/{CANCEL}")
+        if not self._cancelled and wish and wish.get("attempt") == self.record["attempt"]:
+            self._cancelled = True
+            self._cancel()

@@ -1,0 +1,161 @@
+"""Coefficients of bags kept beside their store while models of them are compared.
+
+One Zarr group an embedding. A block of bags is one object an array, replaced by one rename (or
+one PUT), with a checksum: a block is there whole or counts as not there, and is computed again.
+So a killed writer needs no repair, and a damaged block none either.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+from zarr.codecs import BloscCodec, Crc32cCodec
+
+from ..bags import BagStore
+from ..bags.urls import exists, filesystem, local_path, remove, zarr_store
+from ..errors import StoreError
+from .candidates import digest
+
+FORMAT_VERSION = 1
+ATTRIBUTE = "bagbasis_coefficients"
+NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.zarr")
+COEFFICIENTS, TARGETS = "coefficients", "targets"
+
+Rows = tuple[NDArray[np.float32], NDArray[np.float64]]
+
+
+def store_identity(store: BagStore) -> str:
+    """A hash that another store at the same URL, or another committed length, does not share.
+
+    It goes by what the filesystem says about the object that every commit replaces (times,
+    inode, ETag).
+    """
+    fs, path = filesystem(store.url)
+    written = fs.ukey(f"{path}/zarr.json")
+    return digest([FORMAT_VERSION, store.url, str(written), store.n_bags, store.n_points])
+
+
+@dataclass(frozen=True)
+class CoefficientCache:
+    """Coefficients and targets of all bags in tuning's order, shapes (n_bags, s) and (n_bags, k).
+
+    Parameters
+    ----------
+    url : str
+    n_bags, n_features, n_targets, block_length : int
+    """
+
+    url: str
+    n_bags: int
+    n_features: int
+    n_targets: int
+    block_length: int
+
+    def open(self) -> OpenCache:
+        """The arrays, made where they are not there yet.
+
+        Raises
+        ------
+        StoreError
+            The place can not be written.
+        """
+        try:
+            try:
+                group = zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
+                if group.attrs.get(ATTRIBUTE) == FORMAT_VERSION:
+                    return OpenCache(self, group)
+            except Exception:
+                pass  # nothing there, or what a killed maker left: made anew
+            return OpenCache(self, self._create())
+        except OSError as error:
+            raise _unwritable(self.url, error) from error
+
+    def _create(self) -> zarr.Group:
+        group = zarr.open_group(zarr_store(self.url), mode="w", zarr_format=3)
+        # missing data reads as what is no coefficient and no target
+        for name, columns, dtype, fill in (
+            (COEFFICIENTS, self.n_features, "float32", float("nan")),
+            (TARGETS, self.n_targets, "float64", float("inf")),
+        ):
+            group.create_array(
+                name,
+                shape=(self.n_bags, columns),
+                chunks=(self.block_length, columns),
+                dtype=dtype,
+                compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
+                fill_value=fill,
+            )
+        group.update_attributes({ATTRIBUTE: FORMAT_VERSION})
+        return group
+
+    def remove(self) -> None:
+        """Delete it; what can not be deleted is no further error."""
+        with suppress(OSError):
+            remove(self.url)
+
+
+class OpenCache:
+    """A cache's arrays, for one task."""
+
+    def __init__(self, cache: CoefficientCache, group: zarr.Group) -> None:
+        self._cache = cache
+        self._arrays: Any = {name: group[name] for name in (COEFFICIENTS, TARGETS)}
+
+    def read(self, block: int) -> Rows | None:
+        """Coefficients and targets of a block's bags; None where it is missing or damaged."""
+        try:
+            coefficients = np.asarray(self._arrays[COEFFICIENTS][self._rows(block)])
+            targets = np.asarray(self._arrays[TARGETS][self._rows(block)])
+        except Exception:  # whatever a codec makes of damaged bytes
+            return None
+        whole = np.isfinite(np.add.reduce(coefficients.ravel())) and not np.isinf(targets).any()
+        return (coefficients, targets) if whole else None
+
+    def write(self, block: int, coefficients: NDArray[Any], targets: NDArray[Any]) -> None:
+        """Keep a block; StoreError where it can not be written."""
+        try:
+            self._arrays[TARGETS][self._rows(block)] = targets
+            self._arrays[COEFFICIENTS][self._rows(block)] = coefficients
+        except OSError as error:
+            raise _unwritable(self._cache.url, error) from error
+
+    def _rows(self, block: int) -> slice:
+        length = self._cache.block_length
+        return slice(block * length, min((block + 1) * length, self._cache.n_bags))
+
+
+def discard_others(folder: str, identity: str) -> None:
+    """Delete caches that were made for other data or another committed length."""
+    for name in _names(folder):
+        if not name.startswith(identity):
+            with suppress(OSError):
+                remove(f"{folder}/{name}")
+
+
+def discard_folder(folder: str) -> None:
+    """Delete the folder of caches if nothing is left in it."""
+    path = local_path(folder)
+    if path is not None:
+        with suppress(OSError):
+            path.rmdir()
+
+
+def _names(folder: str) -> list[str]:
+    if not exists(folder):
+        return []
+    fs, path = filesystem(folder)
+    names = [str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in fs.ls(path, detail=False)]
+    return [name for name in names if NAME.fullmatch(name)]
+
+
+def _unwritable(url: str, error: OSError) -> StoreError:
+    return StoreError(
+        f"{url}: coefficients can not be kept there ({error.strerror or error}); make room, or "
+        "choose another place with cache_url"
+    )

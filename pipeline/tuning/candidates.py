@@ -1,0 +1,87 @@
+"""Candidates: the models that are compared, with everything decided."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.base import clone
+
+from ..errors import ParameterError
+from ..execution import lane
+from ..random_features import RandomFourierFeatures
+from ..regression import FeatureMap
+from ..regression.feature_map import resolve_features
+from ..regression.source import StoreSource
+from .search import Search
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of the models compared.
+
+    Attributes
+    ----------
+    embedding : int
+        Position in `Search.embeddings`.
+    scale_multiplier : float
+    features : FeatureMap
+    """
+
+    embedding: int
+    scale_multiplier: float
+    features: FeatureMap
+
+    def estimator(self, base: Any, search: Search) -> Any:
+        """``base`` with the candidate's parameters, not fitted."""
+        second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
+        return clone(base).set_params(
+            embedding=clone(search.embeddings[self.embedding]), random_features=second
+        )
+
+
+def resolve_candidates(source: StoreSource, base: Any, search: Search) -> list[Candidate]:
+    """Every embedding with every multiplier of σ; those that come to the same are one.
+
+    The median distance is taken once an embedding.
+
+    Raises
+    ------
+    ParameterError
+        A value that an embedding refuses, or multipliers where σ is a number.
+    """
+    second = _random_features(base)
+    if second.scale != "median" and tuple(search.scale_multipliers) != (1.0,):
+        raise ParameterError(
+            f"scale_multipliers are of the median distance, and scale is {second.scale!r}; "
+            "choose scale='median' or scale_multipliers=(1.0,)"
+        )
+    found: dict[str, Candidate] = {}
+    for i, embedding in enumerate(search.embeddings):
+        try:
+            with lane():
+                features = resolve_features(
+                    source, clone(embedding), clone(second).set_params(scale_multiplier=1.0)
+                )
+        except ParameterError as error:
+            text = " ".join(repr(embedding).split())
+            raise ParameterError(f"embedding {i + 1} of the search, {text}: {error}") from error
+        assert features.fourier is not None
+        for multiplier in search.scale_multipliers:
+            fourier = replace(features.fourier, scale=multiplier * features.fourier.scale)
+            candidate = Candidate(i, float(multiplier), replace(features, fourier=fourier))
+            found.setdefault(digest(candidate.features.to_dict()), candidate)
+    return list(found.values())
+
+
+def digest(values: Any) -> str:
+    """A hexadecimal hash of JSON-able values: equal for equal values, in any process."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _random_features(base: Any) -> Any:
+    second = base.random_features
+    return clone(second) if second is not None else RandomFourierFeatures()

@@ -1,0 +1,305 @@
+"""`tune`: successive halving over a growing number of bags, then one fit to all of them.
+
+Every rung compares the candidates left by their error on a held-out tenth (001, §5), for all
+penalties from one pass, and keeps the best of them for the next rung, which has more bags.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from ..bags import BagStore
+from ..bags.urls import normalize_url
+from ..errors import DataError, ParameterError
+from ..execution import Progress, lane
+from ..execution.progress import silent
+from ..regression import DoubleBasisClassifier, DoubleBasisRegressor
+from ..regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
+from ..regression.encoding import OneHot, Reals
+from ..regression.estimators import _distinct
+from ..regression.ridge import solve_validation
+from ..regression.source import StoreSource, as_source
+from ..regression.split import Split
+from .cache import CoefficientCache, discard_folder, discard_others, store_identity
+from .candidates import Candidate, digest, resolve_candidates
+from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
+from .records import Records, Score
+from .scoring import ScoreStatistics, ScoreTask, score_statistics
+from .search import Search
+
+HELD_STATISTICS_BYTES = 2**30
+LEAST_HELD_OUT = 10
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What `tune` found.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+    rungs : list of Rung
+    scores : list of dict
+        Of each rung, the `Score` of each candidate compared there, by its position.
+    winner : int
+        Position of the winning candidate.
+    model : fitted estimator
+        The winner, fitted to all bags.
+    """
+
+    candidates: list[Candidate]
+    rungs: list[Rung]
+    scores: list[dict[int, Score]]
+    winner: int
+    model: Any
+
+
+def tune(
+    store: BagStore,
+    estimator: Any,
+    search: Search,
+    *,
+    target: str | Sequence[str] | None = None,
+    holdout: float = 0.0,
+    records: str | os.PathLike[str] | None = None,
+    cache_url: str | os.PathLike[str] | None = None,
+    keep_cache: bool = False,
+    progress: Progress | None = None,
+) -> Tuning:
+    """Choose embedding, σ and λ, and fit the best to all bags.
+
+    Coefficients of an embedding are computed once a bag and kept beside the store; a rung adds
+    only its new bags to the statistics of the one before. λ is chosen anew in the last fit, as
+    ``estimator.alpha`` says, since the best λ a bag falls with the number of bags; penalties given
+    as numbers are of all bags, and a rung takes its share of them.
+
+    Parameters
+    ----------
+    store : BagStore
+    estimator : DoubleBasisRegressor or DoubleBasisClassifier, not fitted
+        Whose other parameters the candidates share.
+    search : Search
+    target, holdout
+        As in `fit`; bags in the holdout are seen by no candidate.
+    records : path, optional
+        A local file for the scores; with it a tune that was killed goes on where it was.
+    cache_url : str, optional
+        Folder for the coefficients; default ``<store>.cache``.
+    keep_cache : bool
+        Leave the winner's coefficients there; those of other embeddings never stay.
+    progress : callable (bags done, bags in all), optional
+        Starts again at 0 with each rung, and for the last fit.
+
+    Raises
+    ------
+    DataError
+        Not enough labelled bags, or bags that can not be embedded.
+    ParameterError
+        A value that the search, an embedding or the estimator refuses; before any pass.
+    StoreError
+        The cache or the records can not be written.
+    """
+    tuner = _Tuner(store, estimator, search, target, holdout, records, cache_url)
+    result = tuner.run(progress or silent)
+    tuner.clean(result.candidates[result.winner].embedding if keep_cache else None)
+    return result
+
+
+class _Tuner:
+    """One tune: what is decided before the first pass, and the statistics held between passes."""
+
+    def __init__(
+        self,
+        store: BagStore,
+        estimator: Any,
+        search: Search,
+        target: str | Sequence[str] | None,
+        holdout: float,
+        records: str | os.PathLike[str] | None,
+        cache_url: str | os.PathLike[str] | None,
+    ) -> None:
+        search.check()
+        if not isinstance(estimator, (DoubleBasisRegressor, DoubleBasisClassifier)):
+            raise ParameterError(
+                f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor or a "
+                "DoubleBasisClassifier"
+            )
+        estimator._check_parameters(holdout)
+        source, _ = as_source(store, None, target)
+        assert isinstance(source, StoreSource)
+        self.source = source
+        self.estimator, self.search, self.target, self.holdout = estimator, search, target, holdout
+        self.candidates = resolve_candidates(source, estimator, search)
+        n_bags, longest = store.n_bags, max(self._length(i) for i in range(len(self.candidates)))
+        first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
+        self.order: RunOrder = run_order(n_bags, first, longest, search.seed)
+        self.rungs = plan_rungs(self.order, first, len(self.candidates), search.eta)
+        self.encoding = (
+            OneHot.of(_distinct(source))
+            if is_classifier(estimator)
+            else Reals(len(source.target_names))
+        )
+        self.split = Split(holdout, HOLDOUT_SEED) if holdout else None
+        self.validation = Split(estimator.validation_fraction, VALIDATION_SEED)
+        self.identity = store_identity(store)
+        self.folder = normalize_url(cache_url) if cache_url else f"{store.url}.cache"
+        self.records = Records(records, self.identity)
+        self._held: dict[int, tuple[int, ScoreStatistics]] = {}  # by candidate: rung, statistics
+
+    def run(self, progress: Progress) -> Tuning:
+        discard_others(self.folder, self.identity)
+        left = list(range(len(self.candidates)))
+        found: list[dict[int, Score]] = []
+        for r in range(len(self.rungs)):
+            found.append(self._compare(r, left, progress))
+            left = sorted(left, key=lambda c: (found[-1][c].error, c))[: self.rungs[r].n_kept]
+            self._discard({self.candidates[c].embedding for c in left})
+        model = self.candidates[left[0]].estimator(self.estimator, self.search)
+        self._held.clear()
+        model.fit(self.source.store, target=self.target, holdout=self.holdout, progress=progress)
+        return Tuning(self.candidates, self.rungs, found, left[0], model)
+
+    def clean(self, kept: int | None) -> None:
+        """Delete the caches but that of one embedding."""
+        self._discard(set() if kept is None else {kept})
+        discard_folder(self.folder)
+
+    def _compare(self, r: int, left: Sequence[int], progress: Progress) -> dict[int, Score]:
+        """The scores of a rung; statistics of those that are ahead are held for the next one."""
+        scores: dict[int, Score] = {}
+        rung = self.rungs[r]
+        before = self.rungs[r - 1].n_bags if r else 0
+        new = rung.n_bags - before
+        for done, c in enumerate(left):
+            key = self._record_key(c, rung)
+            score = self.records.get(key)
+            if score is None:
+                score = self._score(c, r, _part(progress, done * new, len(left) * new))
+                self.records.put(key, score)
+            scores[c] = score
+            self._hold_best(scores, rung.n_kept)
+        return scores
+
+    def _score(self, c: int, r: int, progress: Progress) -> Score:
+        begun = time.perf_counter()
+        statistics = self._statistics(c, r, progress)
+        train, held_out = statistics.train, statistics.held_out
+        rung, share = self.rungs[r], self.estimator.validation_fraction
+        if held_out.n < LEAST_HELD_OUT or train.n < LEAST_HELD_OUT:
+            raise DataError(
+                f"{self.source.url}: of {rung.n_bags} bags {train.n + held_out.n} are labelled, "
+                f"{held_out.n} of them in the held-out share of {share:g}; comparing candidates "
+                f"needs {LEAST_HELD_OUT}: label more bags, or take more with first_bags"
+            )
+        with lane():
+            path = solve_validation(
+                train, held_out, self._penalties(train.n, rung), self.estimator._noise
+            )
+        errors = np.where(np.isfinite(path.scores), path.scores, np.inf)
+        return Score(
+            float(errors.min()),
+            rung.n_bags,
+            train.n,
+            held_out.n,
+            path.alpha,
+            tuple(path.alphas.tolist()),
+            tuple(errors.tolist()),
+            time.perf_counter() - begun,
+        )
+
+    def _statistics(self, c: int, r: int, progress: Progress) -> ScoreStatistics:
+        """Those of a rung: of its new blocks, and of the rung before, held or accumulated again."""
+        held = self._held.get(c)
+        if held is not None and held[0] == r:
+            return held[1]
+        before = self._statistics(c, r - 1, progress) if r else None
+        blocks = (self.rungs[r - 1].n_blocks if r else 0, self.rungs[r].n_blocks)
+        cache = self._cache(self.candidates[c].embedding)
+        cache.open()  # so that workers find it, and only one process makes it
+        task = ScoreTask(
+            self.source,
+            self.order,
+            cache,
+            self.candidates[c].features,
+            self.encoding,
+            self.split,
+            self.validation,
+            self.estimator.precision,
+        )
+        statistics = score_statistics(task, blocks, progress)
+        if before is not None:
+            statistics = before + statistics
+        self._held[c] = (r, statistics)
+        return statistics
+
+    def _hold_best(self, scores: dict[int, Score], n_kept: int) -> None:
+        """Let go of statistics of candidates that fall out, or that do not fit in memory."""
+        room = HELD_STATISTICS_BYTES
+        best = sorted(scores, key=lambda c: (scores[c].error, c))
+        for place, c in enumerate(best):
+            if c not in self._held:
+                continue
+            room -= self._held[c][1].n_bytes
+            if place >= n_kept or room < 0:
+                del self._held[c]
+
+    def _penalties(self, n_train: int, rung: Rung) -> NDArray[np.float64]:
+        grid: NDArray[np.float64] = self.estimator._alpha_grid(n_train)
+        return grid if self._penalties_a_bag else grid * (rung.n_bags / self.order.n_bags)
+
+    @property
+    def _penalties_a_bag(self) -> bool:
+        """Whether the grid is the default one, which goes with the number of bags."""
+        return isinstance(self.estimator.alpha, str) and self.estimator.alphas is None
+
+    def _record_key(self, c: int, rung: Rung) -> str:
+        base = self.estimator
+        settings = {
+            "features": self.candidates[c].features.to_dict(),
+            "penalties": base._alpha_grid(1).tolist(),
+            "penalties_a_bag": self._penalties_a_bag,
+            "validation_fraction": float(base.validation_fraction),
+            "precision": base.precision,
+            "classes": is_classifier(base),
+        }
+        return digest([self._data_key(), settings, rung.n_bags])
+
+    def _data_key(self) -> list[Any]:
+        order = [self.order.run_length, self.order.seed]
+        return [self.identity, list(self.source.target_names), self.holdout, order]
+
+    def _cache(self, embedding: int) -> CoefficientCache:
+        c = next(c for c in self.candidates if c.embedding == embedding)
+        spec = c.features.to_dict()["embedding"]
+        return CoefficientCache(
+            f"{self.folder}/{self.identity}-{digest([self._data_key(), spec])}.zarr",
+            self.order.n_bags,
+            c.features.embedding.n_features,
+            len(self.source.target_names),
+            self.order.block_length,
+        )
+
+    def _discard(self, kept: set[int]) -> None:
+        """Delete the caches of embeddings that are out."""
+        for embedding in {candidate.embedding for candidate in self.candidates} - kept:
+            self._cache(embedding).remove()
+
+    def _length(self, c: int) -> int:
+        return self.candidates[c].features.embedding.n_features
+
+
+def _part(progress: Progress, before: int, total: int) -> Progress:
+    """The progress of one candidate as part of that of its rung."""
+
+    def report(done: int, _: int) -> None:
+        progress(before + done, total)
+
+    return report

@@ -1,0 +1,56 @@
+"""What is searched, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ..errors import ParameterError
+
+DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Candidates, and the rungs they are compared on.
+
+    Parameters
+    ----------
+    embeddings : sequence of embeddings, not fitted
+    scale_multipliers : sequence of float
+        Of σ, tried with each embedding; the coefficients are shared among them.
+    eta : int ≥ 2
+        A rung keeps the best 1/eta of its candidates and has eta times the bags of the one before.
+    first_bags : int, optional
+        Bags of the first rung. Default: as many as make the rungs end when one candidate is left
+        for the fit to all bags, and at least 2,000.
+    seed : int
+        Of the order in which bags are taken.
+    """
+
+    embeddings: Sequence[Any]
+    scale_multipliers: Sequence[float] = DEFAULT_MULTIPLIERS
+    eta: int = 3
+    first_bags: int | None = None
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raise ParameterError for what can not be used."""
+        if not len(self.embeddings):
+            raise ParameterError("embeddings is empty; expected at least one embedding")
+        if not len(self.scale_multipliers):
+            raise ParameterError("scale_multipliers is empty; expected at least one number")
+        for value in self.scale_multipliers:
+            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
+                raise ParameterError(f"scale_multipliers holds {value!r}; expected numbers > 0")
+        if not (isinstance(self.eta, Integral) and self.eta >= 2):
+            raise ParameterError(f"eta is {self.eta!r}; expected an integer ≥ 2")
+        first = self.first_bags
+        if first is not None and not (isinstance(first, Integral) and first >= 1):
+            raise ParameterError(f"first_bags is {first!r}; expected an integer ≥ 1 or None")
+        if not (isinstance(self.seed, Integral) and 0 <= self.seed < 2**64):
+            raise ParameterError(f"seed is {self.seed!r}; expected an integer ≥ 0 and below 2^64")

@@ -1,0 +1,365 @@
+"""The registry: names by content, one champion with its history, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+import zarr
+
+from pipeline import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor, load_model
+from pipeline.bags.lock import writer_lock
+from pipeline.errors import ModelError, ParameterError
+from pipeline.models import Registry
+from pipeline.models import registry as registry_module
+from tests.models.predicting import BAGS, FITS, Y, fitted, regressor
+from tests.oracles.labelled import stored
+
+
+@pytest.fixture(params=["path", "memory://"])
+def registry(request, tmp_path):
+    """An empty registry: in a folder, or in a filesystem of objects."""
+    if request.param == "path":
+        return Registry(tmp_path / "registry")
+    return Registry(request.getfixturevalue("memory_url"))
+
+
+def files_of(registry):
+    """Every object of a registry but its lock, by its path in it."""
+    fs, root = fsspec.core.url_to_fs(registry.url)
+    found = {path.removeprefix(root): fs.cat_file(path) for path in fs.find(root)}
+    return {path: found[path] for path in found if not path.endswith(".lock")}
+
+
+def damage(registry, name, where):
+    """Flip a bit of the coefficients, lose them, or change the description of a model."""
+    fs, root = fsspec.core.url_to_fs(registry.model_url(name))
+    chunk = next(path for path in fs.find(f"{root}/coef") if "/c/" in path)
+    text = fs.cat_file(f"{root}/zarr.json")
+    if where == "flipped":
+        content = bytearray(fs.cat_file(chunk))
+        content[len(content) // 2] ^= 1
+        fs.pipe_file(chunk, bytes(content))
+    elif where == "lost":
+        fs.rm_file(chunk)
+    elif where == "attributes lost":
+        fs.rm_file(f"{root}/zarr.json")
+    elif where == "attributes torn":
+        fs.pipe_file(f"{root}/zarr.json", text[: len(text) // 2])
+    else:
+        values = json.loads(text)
+        values["attributes"]["bagbasis_model"]["alpha"] = 0.7
+        fs.pipe_file(f"{root}/zarr.json", json.dumps(values).encode())
+
+
+DAMAGES = ["flipped", "lost", "attributes lost", "attributes torn", "another alpha"]
+
+
+def triple():
+    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(16, seed=3)
+    return TripleBasisRegressor(*bases, ProjectionEmbedding(n_per_dim=3), alpha=0.1)
+
+
+def fitted_triple():
+    return triple().fit(BAGS, [1 - bag[:9] for bag in BAGS])
+
+
+# ---------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize("kind", [*FITS, "densities"])
+def test_a_name_is_the_content(registry, kind, tmp_path):
+    """Fitted again, saved and loaded, registered elsewhere or later: the same model, one name."""
+    fit = FITS.get(kind, fitted_triple)
+    model = fit()
+    name = registry.register(model)
+    assert re.fullmatch("[0-9a-f]{16}", name)
+    before = files_of(registry)
+    model.save(tmp_path / "m.zarr")
+    again = [fit(), load_model(tmp_path / "m.zarr"), tmp_path / "m.zarr", registry.model_url(name)]
+    assert [registry.register(same) for same in again] == [name] * 4
+    assert files_of(registry) == before
+    assert Registry(tmp_path / "other").register(tmp_path / "m.zarr") == name
+    loaded = load_model(registry.model_url(name))
+    for array in ("coef_", "intercept_", "alphas_"):
+        np.testing.assert_array_equal(getattr(loaded, array), getattr(model, array))
+    if kind != "densities":
+        np.testing.assert_array_equal(loaded.predict(BAGS), model.predict(BAGS))
+
+
+def test_names_differ_with_whatever_differs(registry, tmp_path):
+    """Coefficients, parameters, bases, data and their count: every difference is another name."""
+    one = regressor().fit(BAGS, Y)
+    nudged = regressor().fit(BAGS, Y)
+    nudged.coef_ = nudged.coef_.copy()
+    nudged.coef_[0, 0] = np.nextafter(nudged.coef_[0, 0], np.inf)
+    counted = regressor().fit(BAGS, Y)
+    counted.report_ = {**counted.report_, "n_bags": 71}
+    models = [
+        one,
+        nudged,
+        counted,
+        regressor(alpha=0.2).fit(BAGS, Y),
+        regressor(validation_fraction=0.3).fit(BAGS, Y),
+        regressor().set_params(random_features__seed=4).fit(BAGS, Y),
+        regressor().fit(BAGS, Y[:, None]),
+        regressor().fit(stored(tmp_path / "s.zarr", BAGS, Y)),
+        fitted("classes"),
+        fitted("class names"),
+    ]
+    names = {registry.register(model) for model in models}
+    assert len(names) == len(models) == len(registry.list())
+
+
+def test_a_saved_model_keeps_the_versions_it_was_fitted_with(registry, tmp_path):
+    """A model registered by its URL says what made it, not what copied it."""
+    fitted("one target").save(tmp_path / "m.zarr")
+    group = zarr.open_group(tmp_path / "m.zarr", mode="r+")
+    state = dict(group.attrs)["bagbasis_model"]
+    group.attrs["bagbasis_model"] = {**state, "versions": {"numpy": "1.0"}}
+    name = registry.register(tmp_path / "m.zarr")
+    assert load_model(registry.model_url(name)).versions_ == {"numpy": "1.0"}
+    assert registry.register(fitted("one target")) == name
+
+
+# ---------------------------------------------------------------------- the champion
+
+
+def test_promote_and_roll_back(registry):
+    """Rollbacks lead back through the champions, one after the other; history only grows."""
+    a, b, c = (registry.register(fitted(kind)) for kind in ("one target", "two targets", "classes"))
+    assert registry.current() is None
+    for name in (a, b, b, c):
+        registry.promote(name)
+        assert registry.current() == name
+    assert registry.rollback() == registry.current() == b
+    registry.promote(a)
+    assert registry.rollback() == b
+    assert registry.rollback() == registry.current() == a
+    with pytest.raises(ModelError, match=f"no champion before {a}; promote a model"):
+        registry.rollback()
+    assert registry.current() == a
+    changes = [(change.action, change.name) for change in Registry(registry.url).history()]
+    up, back = "promote", "rollback"
+    assert changes == [(up, a), (up, b), (up, c), (back, b), (up, a), (back, b), (back, a)]
+    np.testing.assert_array_equal(
+        registry.load_current().predict(BAGS), fitted("one target").predict(BAGS)
+    )
+
+
+def test_listing(registry):
+    """Each model with its times, its place as champion and what is known of it."""
+    assert registry.list() == ()
+    first = registry.register(fitted("one target"), report={"error": 0.25, "gates": ["drift"]})
+    second = registry.register(fitted("classes"))
+    third = registry.register(fitted("two targets"))
+    registry.promote(first)
+    registry.promote(second)
+    records = {record.name: record for record in registry.list()}
+    assert [record.name for record in registry.list()] == [first, second, third]
+    assert [records[name].current for name in (first, second, third)] == [False, True, False]
+    times = [records[name].promoted for name in (first, second, third)]
+    assert times == [*(change.at for change in registry.history()), None]
+    assert records[first].report == {"error": 0.25, "gates": ["drift"]}
+    assert records[second].report == {}
+    assert records[second].estimator == "DoubleBasisClassifier"
+    assert records[first].fit == fitted("one target").report_
+    assert records[first].damage is None
+    created = datetime.fromisoformat(records[first].created)
+    assert created.utcoffset().total_seconds() == 0
+    assert abs((datetime.now(created.tzinfo) - created).total_seconds()) < 600
+    assert load_model(records[third].url).predict(BAGS).shape == (len(BAGS), 2)
+
+
+def test_the_first_report_stays(registry):
+    """Registering twice changes nothing, not even what was said of the model."""
+    name = registry.register(fitted("one target"), report={"error": 1})
+    assert registry.register(fitted("one target"), report={"error": 2}) == name
+    assert [record.report for record in registry.list()] == [{"error": 1}]
+
+
+@pytest.mark.parametrize("report", [{"r2": float("nan")}, {"a": np.arange(2)}, {"a": {1, 2}}])
+def test_a_report_that_json_can_not_hold(registry, report):
+    """It is refused before anything is written."""
+    with pytest.raises(ParameterError, match="report can not be stored as JSON"):
+        registry.register(fitted("one target"), report=report)
+    assert files_of(registry) == {}
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("where", DAMAGES)
+def test_a_damaged_model_is_not_promoted_and_can_be_put_right(registry, where):
+    """Not by promote, not by rollback; registering the same model again replaces it."""
+    bad, good = registry.register(fitted("one target")), registry.register(fitted("classes"))
+    registry.promote(bad)
+    registry.promote(good)
+    damage(registry, bad, where)
+    reason = "no model" if where == "attributes lost" else "damaged model"
+    for change in (lambda: registry.promote(bad), registry.rollback):
+        with pytest.raises(ModelError, match=reason) as caught:
+            change()
+        assert registry.url in str(caught.value)
+    assert registry.current() == good
+    if where == "attributes torn":
+        assert [r.name for r in registry.list() if r.damage is not None] == [bad]
+    assert registry.register(fitted("one target")) == bad
+    assert registry.rollback() == bad
+    np.testing.assert_array_equal(
+        registry.load_current().predict(BAGS), fitted("one target").predict(BAGS)
+    )
+    assert len(registry.list()) == 2
+    if "memory" not in registry.url:
+        assert {path.name for path in (Path(registry.url) / "models").iterdir()} == {
+            f"{bad}.zarr",
+            f"{good}.zarr",
+        }
+
+
+def test_what_was_written_is_read_back(registry, monkeypatch):
+    """A place that does not give back what was written is found out before anybody relies on it."""
+    publish = registry_module.publish
+
+    def publish_badly(staged, url, replace):
+        publish(staged, url, replace=replace)
+        damage(registry, Path(url).stem, "lost")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(registry_module, "publish", publish_badly)
+        with pytest.raises(ModelError, match="after it was written; delete that folder"):
+            registry.register(fitted("one target"))
+    registry.promote(registry.register(fitted("one target")))
+
+
+@pytest.mark.parametrize("name", ["0123456789abcdef", "", "../models", "current", "0123"])
+def test_a_name_that_is_not_there(registry, name):
+    """It is refused with the names that are there; nothing changes."""
+    there = registry.register(fitted("one target"))
+    registry.promote(there)
+    with pytest.raises(ModelError, match=f"no model '{name}'; registered are: {there}"):
+        registry.promote(name)
+    assert registry.current() == there
+
+
+def test_an_empty_registry(registry):
+    """Nothing registered, nothing promoted: every question is answered, nothing is written."""
+    assert registry.current() is None
+    assert registry.list() == registry.history() == ()
+    with pytest.raises(ModelError, match="no model was promoted; register and promote one"):
+        registry.load_current()
+    with pytest.raises(ModelError, match="no champion before any"):
+        registry.rollback()
+    with pytest.raises(ModelError, match="registered are: none"):
+        registry.promote("0123456789abcdef")
+    assert files_of(registry) == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (lambda text: text[:-20], "char"),
+        (lambda text: b"", "Expecting value"),
+        (lambda text: b"[]", "TypeError"),
+        (lambda text: b"\x80{", "codec"),
+        (lambda text: text.replace(b'"format_version": 1', b'"format_version": 2'), "of format 2"),
+        (lambda text: text.replace(b'"promote"', b'"rollback"'), "can not have followed"),
+        (lambda text: text.replace(b'"current": "', b'"current": "0'), "its history ends at"),
+        (lambda text: text.replace(b'"at"', b'"when"'), "TypeError"),
+    ],
+)
+def test_a_damaged_pointer(registry, content, reason):
+    """It is never taken for an empty one, and never overwritten."""
+    name = registry.register(fitted("one target"))
+    registry.promote(name)
+    fs, path = fsspec.core.url_to_fs(f"{registry.url}/champion.json")
+    damaged = content(fs.cat_file(path))
+    fs.pipe_file(path, damaged)
+    calls = [registry.current, registry.list, registry.rollback, registry.load_current]
+    for call in [*calls, lambda: registry.promote(name)]:
+        with pytest.raises(ModelError, match=rf"champion\.json: damaged \(.*{reason}"):
+            call()
+    assert fs.cat_file(path) == damaged
+    fs.rm_file(path)
+    registry.promote(name)
+    assert registry.current() == name
+
+
+def test_the_second_promotion_says_so(registry):
+    """While one process changes the champion, another is refused; reading goes on."""
+    a, b = registry.register(fitted("one target")), registry.register(fitted("classes"))
+    registry.promote(a)
+    registry.promote(b)
+    with writer_lock(registry.url):
+        for change in (lambda: registry.promote(a), registry.rollback):
+            with pytest.raises(ModelError, match="another promotion or rollback is under way"):
+                change()
+        assert registry.current() == b
+        registry.register(fitted("two targets"))
+    assert registry.rollback() == a
+
+
+def test_a_rollback_of_another_champion(registry, monkeypatch):
+    """What is rolled back is the champion that was seen, never one promoted in between."""
+    names = [registry.register(fitted(k)) for k in ("one target", "two targets", "classes")]
+    for name in names[:2]:
+        registry.promote(name)
+    check = Registry._check
+
+    def promoted_meanwhile(self, name):
+        check(self, name)
+        monkeypatch.undo()
+        Registry(registry.url).promote(names[2])
+
+    monkeypatch.setattr(Registry, "_check", promoted_meanwhile)
+    with pytest.raises(ModelError, match=f"meanwhile .* made {names[2]} the champion"):
+        registry.rollback()
+    assert registry.current() == names[2]
+    assert len(registry.history()) == 3
+
+
+def test_what_can_not_be_registered(registry, tmp_path):
+    """An estimator that is not fitted, a URL without a model: one error, nothing written."""
+    with pytest.raises(ModelError, match="not fitted"):
+        registry.register(regressor())
+    with pytest.raises(ModelError, match="nothing: no model there"):
+        registry.register(tmp_path / "nothing")
+    with pytest.raises(ModelError, match="not a saved model"):
+        registry.register(stored(tmp_path / "s.zarr", BAGS, Y).url)
+    assert files_of(registry) == {}
+
+
+def test_a_place_that_is_no_registry(tmp_path):
+    """A store, a model, a file or an unknown protocol is refused, and stays as it is."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    fitted("one target").save(tmp_path / "m.zarr")
+    (tmp_path / "file").write_text("years")
+    for place in ("s.zarr", "m.zarr"):
+        with pytest.raises(ModelError, match=rf"{place}: a store or a model, not a registry"):
+            Registry(tmp_path / place).register(fitted("one target"))
+        assert not (tmp_path / place / "models").exists()
+    store.verify()
+    with pytest.raises(ModelError, match="file: Not a directory; the model was not registered"):
+        Registry(tmp_path / "file").register(fitted("one target"))
+    with pytest.raises(ModelError, match="nowhere://r"):
+        Registry("nowhere://r").register(fitted("one target"))
+    with pytest.raises(ModelError, match="nowhere://r"):
+        Registry("nowhere://r").current()
+
+
+def test_a_registry_moves(tmp_path):
+    """Nothing in it depends on where it is."""
+    registry = Registry(tmp_path / "a")
+    names = [registry.register(fitted(kind)) for kind in ("one target", "classes")]
+    for name in names:
+        registry.promote(name)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    moved = Registry(f"file://{tmp_path}/b")
+    assert moved.rollback() == names[0]
+    assert registry.current() == names[1]

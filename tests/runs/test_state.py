@@ -1,0 +1,241 @@
+"""The files of a run: what they say about how it stands, whoever died in between."""
+
+from __future__ import annotations
+
+import time
+
+import fsspec
+import pytest
+
+from pipeline.errors import ConfigError, RunError, StoreError
+from pipeline.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
+from pipeline.runs.driving import Driving
+from pipeline.runs.launching import launch_here
+from pipeline.runs.state import BEAT, DEAD_SECONDS, STATE, read_json, write_json
+from pipeline.runs.submitting import local_log
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """Launchers that start nothing, and what they were given."""
+    calls = []
+    for name in ("local", "queue"):
+        monkeypatch.setitem(LAUNCHERS, name, lambda command, log: calls.append((command, log)))
+    return calls
+
+
+@pytest.fixture(params=["local", "memory"])
+def root(request, tmp_path):
+    """A folder of runs on local files, and on a filesystem without renames."""
+    if request.param == "local":
+        return str(tmp_path / "runs")
+    url = f"memory://runs-of-{request.node.name.replace('[', '-').replace(']', '')}"
+    return url
+
+
+CONFIG = {"data_url": "/data/bags.zarr", "model_url": "/data/m.zarr", "model": {"alpha": 0.1}}
+
+
+def submitted(root, launcher="local", **config):
+    return submit("fit", {**CONFIG, **config}, root=root, launcher=launcher)
+
+
+def driven(run):
+    return Driving(run.url, log=local_log(run.url), cancel=lambda: None)
+
+
+def long_ago(run, name, **changes):
+    """The file of a run as if it had been written two minutes ago."""
+    values = read_json(f"{run.url}/{name}")
+    write_json(f"{run.url}/{name}", {**values, **changes})
+
+
+def test_from_submitted_to_done(root, launched):
+    """A run is submitted, running and done; another process reads the same by its id; its config,
+    versions and progress are there."""
+    run = submitted(root)
+    command, _ = launched[0]
+    assert command[1:5] == ["-m", "jobs", "drive", run.url]
+    assert run.status() is Status.SUBMITTED
+    assert run.logs() == ""
+    record = run.record()
+    assert record["config"] == {**CONFIG, "checkpoint_url": f"{run.url}/checkpoints"}
+    assert {"bagbasis", "numpy", "zarr"} <= set(record["versions"])
+    driving = driven(run)
+    with driving.running() as report:
+        assert run.status() is Status.RUNNING
+        driving.progress("fit", 3, 10)
+        driving._beat()
+        assert attach(run.id, root=root).progress() == (3, 10)
+        report["n_bags"] = 10
+    state = attach(run.id, root=root).state()
+    assert state.status is Status.DONE
+    assert state.submitted <= state.begun <= state.ended <= time.time()
+    assert run.result() == {"n_bags": 10}
+
+
+def test_failed(root, launched):
+    """A failed run has one line and a traceback; its result raises that line."""
+    run = submitted(root)
+    with pytest.raises(StoreError), driven(run).running():
+        raise StoreError("s.zarr: not\n found")
+    state = run.state()
+    assert (state.status, state.error) == (Status.FAILED, "s.zarr: not found")
+    assert "Traceback" in state.traceback
+    assert "test_state.py" in state.traceback
+    with pytest.raises(RunError, match=rf"run {run.id} failed: s\.zarr: not found"):
+        run.result()
+
+
+def test_interrupted_is_cancelled(root, launched):
+    """An interrupt of the driver is a cancelled run, which can not be cancelled again."""
+    run = submitted(root)
+    run.cancel()
+    with pytest.raises(KeyboardInterrupt), driven(run).running():
+        raise KeyboardInterrupt
+    assert run.status() is Status.CANCELLED
+    with pytest.raises(RunError, match="is cancelled; there is nothing to cancel"):
+        run.cancel()
+
+
+def test_wish_to_cancel_is_heard_once(root, launched):
+    """The driver hears a wish to cancel, once, and none that was for a driver before it."""
+    heard = []
+    run = submitted(root)
+    driving = Driving(run.url, local_log(run.url), lambda: heard.append(1))
+    driving._heed()
+    assert heard == []
+    run.cancel()
+    driving._heed()
+    driving._heed()
+    assert heard == [1]
+    long_ago(run, "run.json", submitted=time.time() - 2 * DEAD_SECONDS)
+    resume(run)
+    Driving(run.url, local_log(run.url), lambda: heard.append(2))._heed()
+    assert heard == [1]
+
+
+def test_died_is_not_slow(root, launched):
+    """Without a sign of life for a minute a run has died; with one it is slow, however old."""
+    run = submitted(root)
+    driving = driven(run)
+    driving._beat()
+    driving._write(Status.RUNNING)
+    hours_ago = time.time() - 7200
+    long_ago(run, STATE, begun=hours_ago)
+    long_ago(run, "run.json", submitted=hours_ago)
+    assert run.status() is Status.RUNNING
+    long_ago(run, BEAT, time=time.time() - DEAD_SECONDS - 1)
+    assert run.status() is Status.DIED
+    with pytest.raises(RunError, match="died: no sign of life for a minute"):
+        run.result()
+
+
+@pytest.mark.parametrize(("launcher", "status"), [("local", "died"), ("queue", "submitted")])
+def test_never_begun(tmp_path, launched, launcher, status):
+    """A driver of this machine that never began has died; one in a queue may wait for days."""
+    run = submitted(tmp_path, launcher)
+    long_ago(run, "run.json", submitted=time.time() - 2 * DEAD_SECONDS)
+    assert run.status() == status
+
+
+def test_resume(root, launched):
+    """A run that died is started again as it was; what its first driver wrote counts no more."""
+    run = submitted(root)
+    with pytest.raises(RunError, match="is submitted; only one that died"):
+        resume(run)
+    driving = driven(run)
+    with pytest.raises(ValueError, match="no"), driving.running():
+        raise ValueError("no")
+    again = resume(run.id, CONFIG, root=root)
+    assert again == run
+    assert run.status() is Status.SUBMITTED
+    assert len(launched) == 2
+    assert run.record()["config"]["checkpoint_url"] == f"{run.url}/checkpoints"
+    driving._write(Status.FAILED)
+    assert run.status() is Status.SUBMITTED
+    with driven(run).running():
+        pass
+    with pytest.raises(RunError, match="is done; only one that died"):
+        resume(run)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"data_url": "/other"}, "key 'data_url' is '/other'"),
+        ({"model": {"alpha": 0.2}}, "key 'model.alpha' is 0.2"),
+        ({"model": {}}, "key 'model.alpha' is None"),
+        ({"holdout": 0.5}, "key 'holdout' is 0.5"),
+        ({"checkpoint_url": "/elsewhere"}, "key 'checkpoint_url' is '/elsewhere'"),
+    ],
+)
+def test_changed_config_is_not_resumed(tmp_path, launched, changes, told):
+    """A config that has changed since the start is refused, naming the key and both values."""
+    run = submitted(tmp_path)
+    long_ago(run, "run.json", submitted=time.time() - 2 * DEAD_SECONDS)
+    with pytest.raises(ConfigError, match=rf"{told}.*run {run.id} was started with"):
+        resume(run, {**CONFIG, **changes})
+    assert len(launched) == 1
+
+
+def test_no_such_run(root, launched, monkeypatch):
+    """A run id that is not there, or without a root, is one clear line."""
+    monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
+    with pytest.raises(RunError, match="nobody: no run there"):
+        attach("nobody", root=root)
+    with pytest.raises(RunError, match="run nobody: give the root"):
+        attach("nobody")
+    with pytest.raises(RunError, match="give the root"):
+        runs_in()
+
+
+def test_roots(tmp_path, launched, monkeypatch):
+    """Runs lie beside the output unless a root is given or the environment says otherwise; they
+    are listed, the oldest first, whatever else lies there."""
+    config = {"data_url": "b.zarr", "model_url": str(tmp_path / "models" / "m.zarr")}
+    monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
+    assert submit("fit", config).url.startswith(f"{tmp_path}/models/runs/")
+    with pytest.raises(ConfigError, match="names no output"):
+        submit("verify", {})
+    monkeypatch.setenv("BAGBASIS_RUNS", str(tmp_path / "mine"))
+    runs = [submit("fit", config), submit("evaluate", {"out_dir": "o"})]
+    (tmp_path / "mine" / "notes").mkdir()
+    assert {run.url for run in runs_in()} == {run.url for run in runs}
+    assert attach(runs[0].id) == runs[0]
+    assert attach(runs[0].url) == runs[0]
+
+
+def test_wrong_launcher(tmp_path):
+    """A launcher that is not there is refused before anything is written."""
+    with pytest.raises(ConfigError, match="no launcher 'nope'; there are local"):
+        submit("fit", CONFIG, root=tmp_path / "runs", launcher="nope")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_driver_that_can_not_be_started(tmp_path):
+    """A command that is not there is an error of the submission."""
+    with pytest.raises(RunError, match="can not be started"):
+        launch_here(["/nowhere/python"], tmp_path / "log.txt")
+
+
+def test_damaged_state(tmp_path, launched):
+    """A file that holds something else is named."""
+    run = submitted(tmp_path)
+    (tmp_path / run.id / "state.json").write_text("{")
+    with pytest.raises(RunError, match=r"state\.json: not the file of a run"):
+        run.state()
+
+
+def test_log_of_a_remote_run(launched):
+    """What a driver prints is copied beside its state where that is not on local files."""
+    run = submitted("memory://runs-with-a-log")
+    driving = driven(run)
+    try:
+        driving._log.write_text("Fitted\n")
+        with driving.running():
+            pass
+    finally:
+        driving._log.unlink()
+    assert run.logs() == "Fitted\n"
+    assert fsspec.filesystem("memory").exists(f"/runs-with-a-log/{run.id}/log.txt")

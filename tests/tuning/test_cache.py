@@ -1,0 +1,172 @@
+"""Coefficients beside a store: a block is there whole or not at all, and never of other data."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+
+from pipeline import BagStore
+from pipeline.errors import StoreError
+from pipeline.tuning.cache import CoefficientCache, discard_others, store_identity
+from tests.oracles.labelled import labelled_bags, stored
+
+N, LENGTH = 70, 32
+ROOT = Path(__file__).parents[2]
+NAME = f"{'0' * 16}-{'1' * 16}.zarr"
+
+
+def cache_at(folder, n_features=3):
+    return CoefficientCache(f"{folder}/{NAME}", N, n_features, 2, LENGTH)
+
+
+def rows_of(block):
+    rng = np.random.default_rng(block)
+    n = min(LENGTH, N - block * LENGTH)
+    targets = rng.standard_normal((n, 2))
+    targets[::5] = np.nan
+    return rng.standard_normal((n, 3)).astype(np.float32), targets
+
+
+def check(found, block):
+    for ours, truth in zip(found, rows_of(block), strict=True):
+        assert ours.dtype == truth.dtype
+        np.testing.assert_array_equal(ours, truth)
+
+
+def objects(folder, name="coefficients"):
+    return sorted((Path(folder) / NAME / name / "c").glob("*/0"))
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_blocks_come_back_and_missing_ones_are_missing(tmp_path, remote):
+    """What was written is read by another process's copy; the rest is None, here and elsewhere."""
+    folder = f"memory://{uuid.uuid4().hex}" if remote else tmp_path
+    written = cache_at(folder).open()
+    written.write(0, *rows_of(0))
+    written.write(2, *rows_of(2))
+    again = cache_at(folder).open()
+    check(again.read(0), 0)
+    check(again.read(2), 2)
+    assert again.read(1) is None
+    cache_at(folder).remove()
+    assert cache_at(folder).open().read(0) is None
+
+
+@pytest.mark.parametrize("array", ["coefficients", "targets"])
+@pytest.mark.parametrize("harm", ["removed", "empty", "cut", "flipped"])
+def test_damaged_block_counts_as_missing(tmp_path, array, harm):
+    """A block with a lost, emptied, cut or altered object is not read, and can be written anew."""
+    cache_at(tmp_path).open().write(0, *rows_of(0))
+    cache_at(tmp_path).open().write(1, *rows_of(1))
+    (damaged, _) = objects(tmp_path, array)
+    content = damaged.read_bytes()
+    damaged.unlink()
+    if harm != "removed":
+        flipped = bytes([content[40] ^ 1])
+        new = {"empty": b"", "cut": content[:-9], "flipped": content[:40] + flipped + content[41:]}
+        damaged.write_bytes(new[harm])
+    opened = cache_at(tmp_path).open()
+    assert opened.read(0) is None
+    check(opened.read(1), 1)
+    opened.write(0, *rows_of(0))
+    check(opened.read(0), 0)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from pipeline.tuning.cache import CoefficientCache
+
+opened = CoefficientCache(sys.argv[1], *map(int, sys.argv[2:6])).open()
+replace = Path.replace
+def dying(path, target):
+    if "coefficients/c" in str(target):
+        os._exit(9)
+    return replace(path, target)
+Path.replace = dying
+opened.write(0, np.ones((32, 3), np.float32), np.ones((32, 2)))
+"""
+
+
+def test_killed_writer_leaves_no_block(tmp_path):
+    """A process that dies with the object written, but not in its place, leaves no block."""
+    arguments = [str(tmp_path / NAME), *map(str, (N, 3, 2, LENGTH))]
+    died = subprocess.run([sys.executable, "-c", KILLED, *arguments], cwd=ROOT, check=False)
+    assert died.returncode == 9
+    assert objects(tmp_path, "targets")
+    assert not objects(tmp_path)
+    opened = cache_at(tmp_path).open()
+    assert opened.read(0) is None
+    opened.write(0, *rows_of(0))
+    check(opened.read(0), 0)
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}"])
+def test_cache_with_damaged_metadata_is_made_anew(tmp_path, text):
+    """Metadata that a killed maker left half-written are replaced, not refused."""
+    cache_at(tmp_path).open().write(0, *rows_of(0))
+    (tmp_path / NAME / "zarr.json").write_text(text)
+    opened = cache_at(tmp_path).open()
+    assert opened.read(0) is None
+    opened.write(0, *rows_of(0))
+    check(opened.read(0), 0)
+
+
+def test_full_disk_is_one_clear_error(tmp_path, monkeypatch):
+    """The refusal names the cache, the reason, and what to do."""
+    opened = cache_at(tmp_path).open()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(StoreError, match=rf"{NAME}: .*No space left.*cache_url"):
+        opened.write(0, *rows_of(0))
+    (tmp_path / "file").write_text("")
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match=r"file.*can not be kept there"):
+        cache_at(tmp_path / "file").open()
+
+
+def test_identity_goes_with_the_data(tmp_path):
+    """Equal for the same store opened again; another after an append, and after making it anew
+    with as many bags and points."""
+    bags, y = labelled_bags(20)
+    store = stored(tmp_path / "s.zarr", bags, y)
+    first = store_identity(store)
+    assert store_identity(BagStore.open(store.url)) == first
+    store.append(bags[:3], y[:3])
+    second = store_identity(store)
+    assert second != first
+    with pytest.raises(FileNotFoundError):
+        (tmp_path / "s.zarr.cache").stat()
+    again = stored(tmp_path / "s.zarr", bags, y, overwrite=True)
+    assert (again.n_bags, again.n_points) == (20, sum(len(bag) for bag in bags))
+    assert store_identity(again) not in (first, second)
+
+
+def test_identity_of_a_remote_store():
+    """A store elsewhere has one too, and it changes with an append."""
+    bags, y = labelled_bags(5)
+    store = stored(f"memory://{uuid.uuid4().hex}/s.zarr", bags, y)
+    first = store_identity(store)
+    assert store_identity(BagStore.open(store.url)) == first
+    assert store_identity(store.append(bags, y)) != first
+    fsspec.filesystem("memory").rm(store.url, recursive=True)
+
+
+def test_only_caches_of_other_data_are_discarded(tmp_path):
+    """Those of this data stay, and so does everything that is no cache."""
+    names = [f"{'a' * 16}-{'b' * 16}.zarr", f"{'c' * 16}-{'b' * 16}.zarr", "mine.zarr"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    discard_others(str(tmp_path), "a" * 16)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [names[0], names[2]]
+    discard_others(str(tmp_path / "nothing"), "a" * 16)
