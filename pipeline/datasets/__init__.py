@@ -7,26 +7,31 @@ from typing import Any
 
 from ..errors import ParameterError
 from .base import BLOCK, Dataset
+from .density_mapping import DensityMapping
 from .digits import Digits
 from .dirichlet import Dirichlet
 from .generate import generate
 from .gmm_components import GMMComponents
+from .nbody import NBody
 from .synthetic_mapping import SyntheticMapping
 
 __all__ = [
     "BLOCK",
     "DATASETS",
     "Dataset",
+    "DensityMapping",
     "Digits",
     "Dirichlet",
     "GMMComponents",
+    "NBody",
     "SyntheticMapping",
     "generate",
     "make_dataset",
 ]
 
 DATASETS: dict[str, type[Dataset]] = {
-    cls.name: cls for cls in (Digits, Dirichlet, GMMComponents, SyntheticMapping)
+    cls.name: cls
+    for cls in (DensityMapping, Digits, Dirichlet, GMMComponents, NBody, SyntheticMapping)
 }
 
 

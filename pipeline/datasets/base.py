@@ -5,18 +5,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags
+from ..bags import Bags, Responses
 from ..errors import ParameterError
 
 BLOCK = 1024  # bags
 BLOCK_VALUES = 2**21  # coordinates, at most: blocks of large bags hold fewer bags
 
 Block = tuple[Bags, NDArray[np.float64]]
+
+
+class ResponseBlock(NamedTuple):
+    """A block of bags with their targets, shape (n, len(target_names)), and their responses."""
+
+    bags: Bags
+    targets: NDArray[np.float64]
+    responses: Responses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +67,16 @@ class Dataset(ABC):
         """One name a target column."""
 
     @property
+    def response_dims(self) -> int | None:
+        """Coordinates of a response point; None for bags without responses."""
+        return None
+
+    @property
+    def response_box(self) -> Sequence[tuple[float, float]] | None:
+        """Where the points of the responses lie, as ``box``."""
+        return None
+
+    @property
     def n_bags(self) -> int | None:
         """Bags there are; None when any number can be made."""
         return None
@@ -81,6 +99,30 @@ class Dataset(ABC):
         """The fields as JSON has them: `make_dataset(name, **params)` is this dataset again."""
         values = {field.name: np.array(getattr(self, field.name)) for field in fields(self)}
         return {name: value.tolist() for name, value in values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseDataset(Dataset):
+    """Bags with responses, such that a block may cost more to make than to send.
+
+    `generate` has each block made once, by one task, and writes it in its own process. All blocks
+    hold `block_bags` bags but the last one of a finite dataset; a bag may lack a response.
+    """
+
+    @property
+    @abstractmethod
+    def response_dims(self) -> int: ...
+
+    @abstractmethod
+    def response_block(self, index: int) -> ResponseBlock:
+        """Bags and responses of float32 points, and the targets, float64."""
+
+    def block(self, index: int) -> Block:
+        bags, targets, _ = self.response_block(index)
+        return bags, targets
+
+    def block_sizes(self, index: int) -> NDArray[np.int64]:
+        return self.response_block(index).bags.sizes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,16 +4,18 @@ Rows of points are dealt out to tasks in whole shards of the store, so that no t
 one object; a block of bags that lies across a border is made by both. Which bag a row belongs to
 is known beforehand from the blocks' sizes. Waves of tasks are committed one after the other, so
 that a killed run goes on at its last wave. The bags depend on the dataset alone: not on the
-cluster, the shards or the waves.
+cluster, the shards or the waves. Bags with responses come as whole blocks, see `generate_blocks`.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +28,8 @@ from ..bags.bags import offsets_of
 from ..bags.urls import exists, normalize_url
 from ..errors import InterruptedStoreError, ParameterError, StoreError
 from ..execution import Progress, Report, current_client, lane, map_tasks
-from .base import Dataset
+from .base import Dataset, ResponseDataset
+from .generate_blocks import append_blocks
 
 WAVE_TASKS = 32  # at least: between two commits
 TASKS_A_WORKER = 8  # at least: workers wait for the slowest task of a wave
@@ -107,12 +110,22 @@ def generate(
     n_bags = _checked_n_bags(dataset, n_bags)
     source = {"dataset": dataset.name, "params": dataset.params, "n_bags": n_bags}
     store = _open_or_create(dataset, normalize_url(url), source, chunk_points, overwrite)
+    session = partial(_session, store, source, dataset.block_bags)
+    if isinstance(dataset, ResponseDataset):
+        append_blocks(dataset, store, n_bags, session, progress)
     while store.n_bags < n_bags:
-        with store.appending(source) as session:
-            _check_ours(store, source, dataset.block_bags)
-            _write_wave(dataset, store, session, n_bags, progress)
-        logger.info("%s: %d of %d bags", store.url, store.n_bags, n_bags)
+        with session() as writer:
+            _write_wave(dataset, store, writer, n_bags, progress)
     return store
+
+
+@contextmanager
+def _session(store: BagStore, source: dict[str, Any], block_bags: int) -> Iterator[AppendSession]:
+    """A session behind bags of the same source, committed when it ends."""
+    with store.appending(source) as session:
+        _check_ours(store, source, block_bags)
+        yield session
+    logger.info("%s: %d of %d bags", store.url, store.n_bags, source["n_bags"])
 
 
 def _checked_n_bags(dataset: Dataset, n_bags: int | None) -> int:
@@ -144,6 +157,8 @@ def _open_or_create(
         dataset.n_dims,
         dataset.target_names,
         dataset.box,
+        response_dims=dataset.response_dims,
+        response_box=dataset.response_box,
         class_names=dataset.class_names,
         chunk_points=chunk_points,
         overwrite=overwrite,

@@ -1,0 +1,128 @@
+"""`DensityMapping`: a known map of densities in the plane: turn, shear and blur a mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from ..bags import Bags, Responses
+from ..bags.bags import offsets_of
+from .base import RandomDataset, ResponseBlock, ResponseDataset, block_rng, check_integer
+from .mixtures import choose_components, truncated_gaussians
+
+MOST_COMPONENTS = 3
+MEAN_RANGE, SCALE_RANGE = (0.25, 0.75), (0.08, 0.16)
+CENTRE = np.array([0.5, 0.5])
+ANGLE, SHEAR, BLUR = np.pi / 6, 0.5, 0.1
+MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]) @ np.array(
+    [[1.0, SHEAR], [0.0, 1.0]]
+)
+
+
+class Mixtures(NamedTuple):
+    """Equally weighted mixtures of Gaussians N(m, F Fᵀ) in the plane.
+
+    Attributes
+    ----------
+    n_components : int64, shape (n,)
+        The first of those below count.
+    means : float64, shape (n, 3, 2)
+    factors : float64, shape (n, 3, 2, 2)
+        F, lower triangular.
+    """
+
+    n_components: NDArray[np.int64]
+    means: NDArray[np.float64]
+    factors: NDArray[np.float64]
+
+    def at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Densities at points of the plane, shape (n, n_points)."""
+        values = np.zeros((len(self.n_components), len(points)))
+        for i, k in enumerate(self.n_components):
+            for mean, factor in zip(self.means[i, :k], self.factors[i, :k], strict=True):
+                normal = solve_triangular(factor, (points - mean).T, lower=True)
+                height = 1 / (2 * np.pi * k * np.linalg.det(factor))
+                values[i] += height * np.exp(-0.5 * (normal**2).sum(axis=0))
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class DensityMapping(RandomDataset, ResponseDataset):
+    """Bags from mixtures p of one to three round Gaussians; the response is drawn from f(p).
+
+    f turns p by 30° about (½, ½), shears it by ½ along the first axis and blurs it by a Gaussian
+    of standard deviation 0.1. So q = f(p) is a mixture known exactly (up to the box, which cuts
+    at most a few points in a thousand off); bag and response are independent draws of p and q.
+
+    Parameters
+    ----------
+    n_points : int or (lo, hi), default 200
+        Points in a bag.
+    n_response_points : int, default 200
+        Points in a response.
+    seed : int
+    """
+
+    name: ClassVar[str] = "density_mapping"
+    box: ClassVar = ((-0.5, 1.5), (-0.5, 1.5))
+
+    n_response_points: int = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("n_response_points", self.n_response_points, 1)
+
+    @property
+    def n_dims(self) -> int:
+        return 2
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def response_dims(self) -> int:
+        return 2
+
+    @property
+    def response_box(self) -> tuple[tuple[float, float], ...]:
+        return self.box
+
+    def mixtures(self, index: int) -> Mixtures:
+        """The densities that the bags of a block are drawn from."""
+        return self._start(index)[2]
+
+    def response_block(self, index: int) -> ResponseBlock:
+        rng, sizes, p = self._start(index)
+        answers = np.full(len(sizes), self.n_response_points)
+        bags = Bags.trusted(self._points(rng, p, sizes), offsets_of(sizes))
+        responses = Responses(self._points(rng, mapped(p), answers), offsets_of(answers))
+        return ResponseBlock(bags, np.empty((len(sizes), 0)), responses)
+
+    def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], Mixtures]:
+        rng = block_rng(self.seed, index)
+        sizes = self._sizes(rng)
+        n = len(sizes)
+        n_components = rng.integers(1, MOST_COMPONENTS, n, endpoint=True)
+        means = rng.uniform(*MEAN_RANGE, (n, MOST_COMPONENTS, 2))
+        scales = rng.uniform(*SCALE_RANGE, (n, MOST_COMPONENTS))
+        return rng, sizes, Mixtures(n_components, means, scales[..., None, None] * np.eye(2))
+
+    def _points(
+        self, rng: np.random.Generator, p: Mixtures, sizes: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        component = choose_components(rng, p.n_components, sizes, MOST_COMPONENTS)
+        means, factors = p.means.reshape(-1, 2), p.factors.reshape(-1, 2, 2)
+        return truncated_gaussians(rng, component, means, factors, self.box)
+
+
+def mapped(p: Mixtures) -> Mixtures:
+    """f(p): the means are mapped, the covariances mapped and blurred."""
+    means = (p.means - CENTRE) @ MAP.T + CENTRE
+    factors = MAP @ p.factors
+    covariances = factors @ np.swapaxes(factors, -1, -2) + BLUR**2 * np.eye(2)
+    return Mixtures(p.n_components, means, np.linalg.cholesky(covariances))

@@ -1,0 +1,116 @@
+"""A particle-mesh simulation: gravity by fast Fourier transforms, leapfrog in the scale factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from ...threads import KERNELS
+from .cosmology import Growth
+from .initial_conditions import wavenumbers, wrap
+from .mesh_kernels import add_interpolated, attraction, deposit
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ParticleMesh:
+    """Gravity in a periodic cube of n_mesh³ cells.
+
+    Cloud-in-cell on the way in and on the way out, both windows divided out again; the exact
+    Green's function and gradient in Fourier space. Modes beyond the Nyquist wavenumber of the
+    undisturbed particles exert no force: there lie the images of their lattice, which pull on
+    longer waves. Without this, the power of these grows by tens of percent too much between
+    redshifts 49 and 19; a mesh as coarse as the particles has the images inside.
+
+    Parameters
+    ----------
+    n_mesh, n_particles : int
+        Cells and particles a side, n_mesh ≥ 2 n_particles; both even.
+    box_size : float
+        Mpc/h.
+    """
+
+    n_mesh: int
+    n_particles: int
+    box_size: float
+
+    def density(self, positions: Floats) -> NDArray[np.float32]:
+        """The particles in each cell, shape (n_mesh, n_mesh, n_mesh)."""
+        mesh = np.empty((self.n_mesh,) * 3, dtype=np.float32)
+        slabs = np.linspace(0, self.n_mesh, numba.get_num_threads() + 1).astype(np.int64)
+        with KERNELS:
+            deposit(positions, self._inverse, slabs, mesh)
+        return mesh
+
+    def kick(self, positions: Floats, momenta: Floats, factor: float) -> None:
+        """momenta += factor · F, in place, with the force F = -∇∇⁻²δ in Mpc/h.
+
+        As long as growth is linear, F is the displacement D1 ψ1.
+
+        Parameters
+        ----------
+        positions : float64, shape (n_particles³, 3)
+            In [0, box_size).
+        momenta : float64, same shape
+        """
+        workers = numba.get_num_threads()
+        modes = fft.rfftn(self.density(positions), workers=workers)
+        modes *= np.float32(self.n_mesh**3 / len(positions))
+        full, half = wavenumbers(self.n_mesh, self.box_size)
+        factors, half_factors = self._factors(full), self._factors(half)
+        component = np.empty_like(modes)
+        for axis in range(3):
+            with KERNELS:
+                attraction(modes, full, half, factors, half_factors, axis, component)
+            force = fft.irfftn(component, (self.n_mesh,) * 3, overwrite_x=True, workers=workers)
+            with KERNELS:
+                add_interpolated(positions, self._inverse, force, factor, momenta[:, axis])
+
+    def _factors(self, k: Floats) -> Floats:
+        """What a mode is multiplied with for its wavenumber along one axis."""
+        cycles = k * self.box_size / (2 * np.pi)
+        window = np.sinc(cycles / self.n_mesh) ** 2
+        return np.where(np.abs(cycles.round()) < self.n_particles / 2, window**-2, 0)
+
+    @property
+    def _inverse(self) -> float:
+        return self.n_mesh / self.box_size
+
+
+def leapfrog(
+    mesh: ParticleMesh,
+    positions: Floats,
+    momenta: Floats,
+    growth: Growth,
+    scale_factors: Floats,
+) -> None:
+    """Move the particles, in place, through the given scale factors: kick, drift, kick.
+
+    Kicks and drifts are such that the linear growing mode comes out exactly whatever the steps
+    (FastPM, Feng et al. 2016): with x = D1 ψ and p = G ψ, G = a³E dD1/da, a drift over
+    [a0, a1] is p · ΔD1 / G(mid), and a kick over [a0, a1] is F · ΔG / D1(where F is taken).
+
+    Parameters
+    ----------
+    positions : float64, shape (n, 3)
+        In [0, box_size)³, in Mpc/h.
+    momenta : float64, shape (n, 3)
+        a² dx/dt, times in units of 1/H0.
+    scale_factors : float64, shape (n_steps + 1,)
+        Increasing.
+    """
+    middles = (scale_factors[1:] + scale_factors[:-1]) / 2
+    displacement = growth.factors(scale_factors)[0]
+    drifts = np.diff(displacement) / growth.momenta(middles)[0]
+    borders = np.concatenate([scale_factors[:1], middles, scale_factors[-1:]])
+    kicks = np.diff(growth.momenta(borders)[0]) / displacement
+    mesh.kick(positions, momenta, kicks[0])
+    for drift, kick in zip(drifts, kicks[1:], strict=True):
+        positions += drift * momenta
+        wrap(positions, mesh.box_size)
+        mesh.kick(positions, momenta, kick)

@@ -1,0 +1,223 @@
+"""Cubes of simulated universes as bags with responses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial import cKDTree
+
+from pipeline.bags import BagStore
+from pipeline.datasets import NBody, generate, make_dataset
+from pipeline.datasets.base import ResponseBlock
+from pipeline.datasets.nbody import cut
+from pipeline.errors import DataError, ParameterError
+from pipeline.execution.lane import CORES_VARIABLE
+
+SMALL = NBody(n_boxes=2, n_particles=16, n_cubes=2, box_size=32, n_steps=4, seed=5)
+
+
+def same_bytes(first: ResponseBlock, second: ResponseBlock) -> bool:
+    """Are two blocks the same, to the last bit?"""
+    return all(
+        a.tobytes() == b.tobytes()
+        for a, b in (
+            (first.bags.points, second.bags.points),
+            (first.bags.offsets, second.bags.offsets),
+            (first.targets, second.targets),
+            (first.responses.points, second.responses.points),
+            (first.responses.offsets, second.responses.offsets),
+        )
+    )
+
+
+def in_the_box(points: np.ndarray, offsets: np.ndarray, n_cubes: int, size: float) -> np.ndarray:
+    """Positions of the particles of all cubes."""
+    cube = np.repeat(np.arange(n_cubes**3), np.diff(offsets))
+    corners = np.stack([cube // n_cubes**2, cube // n_cubes % n_cubes, cube % n_cubes], axis=1)
+    return (points + corners) * (size / n_cubes)
+
+
+def test_cubes_put_together_are_the_two_boxes() -> None:
+    """Bags hold every particle of the 2LPT box once, responses those of the other one."""
+    bags, targets, responses = SMALL.response_block(1)
+    for (points, offsets), positions in zip(
+        ((bags.points, bags.offsets), (responses.points, responses.offsets)),
+        SMALL.simulate(1),
+        strict=True,
+    ):
+        assert points.shape == positions.shape == (16**3, 3)
+        assert points.dtype == np.float32
+        assert (points.min(), points.max()) == (pytest.approx(0, abs=0.01), pytest.approx(1, 0.01))
+        assert points.min() >= 0
+        assert points.max() <= 1
+        distances, rows = cKDTree(in_the_box(points, offsets, 2, 32.0)).query(positions)
+        assert distances.max() < 1e-5
+        assert len(np.unique(rows)) == 16**3
+    np.testing.assert_array_equal(targets[:, 0], 1)
+    np.testing.assert_array_equal(targets[:, 1], np.log(responses.sizes / bags.sizes))
+
+
+def test_both_boxes_hold_the_same_particles() -> None:
+    """Row i is the same particle in both: it ends near where 2LPT puts it, not anywhere."""
+    by_theory, by_gravity = SMALL.simulate(0)
+    apart = np.abs((by_theory - by_gravity + 16) % 32 - 16)
+    anywhere = np.abs((by_theory - by_gravity[::-1] + 16) % 32 - 16)
+    assert 0.05 < np.median(apart) < 0.3 * np.median(anywhere)
+
+
+def test_simulations_agree_where_they_begin() -> None:
+    """A leapfrog over next to no time leaves the 2LPT box: both evolve the same field."""
+    dataset = replace(SMALL, redshift=18.0, n_steps=2)
+    by_theory, by_gravity = dataset.simulate(0)
+    moved = by_theory - replace(dataset, seed=6).simulate(0)[0]
+    assert np.abs(by_theory - by_gravity).max() < 0.02
+    assert np.abs(moved).max() > 0.5
+
+
+def test_box_depends_on_seed_and_number_alone() -> None:
+    """The same bytes again, however many boxes there are; another box or seed, another universe."""
+    block = SMALL.response_block(1)
+    assert same_bytes(block, NBody(**SMALL.params).response_block(1))
+    assert same_bytes(block, replace(SMALL, n_boxes=9).response_block(1))
+    for other in (SMALL.response_block(0), replace(SMALL, seed=6).response_block(1)):
+        assert not np.isin(other.bags.points[:50], block.bags.points).all(axis=1).any()
+        assert (other.targets[:, 1] != block.targets[:, 1]).all()
+
+
+def test_box_does_not_depend_on_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One core and two give the same bytes."""
+    blocks = []
+    for cores in (1, 2):
+        monkeypatch.setenv(CORES_VARIABLE, str(cores))
+        blocks.append(SMALL.response_block(0))
+    assert same_bytes(*blocks)
+
+
+def test_poor_cubes_have_no_response() -> None:
+    """Fewer particles than min_points, in either simulation, leave a cube unlabelled."""
+    bags, targets, responses = SMALL.response_block(0)
+    fewest = np.minimum(bags.sizes, responses.sizes)
+    limit = int(np.sort(fewest)[4])
+    poorer = replace(SMALL, min_points=limit).response_block(0)
+    labelled = fewest >= limit
+    assert 0 < labelled.sum() < len(labelled)
+    np.testing.assert_array_equal(poorer.bags.points, bags.points)
+    np.testing.assert_array_equal(poorer.responses.sizes, np.where(labelled, responses.sizes, 0))
+    np.testing.assert_array_equal(
+        poorer.responses.points, responses.points[np.repeat(labelled, responses.sizes)]
+    )
+    np.testing.assert_array_equal(poorer.targets[:, 0], 0)
+    np.testing.assert_array_equal(poorer.targets[:, 1], np.where(labelled, targets[:, 1], np.nan))
+
+
+def test_cube_without_any_particle_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no bag to store; the message says which cube, and what to change."""
+    positions = np.random.default_rng(0).uniform(0, 16, (100, 3))
+    monkeypatch.setattr(NBody, "simulate", lambda *_: (positions, positions))
+    with pytest.raises(DataError, match=r"box 3: cube 1 holds no particle .* n_cubes = 2"):
+        SMALL.response_block(3)
+
+
+@given(
+    n=st.integers(0, 60), n_cubes=st.integers(1, 5), seed=st.integers(0, 99), walls=st.booleans()
+)
+@settings(max_examples=60, deadline=None)
+def test_every_particle_is_in_its_cube(n: int, n_cubes: int, seed: int, walls: bool) -> None:
+    """Cube by cube: the particles within its walls, lower ones included, in their order."""
+    size = 3.7
+    rng = np.random.default_rng(seed)
+    positions = rng.uniform(0, size, (n, 3))
+    if walls:
+        ends = [0.0, np.nextafter(size, 0), *(size * np.arange(n_cubes) / n_cubes)]
+        positions = rng.choice(ends, (n, 3))
+    points, offsets = cut(positions, size, n_cubes)
+    cell = np.minimum(np.floor(positions * (n_cubes / size)), n_cubes - 1)
+    assert offsets.shape == (n_cubes**3 + 1,)
+    for index, corner in enumerate(np.ndindex(n_cubes, n_cubes, n_cubes)):
+        inside = (cell == corner).all(axis=1)
+        expected = positions[inside] * (n_cubes / size) - corner
+        np.testing.assert_allclose(points[offsets[index] : offsets[index + 1]], expected, atol=1e-6)
+    assert points.size == 0 or (points.min() >= 0 and points.max() <= 1)
+
+
+def test_store_holds_whole_boxes(tmp_path: Path) -> None:
+    """Generated, the cubes of a box are consecutive bags, with its number as target."""
+    generate(SMALL, tmp_path / "x.zarr")
+    store = BagStore.open(tmp_path / "x.zarr")
+    store.verify()
+    assert (store.n_bags, store.n_dims, store.response_dims) == (16, 3, 3)
+    assert store.target_names == ("box", "log_count_ratio")
+    np.testing.assert_array_equal(store.targets()[:, 0], np.repeat([0, 1], 8))
+    second = SMALL.response_block(1)
+    np.testing.assert_array_equal(store.read(8, 16).points, second.bags.points)
+    np.testing.assert_array_equal(store.responses(8, 16).points, second.responses.points)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_boxes": 0}, "n_boxes is 0"),
+        ({"n_particles": 33}, "n_particles is 33; expected an even number"),
+        ({"n_particles": 2}, "n_particles is 2; expected an integer, at least 4"),
+        ({"n_particles": 32, "n_cubes": 9}, "n_cubes is 9; .* at most 8"),
+        ({"mesh_factor": 1}, "mesh_factor is 1; .*at least 2"),
+        ({"n_steps": 0}, "n_steps is 0"),
+        ({"min_points": 0}, "min_points is 0"),
+        ({"box_size": -1.0}, "box_size is -1.0; expected a number above 0"),
+        ({"redshift": -0.5}, "redshift is -0.5"),
+        ({"redshift": None}, "redshift is None"),
+        ({"redshift": 19}, "redshift is 19 and initial_redshift is 19"),
+        ({"initial_redshift": 2000}, "initial_redshift is 2000; expected .* <= 999"),
+        ({"omega_b": 0.5}, "omega_b is 0.5"),
+        ({"sigma8": 0}, "sigma8 is 0"),
+    ],
+)
+def test_wrong_parameters_are_named(params: dict[str, Any], message: str) -> None:
+    """A value out of range is one line that names it."""
+    with pytest.raises(ParameterError, match=message):
+        make_dataset("nbody", **params)
+
+
+def periodic_distances(positions: np.ndarray, size: float) -> np.ndarray:
+    """Distances of all pairs in a periodic box."""
+    gap = np.abs(positions[:, None] - positions)
+    return np.sqrt((np.minimum(gap, size - gap) ** 2).sum(axis=2))
+
+
+def test_views_turn_mirror_and_shift_both_boxes_alike() -> None:
+    """Each view after the first is another rigid motion of the periodic box, the same for both
+    simulations; the first is the block without views."""
+    viewed = replace(SMALL, n_views=4)
+    block, plain = viewed.response_block(1), SMALL.response_block(1)
+    assert len(block.bags) == viewed.block_bags == 4 * len(plain.bags)
+    assert viewed.n_bags == 2 * viewed.block_bags
+    n = plain.bags.n_points
+    np.testing.assert_array_equal(block.bags.points[:n], plain.bags.points)
+    np.testing.assert_array_equal(block.targets[:8], plain.targets)
+    rng = np.random.default_rng(0)
+    some = rng.choice(16**3, 40, replace=False)
+    pairs = np.concatenate([positions[some] for positions in SMALL.simulate(1)])
+    truth = periodic_distances(pairs, 32.0)
+    seen = [viewed._seen(pairs, 1, view) for view in range(4)]
+    for positions in seen:
+        assert positions.min() >= 0
+        assert positions.max() < 32
+        np.testing.assert_allclose(periodic_distances(positions, 32.0), truth, atol=1e-9)
+    for i in range(4):
+        for j in range(i):
+            assert np.abs(seen[i] - seen[j]).max() > 1
+    for view in range(1, 4):
+        part = slice(view * 8, view * 8 + 8)
+        offsets = block.bags.offsets[view * 8 : view * 8 + 9]
+        points = block.bags.points[offsets[0] : offsets[-1]]
+        inside = in_the_box(points, offsets - offsets[0], 2, 32.0)
+        expected = viewed._seen(SMALL.simulate(1)[0], 1, view)
+        distances, _ = cKDTree(inside).query(expected)
+        assert distances.max() < 1e-5
+        assert (block.targets[part, 0] == 1).all()
