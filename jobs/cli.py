@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from .interrupts import prompt_interrupts
+from .run_commands import RUN_COMMANDS
 
 JOBS = {
     "generate": "Write bags of a built-in dataset into a store.",
@@ -28,10 +29,18 @@ JOBS = {
     "fit": "Fit a Double-Basis model to the bags of a store.",
     "evaluate": "Measure a model on labelled bags; write pictures and a report.",
     "predict": "Write a model's predictions, with the bags' ids.",
+    "tune": "Choose embedding, kernel width and penalty; fit the best.",
     "demo": "Run the main job on real and on generated data.",
+    "experiment": "Run an experiment of the papers again.",
 }
-SHORTCUTS = {"generate": ("DATASET", "dataset"), "info": ("URL", "url"), "verify": ("URL", "url")}
-ON_CLUSTER = ("generate", "ingest", "fit", "evaluate", "predict", "demo")
+SHORTCUTS = {
+    "generate": ("DATASET", "dataset"),
+    "info": ("URL", "url"),
+    "verify": ("URL", "url"),
+    "experiment": ("NAME", "name"),
+}
+ON_CLUSTER = ("generate", "ingest", "fit", "evaluate", "predict", "tune", "demo", "experiment")
+SCALED = ("experiment",)
 YAML = (".yaml", ".yml")
 
 INTERRUPTED, WRONG_CONFIG, FAILED = 130, 2, 1
@@ -85,12 +94,23 @@ def run_job(
     what: str | None = None,
     overrides: tuple[str, ...] = (),
     cluster: str | None = None,
+    scale: str | None = None,
     debug: bool = False,
 ) -> int:
     """Run one job; the exit code: 0, 1 when it failed, 2 for a wrong config, 130 interrupted."""
+
+    def run() -> None:
+        with prompt_interrupts(give_up):
+            _run(name, what, overrides, {"cluster": cluster, "scale": scale})
+
+    return guarded(name, run, debug)
+
+
+def guarded(name: str, action: Callable[[], None], debug: bool = False) -> int:
+    """The exit code of an action; what goes wrong is one line on stderr."""
     try:
-        with _log_to_stderr(debug), prompt_interrupts(_give_up):
-            _run(name, what, overrides, cluster)
+        with _log_to_stderr(debug):
+            action()
     except KeyboardInterrupt:
         _complain("interrupted", debug)
         return INTERRUPTED
@@ -105,15 +125,16 @@ def run_job(
     return 0
 
 
-def _run(name: str, what: str | None, overrides: tuple[str, ...], cluster: str | None) -> None:
+def _run(
+    name: str, what: str | None, overrides: tuple[str, ...], options: dict[str, str | None]
+) -> None:
     job = _job(name)
     from .config import load_config
     from .files import write_json
     from .terminal import Terminal
 
     path, given = _positional(name, what)
-    if cluster is not None:
-        given["cluster"] = cluster
+    given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
     report = job.run(config, Terminal())
     if config.report_path is not None:
@@ -152,7 +173,8 @@ def _complain(message: str, debug: bool = False) -> None:
     click.echo(f"bags: {' '.join(message.split())}", err=True)
 
 
-def _give_up() -> None:
+def give_up() -> None:
+    """End this process, and those it has started, at once."""
     _complain("interrupted")
     for child in multiprocessing.active_children():
         child.kill()
@@ -174,6 +196,8 @@ def _command(name: str) -> click.Command:
     if name in ON_CLUSTER:
         cluster_help = "none (this process), local, tcp://HOST:PORT, or a profile."
         params.insert(2, click.Option(["--cluster"], metavar="WHERE", help=cluster_help))
+    if name in SCALED:
+        params.insert(2, click.Option(["--scale"], metavar="small|paper", help="How large."))
 
     def callback(**values: Any) -> None:
         click.get_current_context().exit(run_job(name, **values))
@@ -183,3 +207,5 @@ def _command(name: str) -> click.Command:
 
 for _name in JOBS:
     cli.add_command(_command(_name))
+for _run_command in RUN_COMMANDS:
+    cli.add_command(_run_command)

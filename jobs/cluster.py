@@ -7,20 +7,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 from .interrupts import no_interrupts
+from .terminal import Terminal
 
 
 @contextmanager
-def running_on(target: str) -> Iterator[None]:
-    """Run the block on "none" (this process), "local", a scheduler's address, or a profile."""
+def running_on(target: str, store: str | None = None) -> Iterator[None]:
+    """Run the block on "none" (this process), "local", a scheduler's address, or a profile.
+
+    Every worker must be able to open the store, if one is given.
+    """
     if target == "none":
         yield
         return
     from pipeline.execution import connect
-    from pipeline.execution.connect import load_profile
+    from pipeline.execution.connect import profile_of
 
-    remote = "://" in target or (target != "local" and load_profile(target).cluster == "tcp")
-    with nullcontext() if remote else no_interrupts():
-        client = connect(target)
+    is_local = profile_of(target).cluster == "local"
+    with (
+        no_interrupts() if is_local else nullcontext(),
+        nullcontext() if is_local else Terminal().progress("waiting for", "workers") as progress,
+    ):
+        client = connect(target, store=store, progress=progress)
     with client:
         try:
             yield

@@ -12,6 +12,7 @@ from pydantic import Field
 from . import evaluate, fit, generate
 from .cluster import running_on
 from .config import ClusterConfig, DirectoryConfig, Section
+from .embedding_config import EmbeddingName
 from .model_config import ModelSection
 from .terminal import Terminal
 
@@ -67,16 +68,22 @@ class Config(ClusterConfig, DirectoryConfig):
     )
     digits: DigitsSection = Field(description="the part on real input")
     mixture: MixtureSection = Field(description="the part on generated input")
+    embedding: EmbeddingName | None = Field(
+        default=None,
+        description="a name in place of both models' embeddings; null: as their sections say",
+    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Both parts, one after the other; returns the report."""
     begun = time.perf_counter()
     out_dir = start_over(Path(config.out_dir))
+    digits = config.digits.model.with_embedding(config.embedding)
+    mixture = config.mixture.model.with_embedding(config.embedding)
     with running_on(config.cluster):
         report: dict[str, Any] = {
-            "digits": _digits(config.digits, out_dir / "digits", console),
-            "mixture": _mixture(config.mixture, out_dir / "mixture", console),
+            "digits": _digits(config.digits, digits, out_dir / "digits", console),
+            "mixture": _mixture(config.mixture, mixture, out_dir / "mixture", console),
         }
     report["seconds"] = time.perf_counter() - begun
     _summary(report, console)
@@ -109,7 +116,9 @@ def start_over(out_dir: Path) -> Path:
     return out_dir
 
 
-def _digits(config: DigitsSection, where: Path, console: Terminal) -> dict[str, Any]:
+def _digits(
+    config: DigitsSection, model: ModelSection, where: Path, console: Terminal
+) -> dict[str, Any]:
     console.heading("Handwritten digits: 1,797 images as bags of 64 points (x, y, intensity)")
     data = [
         generate.Config(
@@ -120,10 +129,12 @@ def _digits(config: DigitsSection, where: Path, console: Terminal) -> dict[str, 
         for split in ("train", "test")
     ]
     axes = {"coordinate_names": ["x", "y", "intensity"], "downwards": True}
-    return _part(data, config.model, where, axes, console)
+    return _part(data, model, where, axes, console)
 
 
-def _mixture(config: MixtureSection, where: Path, console: Terminal) -> dict[str, Any]:
+def _mixture(
+    config: MixtureSection, model: ModelSection, where: Path, console: Terminal
+) -> dict[str, Any]:
     console.heading(
         f"Mixture counting: how many Gaussians were {config.n_points} points in the plane drawn "
         "from?"
@@ -141,7 +152,7 @@ def _mixture(config: MixtureSection, where: Path, console: Terminal) -> dict[str
         )
         for split, offset, n_bags in (("train", 0, config.n_train), ("test", 1, config.n_test))
     ]
-    return _part(data, config.model, where, {}, console)
+    return _part(data, model, where, {}, console)
 
 
 def _part(

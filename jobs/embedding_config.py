@@ -1,7 +1,8 @@
 """The ``embedding`` section of a config: one section a registered embedding.
 
 Keys, types and defaults are those of the embedding's constructor, descriptions those of its
-docstring: what is registered in `pipeline.embeddings.EMBEDDINGS` can be configured.
+docstring: what is registered in `pipeline.embeddings.EMBEDDINGS` can be configured. A name in
+place of the section ("js", "moments") is that embedding with its defaults.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_type_hints
 
-from pydantic import Discriminator, Field, Tag, create_model
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from pipeline.embeddings import EMBEDDINGS
+from pipeline.embeddings.hdd_measures import DISTANCES
 
 from .config import Section
 
 DEFAULT = "projection"
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
+NAMED: dict[str, dict[str, str]] = {
+    **{name: {"name": name} for name in EMBEDDINGS},
+    **{distance: {"name": "hdd", "distance": distance} for distance in DISTANCES},
+}
 
 
 @lru_cache
@@ -68,12 +74,31 @@ def _name(value: Any) -> Any:
     return value.get("name", DEFAULT) if isinstance(value, Mapping) else value.name
 
 
+def _expanded(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value not in NAMED:
+        raise ValueError(f"{value!r} is no embedding; expected one of {', '.join(NAMED)}")
+    return NAMED[value]
+
+
 if TYPE_CHECKING:
     EmbeddingSection = Section
+    EmbeddingName = str
+    ResponseSection = Section
 else:
-    EmbeddingSection = union_of(EMBEDDINGS)
+    EmbeddingSection = Annotated[union_of(EMBEDDINGS), BeforeValidator(_expanded)]
+    EmbeddingName = Literal[tuple(NAMED)]
+    ResponseSection = section_of(DEFAULT, EMBEDDINGS[DEFAULT][0])
 
 
 def default_embedding(**params: Any) -> Section:
     """The default embedding's section."""
     return section_of(DEFAULT, EMBEDDINGS[DEFAULT][0])(**params)
+
+
+def named_embedding(name: str) -> Section:
+    """The section of an embedding with its defaults; see `NAMED`."""
+    values = dict(NAMED[name])
+    kind = values.pop("name")
+    return section_of(kind, EMBEDDINGS[kind][0])(**values)

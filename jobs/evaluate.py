@@ -31,6 +31,9 @@ class Config(ClusterConfig, DirectoryConfig):
         default=False, description="draw the second coordinate downwards, as in images"
     )
     n_pictured: int = Field(default=3, ge=1, le=6, description="bags drawn with their densities")
+    n_smoothed: int = Field(
+        default=0, ge=0, description="bags that a kernel smoother predicts too; of densities"
+    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
@@ -42,6 +45,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     begun = time.perf_counter()
     model = load_model(config.model_url)
     store = BagStore.open(config.data_url)
+    if hasattr(model, "response_spec_"):
+        return _run_densities(config, model, store, console, begun)
     names = check_names(config.coordinate_names, store)
     with running_on(config.cluster), console.progress("evaluate") as progress:
         result = evaluate(model, store, config.subset, progress)
@@ -69,6 +74,34 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "seconds": time.perf_counter() - begun,
     }
     show(report, console)
+    return report
+
+
+def _run_densities(
+    config: Config, model: Any, store: Any, console: Terminal, begun: float
+) -> dict[str, Any]:
+    from .density_evaluation import draw_slices, evaluate_densities, response_names, table_rows
+
+    names = response_names(config.coordinate_names, store)
+    with running_on(config.cluster), console.progress("evaluate") as progress:
+        errors = evaluate_densities(model, store, config.subset, config.n_smoothed, progress)
+    path = Path(config.out_dir) / "densities.png"
+    draw_slices(path, model, store, config.subset, config.n_pictured, names)
+    report = {
+        "model_url": config.model_url,
+        "data_url": store.url,
+        "subset": config.subset,
+        "n_bags": errors["n"],
+        "n_unlabelled": errors.pop("n_unlabelled"),
+        "densities": errors,
+        "pictures": [str(path)],
+        "seconds": time.perf_counter() - begun,
+    }
+    title = f"Squared L2 distance to the responses' densities on {SUBSETS[config.subset]}"
+    console.table(title, ["", "MSE", "R² against the average"], table_rows(errors))
+    if "smoother" in errors:
+        console.values("Kernel smoother (LSE) beside the model", errors["smoother"])
+    console.line(str(path))
     return report
 
 

@@ -1,14 +1,16 @@
-"""``bags fit``: a Double-Basis model of the bags in a store."""
+"""``bags fit``: a Double-Basis or Triple-Basis model of the bags in a store."""
 
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from pydantic import Field
 
 from .cluster import running_on
 from .config import ClusterConfig, ReportConfig
+from .embedding_config import EmbeddingName
 from .model_config import ModelSection
 from .terminal import Terminal
 
@@ -25,7 +27,18 @@ class Config(ClusterConfig, ReportConfig):
         default=0.0, ge=0, lt=1, description="fraction of the bags kept out, for evaluate"
     )
     model: ModelSection = Field(default=ModelSection(), description="what is fitted")
+    embedding: EmbeddingName | None = Field(
+        default=None,
+        description="a name in place of model.embedding; null: as model.embedding says",
+    )
     overwrite: bool = Field(default=False, description="replace a model that is there")
+    checkpoint_url: str | None = Field(
+        default=None,
+        description="folder for finished sums, which the same fit goes on from; null: none",
+    )
+    checkpoint_seconds: float = Field(
+        default=300.0, gt=0, description="of work on a core between two checkpoints"
+    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
@@ -39,13 +52,24 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     if exists(url) and not config.overwrite:
         raise ModelError(f"{url}: exists already; choose another model_url or set overwrite=true")
     store = BagStore.open(config.data_url)
-    model = config.model.estimator()
-    with running_on(config.cluster), console.progress("fit") as progress:
-        try:
-            model.fit(store, target=config.target, holdout=config.holdout, progress=progress)
-        except ParameterError as error:
-            raise ConfigError(f"section 'model': {error}") from error
-    model.save(url, overwrite=config.overwrite)
+    model = config.model.with_embedding(config.embedding).estimator()
+    densities = config.model.task == "densities"
+    if densities and config.target is not None:
+        raise ConfigError("key 'target' is not used with task: densities; its labels are responses")
+    labels = {} if densities else {"target": config.target}
+    with _checkpoints(config) as checkpoints:
+        with running_on(config.cluster), console.progress("fit") as progress:
+            try:
+                model.fit(
+                    store,
+                    holdout=config.holdout,
+                    progress=progress,
+                    checkpoints=checkpoints,
+                    **labels,
+                )
+            except ParameterError as error:
+                raise ConfigError(f"section 'model': {error}") from error
+        model.save(url, overwrite=config.overwrite)
     report = {
         "model_url": url,
         "data_url": store.url,
@@ -56,3 +80,12 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     }
     console.values("Fitted", report)
     return report
+
+
+def _checkpoints(config: Config) -> AbstractContextManager[Any]:
+    """The fit's checkpoints; they are removed when the model has been saved."""
+    from pipeline.regression import Checkpoints
+
+    if config.checkpoint_url is None:
+        return nullcontext()
+    return Checkpoints(config.checkpoint_url, config.checkpoint_seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import Field
@@ -44,16 +45,31 @@ def describe_store(store: Any) -> dict[str, Any]:
         "n_bags": store.n_bags,
         "n_points": store.n_points,
         "n_dims": store.n_dims,
-        "points_a_bag": _size_range(store),
+        "points_a_bag": _size_range(store, store.offsets)[1],
         "dtype": str(store.dtype),
         "ids": store.meta.id_kind,
         "targets": list(store.target_names),
         "labelled": _labelled(store),
         "classes": {name: list(values) for name, values in store.meta.class_names.items()},
         "box": store.box.bounds,
+        **describe_responses(store),
         "chunk_points": store.chunk_points,
         "points_an_object": int((points.shards or points.chunks)[0]),
         "source": store.meta.source,
+    }
+
+
+def describe_responses(store: Any) -> dict[str, Any]:
+    """Dimension, box, number and sizes of the responses; nothing for a store without."""
+    if store.response_dims is None:
+        return {}
+    n_bags, sizes = _size_range(store, store.response_offsets)
+    return {
+        "n_response_dims": store.response_dims,
+        "bags_with_response": n_bags,
+        "n_response_points": store.n_response_points,
+        "points_a_response": sizes,
+        "response_box": store.response_box.bounds,
     }
 
 
@@ -78,16 +94,21 @@ def describe_model(model: Any) -> dict[str, Any]:
     return report
 
 
-def _size_range(store: Any) -> dict[str, Any]:
-    """Least, mean and most points of a bag."""
-    if store.n_bags == 0:
-        return {}
-    least, most = store.n_points, 0
+def _size_range(store: Any, offsets: Callable[[int, int], Any]) -> tuple[int, dict[str, Any]]:
+    """How many bags have points by these offsets; the least, mean and most points of those."""
+    n_bags = n_points = least = most = 0
     for start, stop in _blocks(store):
-        offsets = store.offsets(start, stop)
-        sizes = offsets[1:] - offsets[:-1]
-        least, most = min(least, int(sizes.min())), max(most, int(sizes.max()))
-    return {"least": least, "mean": store.n_points / store.n_bags, "most": most}
+        ends = offsets(start, stop)
+        sizes = ends[1:] - ends[:-1]
+        sizes = sizes[sizes > 0]
+        if len(sizes):
+            least = min(least or int(sizes.min()), int(sizes.min()))
+            most = max(most, int(sizes.max()))
+            n_points += int(sizes.sum())
+            n_bags += len(sizes)
+    if not n_bags:
+        return 0, {}
+    return n_bags, {"least": least, "mean": n_points / n_bags, "most": most}
 
 
 def _labelled(store: Any) -> dict[str, int]:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from .cluster import running_on
 from .config import ClusterConfig, ReportConfig
+from .info import describe_responses
 from .terminal import Terminal
 
 Range = Annotated[list[float], Field(min_length=2, max_length=2)]
@@ -28,8 +29,20 @@ class Config(ClusterConfig, ReportConfig):
     target_id_column: str | None = Field(
         default=None, description="the bag's id in the target table; null: named as id_column"
     )
+    responses: str | list[str] | None = Field(
+        default=None, description="tables with the responses, one row a point of one"
+    )
+    response_coordinates: list[str] | None = Field(
+        default=None, description="coordinate columns of the responses, in order"
+    )
+    response_id_column: str | None = Field(
+        default=None, description="the bag's id in the responses; null: named as id_column"
+    )
     box: list[Range] | None = Field(
         default=None, description="[lo, hi] of each coordinate; null: measured from the data"
+    )
+    response_box: list[Range] | None = Field(
+        default=None, description="[lo, hi] of each coordinate of the responses; null: measured"
     )
     dtype: Literal["float32", "float64"] = Field(
         default="float32", description="of the stored points"
@@ -51,6 +64,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "targets": list(store.target_names),
         "classes": {name: list(values) for name, values in store.meta.class_names.items()},
         "box": store.box.bounds,
+        **describe_responses(store),
         "seconds": time.perf_counter() - begun,
     }
     console.values("Ingested", report)
@@ -74,7 +88,11 @@ def _ingest(config: Config, progress: Any) -> Any:
         targets=config.targets,
         target_table=config.target_table,
         target_id_column=config.target_id_column,
+        responses=config.responses,
+        response_coordinates=config.response_coordinates,
+        response_id_column=config.response_id_column,
         box=config.box,
+        response_box=config.response_box,
         dtype=config.dtype,
         overwrite=config.overwrite,
         chunk_points=config.chunk_points,
@@ -86,7 +104,10 @@ def _ingest_npz(config: Config, path: str, progress: Any) -> Any:
     from pipeline.bags.ingest import ingest_npz
     from pipeline.errors import ConfigError
 
-    of_tables = ("id_column", "coordinates", "target_table", "target_id_column")
+    of_tables = (
+        *("id_column", "coordinates", "target_table", "target_id_column"),
+        *("responses", "response_coordinates", "response_id_column"),
+    )
     given = [key for key in of_tables if getattr(config, key) is not None]
     given += ["cluster"] if config.cluster != "none" else []
     if given:
@@ -96,6 +117,7 @@ def _ingest_npz(config: Config, path: str, progress: Any) -> Any:
         config.url,
         target_names=config.targets or (),
         box=config.box,
+        response_box=config.response_box,
         dtype=config.dtype,
         overwrite=config.overwrite,
         chunk_points=config.chunk_points,

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .config import Section
-from .embedding_config import EmbeddingSection, build, default_embedding
+from .embedding_config import (
+    EmbeddingSection,
+    ResponseSection,
+    build,
+    default_embedding,
+    named_embedding,
+)
 
 NotNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
@@ -27,16 +33,20 @@ class FourierSection(Section):
 
 
 class ModelSection(Section):
-    """Parameters of `pipeline.DoubleBasisRegressor` and `pipeline.DoubleBasisClassifier`."""
+    """Parameters of `pipeline.DoubleBasisRegressor`, `pipeline.DoubleBasisClassifier` and
+    `pipeline.TripleBasisRegressor`."""
 
-    task: Literal["regression", "classification"] = Field(
-        default="regression", description="what is predicted: numbers or classes"
+    task: Literal["regression", "classification", "densities"] = Field(
+        default="regression", description="what is predicted: numbers, classes or densities"
     )
     embedding: EmbeddingSection = Field(
         default_factory=default_embedding, description="first basis: from a bag to a vector"
     )
     random_features: FourierSection = Field(
         default=FourierSection(), description="second basis: random features of that vector"
+    )
+    response_embedding: ResponseSection | None = Field(
+        default=None, description="third basis, of the response densities, with task: densities"
     )
     alpha: Literal["gcv", "validation"] | NotNegative | Alphas = Field(
         default="gcv", description="ridge penalty, or how it is chosen"
@@ -51,15 +61,28 @@ class ModelSection(Section):
         default="float32", description="of the blocks of features; sums are float64 either way"
     )
 
+    def with_embedding(self, name: str | None) -> ModelSection:
+        """The same with another embedding and its defaults; None changes nothing."""
+        if name is None:
+            return self
+        return self.model_copy(update={"embedding": named_embedding(name)})
+
     def estimator(self) -> Any:
         """The estimator, not fitted."""
         from pipeline import (
             DoubleBasisClassifier,
             DoubleBasisRegressor,
             RandomFourierFeatures,
+            TripleBasisRegressor,
         )
 
-        kinds = {"regression": DoubleBasisRegressor, "classification": DoubleBasisClassifier}
+        kinds: dict[str, Any] = {
+            "regression": DoubleBasisRegressor,
+            "classification": DoubleBasisClassifier,
+            "densities": TripleBasisRegressor,
+        }
+        third = self.response_embedding
+        more = {"response_embedding": third and build(third)} if self.task == "densities" else {}
         return kinds[self.task](
             embedding=build(self.embedding),
             random_features=RandomFourierFeatures(**self.random_features.model_dump()),
@@ -67,4 +90,11 @@ class ModelSection(Section):
             alphas=self.alphas,
             validation_fraction=self.validation_fraction,
             precision=self.precision,
+            **more,
         )
+
+    @model_validator(mode="after")
+    def _third_basis_is_used(self) -> ModelSection:
+        if self.response_embedding is not None and self.task != "densities":
+            raise ValueError("response_embedding is used with task: densities alone")
+        return self

@@ -29,6 +29,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "url": store.url,
         "n_bags": store.n_bags,
         "n_points": store.n_points,
+        "n_response_points": store.n_response_points,
         "seconds": time.perf_counter() - begun,
     }
     console.values("Verified: every invariant holds", report)

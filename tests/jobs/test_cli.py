@@ -61,7 +61,7 @@ def test_help_of_a_job_lists_its_keys(job):
     """bags JOB --help shows the keys of its config."""
     printed = done(job, "--help")
     assert JOBS[job] in printed
-    assert ("out_dir" if job in ("evaluate", "demo") else "url") in printed
+    assert ("out_dir" if job in ("evaluate", "demo", "experiment") else "url") in printed
 
 
 def test_module_and_script_are_the_same():

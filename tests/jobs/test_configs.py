@@ -12,7 +12,12 @@ from jobs.cli import JOBS, ON_CLUSTER
 from jobs.config import ClusterConfig, load_config
 from jobs.config_errors import key_rows
 from jobs.model_config import FourierSection, ModelSection
-from pipeline import DoubleBasisClassifier, DoubleBasisRegressor, RandomFourierFeatures
+from pipeline import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+)
 from pipeline.datasets import make_dataset
 from pipeline.execution.connect import Profile, load_profile
 from tests.jobs.running import CONFIGS
@@ -84,14 +89,16 @@ def test_cluster_option_where_the_config_has_it():
 
 def test_model_section_mirrors_the_estimators():
     """Keys and defaults of the model section are parameters and defaults of the estimators."""
+    nested = {"embedding", "random_features"}
     pairs = [
-        (FourierSection(), RandomFourierFeatures, set()),
-        (ModelSection(), DoubleBasisRegressor, {"embedding", "random_features"}),
-        (ModelSection(), DoubleBasisClassifier, {"embedding", "random_features"}),
+        (FourierSection(), RandomFourierFeatures, set(), ()),
+        (ModelSection(), DoubleBasisRegressor, nested, ("response_embedding",)),
+        (ModelSection(), DoubleBasisClassifier, nested, ("response_embedding",)),
+        (ModelSection(task="densities"), TripleBasisRegressor, nested, ()),
     ]
-    for section, estimator, nested in pairs:
+    for section, estimator, nested, other in pairs:
         parameters = inspect.signature(estimator).parameters
-        fields = {k: v for k, v in section.model_dump().items() if k != "task"}
+        fields = {k: v for k, v in section.model_dump().items() if k not in ("task", *other)}
         assert set(fields) == set(parameters)
         for key in set(parameters) - nested:
             assert fields[key] == parameters[key].default, key
@@ -104,6 +111,7 @@ def test_default_model_section_builds_default_estimators():
     assert model.embedding.get_params() == type(model.embedding)().get_params()
     assert model.random_features.get_params() == RandomFourierFeatures().get_params()
     assert isinstance(ModelSection(task="classification").estimator(), DoubleBasisClassifier)
+    assert isinstance(ModelSection(task="densities").estimator(), TripleBasisRegressor)
 
 
 @pytest.mark.parametrize("name", ["local", "tcp"])

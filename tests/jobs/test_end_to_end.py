@@ -190,6 +190,52 @@ def test_ingest_tables_on_local_workers(tmp_path):
     assert json.loads((tmp_path / "report.json").read_text())["n_bags"] == 3
 
 
+def test_ingest_with_responses_then_info_and_verify(tmp_path):
+    """A table of responses and an .npz with them; info and verify count them."""
+    rows = pd.DataFrame({"bag": [7, 5, 7, 9], "x": [0.0, 1, 2, 3], "y": np.arange(4.0)})
+    rows.to_csv(tmp_path / "points.csv", index=False)
+    answers = pd.DataFrame({"bag": [9, 5, 9], "z": [0.0, 1.0, 4.0]})
+    answers.to_csv(tmp_path / "responses.csv", index=False)
+    report = tmp_path / "report.json"
+    given = settings(
+        points=tmp_path / "points.csv",
+        id_column="bag",
+        coordinates="[x, y]",
+        responses=tmp_path / "responses.csv",
+        response_coordinates="[z]",
+        response_box="[[0, 5]]",
+        url=tmp_path / "bags.zarr",
+        report=report,
+    )
+    done("ingest", *given, "--cluster", "local")
+    assert json.loads(report.read_text())["bags_with_response"] == 2
+    store = BagStore.open(tmp_path / "bags.zarr")
+    assert store.responses().positions.tolist() == [0, 2]
+    done("info", store.url, *settings(report=report))
+    values = json.loads(report.read_text())
+    assert (values["n_response_dims"], values["n_response_points"]) == (1, 3)
+    assert values["points_a_response"] == {"least": 1, "mean": 1.5, "most": 2}
+    assert values["response_box"] == [[0, 5]]
+    done("verify", store.url, *settings(report=report))
+    assert json.loads(report.read_text())["n_response_points"] == 3
+    offsets = zarr.open_array(store.url, path="responses/offsets", mode="r+")
+    offsets[2] = 0
+    line = refused(1, "verify", store.url)
+    assert "array 'responses/offsets', chunk 0: bag 1 has a response" in line
+    np.savez(
+        tmp_path / "bags.npz",
+        points=np.ones((3, 1)),
+        sizes=[1, 2],
+        response_points=np.ones((2, 2)),
+        response_sizes=[0, 2],
+    )
+    given = settings(points=tmp_path / "bags.npz", url=tmp_path / "npz.zarr")
+    done("ingest", *given)
+    assert BagStore.open(tmp_path / "npz.zarr").responses().positions.tolist() == [1]
+    line = refused(2, "ingest", *given, *settings(responses="x.csv"))
+    assert "'responses' is for tables" in line
+
+
 def test_several_targets_at_once(tmp_path):
     """A list of targets is fitted and evaluated together, each with its own panel and row."""
     rng = np.random.default_rng(1)

@@ -1,0 +1,20 @@
+"""The papers' experiments, one module each, and what runs them (`bags experiment NAME`)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .experiment import Experiment
+
+__all__ = ["EXPERIMENTS", "experiment_type"]
+
+EXPERIMENTS = {"rectify-2lpt": "rectify_2lpt:Rectify2LPT"}
+
+
+def experiment_type(name: str) -> type[Experiment]:
+    """The class of a name in `EXPERIMENTS`; its module is imported now and not before."""
+    module, _, kind = EXPERIMENTS[name].partition(":")
+    found: type[Experiment] = getattr(import_module(f".{module}", __package__), kind)
+    return found

@@ -1,0 +1,42 @@
+"""Where and with what something was measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from pipeline.execution.lane import lane_cores
+
+PACKAGES = (
+    "bagbasis", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "zarr",
+)  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """The processor's name, the cores this process uses, and the machine's memory."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cpu": cpu_name(),
+        "cores": lane_cores(),
+        "memory_gib": round(memory / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def cpu_name() -> str:
+    """As Linux has it, whose `platform.processor` knows the architecture alone."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Of Python, of this package and of those that do the work."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}

@@ -1,0 +1,211 @@
+"""``bags tune``: choose embedding, kernel width and penalty, then fit the best."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+from pydantic import Field
+
+from .cluster import running_on
+from .config import ClusterConfig, DirectoryConfig, Section
+from .embedding_config import build
+from .files import replacing
+from .model_config import ModelSection
+from .terminal import Terminal
+from .tune_search import SearchSection, embeddings_of, labels_of
+
+if TYPE_CHECKING:
+    from pipeline.tuning import Score, Tuning
+
+STATE = "state.json"
+
+
+class Compared(ModelSection):
+    """A model section with one number to compare by: the error of real targets or classes."""
+
+    task: Literal["regression", "classification"] = Field(
+        default="regression", description="what is predicted: numbers or classes"
+    )
+
+
+class Config(ClusterConfig, DirectoryConfig):
+    """See ``configs/tune.yaml``."""
+
+    out_dir: str = Field(
+        description="directory for report.json, best.yaml, tune.png and the state of an "
+        "interrupted tune"
+    )
+    data_url: str = Field(description="the store of labelled bags")
+    model_url: str = Field(description="where the best model, fitted to all bags, goes")
+    target: str | list[str] | None = Field(
+        default=None, description="target, or list of them; null: the only one"
+    )
+    holdout: float = Field(
+        default=0.0, ge=0, lt=1, description="fraction of the bags no candidate sees, for evaluate"
+    )
+    model: Compared = Field(
+        default=Compared(), description="what is fitted, but for what is searched"
+    )
+    search: SearchSection = Field(default=SearchSection(), description="what is compared")
+    cache_url: str | None = Field(
+        default=None,
+        description="folder for coefficients meanwhile; null: beside the store, DATA_URL.cache",
+    )
+    keep_cache: bool = Field(default=False, description="leave the winner's coefficients there")
+    overwrite: bool = Field(default=False, description="replace a model that is there")
+
+
+def run(config: Config, console: Terminal) -> dict[str, Any]:
+    """Tune, save the best model, write its config and the picture; returns the report."""
+    from pipeline import BagStore
+    from pipeline.bags.urls import exists, normalize_url
+    from pipeline.errors import ConfigError, ModelError, ParameterError
+    from pipeline.tuning import Search, tune
+
+    from .tune_picture import draw_tuning
+
+    begun = time.perf_counter()
+    url = normalize_url(config.model_url)
+    if exists(url) and not config.overwrite:
+        raise ModelError(f"{url}: exists already; choose another model_url or set overwrite=true")
+    embeddings = embeddings_of(config.search.embedding, config.model.embedding)
+    search = Search(
+        [build(section) for section in embeddings],
+        config.search.multipliers(config.model.random_features.scale),
+        config.search.eta,
+        config.search.first_bags,
+        config.search.seed,
+    )
+    store = BagStore.open(config.data_url)
+    out_dir = Path(config.out_dir)
+    with running_on(config.cluster), console.progress("tune") as progress:
+        try:
+            result = tune(
+                store,
+                config.model.estimator(),
+                search,
+                target=config.target,
+                holdout=config.holdout,
+                records=out_dir / STATE,
+                cache_url=config.cache_url,
+                keep_cache=config.keep_cache,
+                progress=progress,
+            )
+        except ParameterError as error:
+            raise ConfigError(f"sections 'search' and 'model': {error}") from error
+    result.model.save(url, overwrite=config.overwrite)
+    names = candidate_names(result, labels_of(embeddings))
+    best = write_best(out_dir / "best.yaml", config, result, embeddings)
+    picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
+    show(result, names, console)
+    for path in (picture, best):
+        console.line(str(path))
+    return {
+        "model_url": url,
+        "data_url": store.url,
+        "targets": list(result.model.target_names_),
+        "winner": describe(result, names, result.winner),
+        "alpha": result.model.alpha_,
+        "candidates": [describe(result, names, c) for c in range(len(names))],
+        "rungs": rungs_of(result, names),
+        "fit": result.model.report_,
+        "best_config": str(best),
+        "pictures": [str(picture)],
+        "seconds": time.perf_counter() - begun,
+    }
+
+
+def candidate_names(result: Tuning, labels: list[str]) -> list[str]:
+    """Embedding and multiplier of σ of each candidate."""
+    return [f"{labels[c.embedding]}; σ × {c.scale_multiplier:g}" for c in result.candidates]
+
+
+def describe(result: Tuning, names: list[str], c: int) -> dict[str, Any]:
+    """A candidate and how far it came."""
+    scores = [scores[c] for scores in result.scores if c in scores]
+    return {
+        "name": names[c],
+        "features": result.candidates[c].features.to_dict(),
+        "scale_multiplier": result.candidates[c].scale_multiplier,
+        "rungs": len(scores),
+        "error": scores[-1].error,
+        "alpha": scores[-1].alpha,
+    }
+
+
+def rungs_of(result: Tuning, names: list[str]) -> list[dict[str, Any]]:
+    """The rungs with every path, best candidates first."""
+    return [
+        {
+            "n_bags": rung.n_bags,
+            "n_kept": rung.n_kept,
+            "candidates": [{"name": names[c], **vars(score)} for c, score in ranked(scores)],
+        }
+        for rung, scores in zip(result.rungs, result.scores, strict=True)
+    ]
+
+
+def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
+    """Candidates of a rung, the best first."""
+    return sorted(scores.items(), key=lambda item: (item[1].error, item[0]))
+
+
+def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Section]) -> Path:
+    """The winner as a config of ``bags fit``."""
+    winner = result.candidates[result.winner]
+    second = config.model.random_features.model_copy(
+        update={"scale_multiplier": winner.scale_multiplier}
+    )
+    model = config.model.model_copy(
+        update={"embedding": embeddings[winner.embedding], "random_features": second}
+    )
+    values = {
+        "data_url": config.data_url,
+        "model_url": config.model_url,
+        "target": config.target,
+        "holdout": config.holdout,
+        "model": model.model_dump(),
+    }
+    with replacing(path) as temporary:
+        text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+        temporary.write_text(f"# bags fit {path}\n# The best model that bags tune found.\n{text}")
+    return path
+
+
+def show(result: Tuning, names: list[str], console: Terminal) -> None:
+    """A row a candidate, those that came furthest first, and a column a rung."""
+    last = {c: (-r, score.error) for r, s in enumerate(result.scores) for c, score in s.items()}
+    rows = [
+        [
+            "winner" if c == result.winner else "",
+            names[c],
+            *[scores[c].error if c in scores else "" for scores in result.scores],
+        ]
+        for c in sorted(last, key=lambda c: (last[c], c))
+    ]
+    columns = ["", "candidate", *[f"{rung.n_bags:,} bags" for rung in result.rungs]]
+    console.table("Squared error on bags held out, over the variance", columns, rows)
+    winner = result.scores[-1][result.winner]
+    console.line(
+        f"{names[result.winner]}, fitted to {result.model.report_['n_bags_fitted']:,} bags with "
+        f"penalty {result.model.alpha_:.3g} (best on {winner.n_bags:,} bags: {winner.alpha:.3g})"
+    )
+    edge = at_the_edge(result)
+    if edge:
+        console.line(edge)
+
+
+def at_the_edge(result: Tuning) -> str | None:
+    """What to say when the best σ is the smallest or the largest one tried."""
+    tried = sorted({candidate.scale_multiplier for candidate in result.candidates})
+    best = result.candidates[result.winner].scale_multiplier
+    if len(tried) == 1 or best not in (tried[0], tried[-1]):
+        return None
+    which, other = ("smallest", "smaller") if best == tried[0] else ("largest", "larger")
+    return (
+        f"σ × {best:g} is the {which} tried: a {other} one may be better still "
+        "(search.random_features.scale_multiplier)"
+    )

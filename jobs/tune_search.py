@@ -1,0 +1,190 @@
+"""The ``search`` section of a config, and the embeddings it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from pipeline.errors import ConfigError
+
+from .config import Section
+from .config_errors import allowed, closest
+from .embedding_config import NAMED, named_embedding
+from .model_config import Positive
+
+KEY = "search.embedding"
+MULTIPLIERS = [0.5, 0.7, 1.0, 1.4, 2.0]
+SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins")  # the first that is set is searched
+AROUND = (0.7, 1.0, 1.4)
+BESIDE = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}  # of a bandwidth, shares of a side
+
+
+class ScaleSearch(Section):
+    """What is searched of the random features."""
+
+    scale_multiplier: list[Positive] | None = Field(
+        default=None,
+        min_length=1,
+        description="widths of the kernel, of the median; null: 0.5, 0.7, 1, 1.4 and 2, or 1 "
+        "where model.random_features.scale is a number",
+    )
+
+
+class SearchSection(Section):
+    """What is compared, and on how many bags."""
+
+    embedding: dict[str, Any] | list[Any] | None = Field(
+        default=None,
+        description="{parameter: [values]} of model.embedding, or a list of embeddings (names, or "
+        "sections with lists in them); null: values about its main smoothness parameter",
+    )
+    random_features: ScaleSearch = Field(
+        default=ScaleSearch(), description="what is searched of the random features"
+    )
+    eta: int = Field(default=3, ge=2, description="a rung keeps 1/eta, and the next has eta times")
+    first_bags: int | None = Field(
+        default=None, ge=1, description="bags of the first rung; null: chosen, at least 2,000"
+    )
+    seed: int = Field(default=0, ge=0, lt=2**64, description="of the order of the bags")
+
+    def multipliers(self, scale: float | str) -> list[float]:
+        """Of σ, for the ``scale`` of the model."""
+        given = self.random_features.scale_multiplier
+        if given is not None:
+            return given
+        return MULTIPLIERS if scale == "median" else [1.0]
+
+
+def embeddings_of(given: dict[str, Any] | list[Any] | None, base: Section) -> list[Section]:
+    """The embedding sections that a search compares.
+
+    Parameters
+    ----------
+    given : what ``search.embedding`` holds
+    base : the model's embedding section
+
+    Raises
+    ------
+    ConfigError
+        An unknown key, a wrong value, or an empty list; names the dotted key.
+    """
+    if given is None:
+        return _variations(KEY, default_search(base), base)
+    if isinstance(given, Mapping):
+        return _variations(KEY, given, base)
+    if not given:
+        raise ConfigError(f"key {KEY!r} is empty; expected at least one embedding")
+    found = []
+    for i, item in enumerate(given):
+        key = f"{KEY}[{i}]"
+        if isinstance(item, str):
+            found.append(_named(key, item))
+        elif isinstance(item, Mapping):
+            found += _variations(key, item, base)
+        else:
+            raise ConfigError(
+                f"key {key!r} is {item!r}; expected an embedding's name or its section"
+            )
+    return found
+
+
+def default_search(base: Section) -> dict[str, list[Any]]:
+    """Values about the main smoothness parameter of an embedding; nothing where it has none."""
+    for name in SMOOTHNESS:
+        value = getattr(base, name, None)
+        if value is None:
+            continue
+        if isinstance(value, str):
+            return {name: [value, *(BESIDE.get(value, []) if name == "bandwidth" else [])]}
+        if isinstance(value, int):
+            return {name: sorted({max(1, round(factor * value)) for factor in AROUND})}
+        return {name: [round(factor * value, 6) for factor in AROUND]}
+    return {}
+
+
+def labels_of(embeddings: Sequence[Section]) -> list[str]:
+    """A short name each: the kind, and the parameters in which those of its kind differ."""
+    labels = []
+    for section in embeddings:
+        same = [one.model_dump() for one in embeddings if type(one) is type(section)]
+        values = section.model_dump()
+        title = _title(values)
+        hidden = ("name", *NAMED[title])
+        differing = [
+            f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in values.items()
+            if key not in hidden and any(other[key] != value for other in same)
+        ]
+        labels.append(", ".join([title, *differing]))
+    return labels
+
+
+def _variations(key: str, values: Mapping[str, Any], base: Section) -> list[Section]:
+    """Every combination of the alternatives that a section with lists gives."""
+    if "name" in values:  # then the others have their defaults, as in a model's section
+        base = _named(f"{key}.name", values["name"])
+    kind, fields = type(base), type(base).model_fields
+    alternatives = {}
+    for parameter, value in values.items():
+        if parameter == "name":
+            continue
+        if parameter not in fields:
+            known = [field for field in fields if field != "name"]
+            raise ConfigError(
+                f"unknown key '{key}.{parameter}'{closest(str(parameter), known)}; the "
+                f"{_kind(base)} embedding has {', '.join(known)}"
+            )
+        alternatives[parameter] = list(_alternatives(f"{key}.{parameter}", value, base))
+    return [
+        kind.model_validate({**base.model_dump(), **dict(zip(alternatives, chosen, strict=True))})
+        for chosen in product(*alternatives.values())
+    ]
+
+
+def _alternatives(key: str, value: Any, base: Section) -> Iterable[Any]:
+    """The values of a list, unless the parameter itself is one (``box``)."""
+    parameter = key.rpartition(".")[2]
+    if not isinstance(value, list) or _accepts(base, parameter, value):
+        return [_checked(key, value, base)]
+    if not value:
+        raise ConfigError(f"key {key!r} is empty; expected at least one value")
+    return [_checked(key, item, base) for item in value]
+
+
+def _checked(key: str, value: Any, base: Section) -> Any:
+    parameter = key.rpartition(".")[2]
+    if not _accepts(base, parameter, value):
+        field = type(base).model_fields[parameter]
+        expected = allowed(field.annotation, tuple(field.metadata))
+        raise ConfigError(f"key {key!r} holds {value!r}; expected {expected}, or a list of them")
+    return value
+
+
+def _accepts(base: Section, parameter: str, value: Any) -> bool:
+    try:
+        type(base).model_validate({"name": _kind(base), parameter: value})
+    except ValidationError:
+        return False
+    return True
+
+
+def _named(key: str, name: Any) -> Section:
+    if not isinstance(name, str) or name not in NAMED:
+        raise ConfigError(
+            f"key {key!r} is {name!r}; expected one of {', '.join(NAMED)}"
+            f"{closest(str(name), list(NAMED))}"
+        )
+    return named_embedding(name)
+
+
+def _kind(section: Section) -> str:
+    return str(section.model_dump()["name"])
+
+
+def _title(values: Mapping[str, Any]) -> str:
+    """The most telling name of a section: "js" rather than "hdd"."""
+    fitting = [name for name, fixed in NAMED.items() if fixed.items() <= values.items()]
+    return max(fitting, key=lambda name: len(NAMED[name]))

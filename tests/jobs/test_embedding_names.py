@@ -1,0 +1,53 @@
+"""An embedding's name in place of its section, in a config and with --set."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs import demo, fit
+from jobs.config import load_config
+from jobs.embedding_config import NAMED
+from pipeline import HDDEmbedding, ProjectionEmbedding
+from pipeline.embeddings import EMBEDDINGS
+from pipeline.errors import ConfigError
+from tests.jobs.running import CONFIGS
+
+
+def fit_config(*overrides):
+    """configs/fit.yaml with overrides."""
+    return load_config(fit.Config, CONFIGS / "fit.yaml", overrides)
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_every_name_builds_its_embedding(name):
+    """Each registered embedding and each HDD distance can be given by its name alone."""
+    embedding = fit_config(f"model.embedding={name}").model.estimator().embedding
+    kind = NAMED[name]["name"]
+    assert type(embedding) is EMBEDDINGS[kind][0]
+    expected = EMBEDDINGS[kind][0](**{k: v for k, v in NAMED[name].items() if k != "name"})
+    assert embedding.get_params() == expected.get_params()
+
+
+def test_name_replaces_the_whole_section():
+    """embedding=js leaves nothing of the projection section that the file holds."""
+    config = fit_config("embedding=js", "model.embedding.max_norm=3")
+    model = config.model.with_embedding(config.embedding).estimator()
+    assert isinstance(model.embedding, HDDEmbedding)
+    assert model.embedding.distance == "js"
+    assert model.embedding.max_norm is None
+    assert isinstance(config.model.estimator().embedding, ProjectionEmbedding)
+
+
+def test_demo_takes_one_name_for_both_parts():
+    """bags demo --set embedding=js is valid, and null keeps the sections."""
+    config = load_config(demo.Config, CONFIGS / "demo.yaml", ["embedding=hellinger"])
+    assert config.embedding == "hellinger"
+    assert load_config(demo.Config, CONFIGS / "demo.yaml").embedding is None
+
+
+@pytest.mark.parametrize("key", ["embedding", "model.embedding"])
+def test_unknown_name_is_refused(key):
+    """The refusal names the key and what is there."""
+    with pytest.raises(ConfigError, match=rf"--set: key '{key}'.*'jss'.*js") as refusal:
+        fit_config(f"{key}=jss")
+    assert "\n" not in str(refusal.value)

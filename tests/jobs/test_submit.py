@@ -1,0 +1,141 @@
+"""Jobs in processes of their own: they outlive their client, stop when asked, and go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from pipeline import load_model
+from pipeline.errors import RunError
+from pipeline.runs import Status, attach, runs_in, submit
+from pipeline.runs import state as states
+from tests.execution.gated import alive, kill, until
+from tests.jobs.running import CONFIGS, done, refused, settings
+
+ENDLESS = {"dataset": "gmm_components", "n_bags": 100_000_000}
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def endless(tmp_path, root):
+    """A job that would take days, and is under way."""
+    run = submit("generate", {**ENDLESS, "url": str(tmp_path / "many.zarr")}, root=root)
+    until(lambda: run.status() is Status.RUNNING)
+    yield run
+    pid = driver_of(run)
+    if alive(pid):
+        os.kill(pid, signal.SIGKILL)
+
+
+def driver_of(run):
+    return states.read_json(f"{run.url}/{states.BEAT}")["pid"]
+
+
+def fit_settings(regression, tmp_path):
+    urls = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr")
+    return [*urls, *settings(model__random_features__n_features=64, holdout=0.3)]
+
+
+def test_client_is_killed(regression, tmp_path, root):
+    """The client and all of its session die by SIGKILL; the run finishes, and another client has
+    its report, its model and its log."""
+    code = """
+import sys, time
+from pipeline.runs import submit
+data, model, root = sys.argv[1:]
+features = {"random_features": {"n_features": 64}}
+config = {"data_url": data, "model_url": model, "holdout": 0.3, "model": features}
+print(submit("fit", config, root=root).id, flush=True)
+time.sleep(600)
+"""
+    args = [str(regression / "bags.zarr"), str(tmp_path / "m.zarr"), str(root)]
+    client = subprocess.Popen(
+        [sys.executable, "-c", code, *args],
+        cwd=CONFIGS.parent,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    run = attach(client.stdout.readline().strip(), root=root)
+    os.killpg(client.pid, signal.SIGKILL)
+    client.communicate()
+    report = run.result(timeout=120)
+    assert report["n_bags_fitted"] + report["n_bags_held_out"] == 300
+    model, direct = load_model(tmp_path / "m.zarr"), load_model(regression / "model.zarr")
+    assert abs(model.coef_ - direct.coef_).max() <= 1e-10 * abs(direct.coef_).max()
+    assert run.progress() == (300, 300)
+    assert "Fitted" in run.logs()
+    assert not (root / run.id / "checkpoints").exists()
+
+
+def test_commands(regression, tmp_path, root):
+    """bags submit prints an id at once; attach follows to the report; runs lists it."""
+    printed = done("submit", "fit", *fit_settings(regression, tmp_path), "--root", root)
+    run_id, follow = printed.splitlines()
+    assert follow == f"bags attach {root}/{run_id}"
+    assert "n_bags_fitted" in done("attach", run_id, "--root", root)
+    assert run_id in done("runs", "--root", root)
+    assert [run.id for run in runs_in(root)] == [run_id]
+    assert "is done; there is nothing to cancel" in refused(1, "cancel", run_id, "--root", root)
+    assert "is done; only one that died" in refused(
+        1, "submit", "fit", "--resume", run_id, "--root", root
+    )
+
+
+def test_failed_run(tmp_path, root):
+    """What goes wrong in the driver is one line for the client, with exit code 1, and a traceback
+    in the state."""
+    config = {"data_url": "/nowhere/a.zarr", "model_url": str(tmp_path / "m.zarr")}
+    run = submit("fit", config, root=root)
+    with pytest.raises(RunError, match=r"failed: /nowhere/a\.zarr: not found"):
+        run.result(timeout=120)
+    assert "Traceback" in run.state().traceback
+    assert "failed: /nowhere/a.zarr: not found" in refused(1, "attach", run.url)
+
+
+def test_refused_before_anything_runs(tmp_path, root):
+    """A wrong job, key or value is refused at once, with exit code 2; no run is made."""
+    assert "no job 'fitt'" in refused(2, "submit", "fitt", "--root", root)
+    wrong = settings(data_url="a", model_url="b", holdoutt=0.1)
+    assert "'holdoutt'" in refused(2, "submit", "fit", *wrong, "--root", root)
+    assert "nobody: no run there" in refused(1, "attach", "nobody", "--root", root)
+    assert "nobody: no run there" in refused(1, "cancel", "nobody", "--root", root)
+    assert not root.exists()
+
+
+def test_cancel(endless, root):
+    """A run that is asked to stop does, within seconds, and says so."""
+    with pytest.raises(RunError, match="is running still after 0 s"):
+        endless.result(timeout=0)
+    done("cancel", endless.id, "--root", root)
+    until(lambda: endless.status().is_over)
+    assert endless.status() is Status.CANCELLED
+    assert "is cancelled" in refused(1, "attach", endless.url)
+    pid = driver_of(endless)
+    until(lambda: not alive(pid))
+
+
+def test_killed_driver_is_found_out_and_resumed(regression, tmp_path, root, monkeypatch):
+    """A driver killed by SIGKILL is told from a slow one by its heartbeat; a changed config is
+    refused by the key; the run as it was goes on to the end."""
+    given = fit_settings(regression, tmp_path)
+    run = attach(done("submit", "fit", *given, "--root", root).splitlines()[0], root=root)
+    until(lambda: run.status() is Status.RUNNING)
+    kill(driver_of(run))
+    monkeypatch.setattr(states, "DEAD_SECONDS", 0.0)
+    assert run.status() is Status.DIED
+    resumed = ["submit", "fit", "--resume", run.url]
+    changed = refused(2, *resumed, *given, *settings(holdout=0.5))
+    assert "key 'holdout' is 0.5" in changed
+    assert "was started with 0.3" in changed
+    done(*resumed, *given)
+    monkeypatch.undo()
+    assert run.result(timeout=120)["n_bags"] == 300

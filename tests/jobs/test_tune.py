@@ -1,0 +1,241 @@
+"""``bags tune``: its report, picture and config, its refusals, and going on after a kill."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from jobs.embedding_config import EMBEDDINGS, named_embedding
+from jobs.tune_search import default_search, embeddings_of, labels_of
+from pipeline import load_model
+from pipeline.errors import ConfigError
+from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
+
+SMALL = settings(
+    model__random_features__n_features=64,
+    search__embedding="{n_per_dim: [3, 6]}",
+    search__random_features__scale_multiplier="[0.5, 1]",
+    search__first_bags=100,
+    model__validation_fraction=0.3,
+)
+
+
+def urls(data, out):
+    return settings(data_url=data / "bags.zarr", model_url=out / "model.zarr", out_dir=out / "tune")
+
+
+def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
+    """The table has the winner, the report every path, and bags fit makes the same model of
+    best.yaml."""
+    printed = done("tune", *SMALL, *urls(regression, tmp_path))
+    out = tmp_path / "tune"
+    assert {path.name for path in out.iterdir()} == {
+        "report.json",
+        "state.json",
+        "best.yaml",
+        "tune.png",
+    }
+    assert_picture(out / "tune.png")
+    report = json.loads((out / "report.json").read_text())
+    assert [rung["n_kept"] for rung in report["rungs"]] == [2, 1]
+    names = [candidate["name"] for candidate in report["candidates"]]
+    assert names == [f"projection, n_per_dim {n}; σ × {m}" for n in (3, 6) for m in ("0.5", "1")]
+    for name in names:
+        assert name in printed
+    last = report["rungs"][-1]["candidates"]
+    assert report["winner"]["name"] == last[0]["name"]
+    assert last[0]["error"] == min(last[0]["errors"]) <= last[1]["error"]
+    assert not (regression / "bags.zarr.cache").exists()
+    done("fit", out / "best.yaml", *settings(model_url=tmp_path / "again.zarr"))
+    tuned, fitted = load_model(tmp_path / "model.zarr"), load_model(tmp_path / "again.zarr")
+    assert tuned.features_ == fitted.features_
+    np.testing.assert_array_equal(tuned.coef_, fitted.coef_)
+    assert report["winner"]["features"] == json.loads(json.dumps(tuned.features_.to_dict()))
+
+
+def test_classes_and_whole_embeddings(classification, tmp_path):
+    """Several embeddings by name compete for a classifier; the file in configs/ is where to
+    start."""
+    search = settings(
+        search__embedding="[moments, {name: projection, max_norm: [2, 4]}]",
+        search__random_features__scale_multiplier="[1]",
+        model__task="classification",
+        model__random_features__n_features=64,
+        target="null",
+    )
+    done("tune", CONFIGS / "tune.yaml", *search, *urls(classification, tmp_path))
+    report = json.loads((tmp_path / "tune" / "report.json").read_text())
+    names = [candidate["name"] for candidate in report["candidates"]]
+    assert names == [
+        "moments; σ × 1",
+        "projection, max_norm 2; σ × 1",
+        "projection, max_norm 4; σ × 1",
+    ]
+    best = yaml.safe_load((tmp_path / "tune" / "best.yaml").read_text())
+    assert best["model"]["task"] == "classification"
+    assert best["model"]["embedding"]["max_norm"] == 4
+    assert best["holdout"] == 0.1
+    assert load_model(tmp_path / "model.zarr").holdout_ == 0.1
+
+
+def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
+    """A killed tune, run again, takes no score twice and finds what an undisturbed one finds."""
+    many = settings(
+        search__embedding="{n_per_dim: [2, 4, 6, 8, 10, 12]}",
+        search__random_features__scale_multiplier="[0.5, 1, 2]",
+    )
+    here, there = tmp_path / "killed", tmp_path / "whole"
+    command = [sys.executable, "-m", "jobs", "tune", *SMALL, *many, *urls(regression, here)]
+    with subprocess.Popen(command, cwd=CONFIGS.parent, stderr=subprocess.DEVNULL) as process:
+        state = here / "tune" / "state.json"
+        deadline = time.monotonic() + 120
+        while not state.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert not (here / "model.zarr").exists()
+    before = json.loads(state.read_text())["scores"]
+    subprocess.run(command, cwd=CONFIGS.parent, check=True, stdout=subprocess.DEVNULL)
+    after = json.loads(state.read_text())["scores"]
+    assert 0 < len(before) < len(after)
+    assert {key: after[key] for key in before} == before
+    done("tune", *SMALL, *many, *urls(regression, there))
+    reports = [json.loads((w / "tune" / "report.json").read_text()) for w in (here, there)]
+    assert reports[0]["winner"]["name"] == reports[1]["winner"]["name"]
+    for one, other in zip(*(report["rungs"] for report in reports), strict=True):
+        for a, b in zip(one["candidates"], other["candidates"], strict=True):
+            assert a["name"] == b["name"]
+            np.testing.assert_allclose(a["errors"], b["errors"], rtol=1e-4)
+    models = [load_model(where / "model.zarr") for where in (here, there)]
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-4, atol=1e-6)
+    assert not (regression / "bags.zarr.cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "parts"),
+    [
+        (
+            {"search__embedding": "{bandwidth: [0.02]}"},
+            ["unknown key 'search.embedding.bandwidth'", "the projection embedding has basis"],
+        ),
+        ({"search__embedding__n_per_dim": "[]"}, ["'search.embedding.n_per_dim' is empty"]),
+        (
+            {"search__embedding__n_per_dim": "[4, 1.5]"},
+            ["'search.embedding.n_per_dim' holds 1.5; expected an integer"],
+        ),
+        ({"search__embedding": "[]"}, ["'search.embedding' is empty"]),
+        (
+            {"search__embedding": "[projection, jss]"},
+            ["'search.embedding[1]' is 'jss'", "did you mean 'js'?"],
+        ),
+        ({"search__embedding": "[3]"}, ["'search.embedding[0]' is 3; expected an embedding"]),
+        (
+            {"search__embedding": "[{name: hdd, widths: [1]}]"},
+            ["unknown key 'search.embedding[0].widths'", "the hdd embedding has distance"],
+        ),
+        (
+            {"search__embedding": "[{name: hdd, bandwidth: [0.02, 1.5]}]"},
+            ["embedding 2 of the search", "bandwidth is 1.5"],
+        ),
+        ({"search__embedding": "wide"}, ["'search.embedding' is 'wide'"]),
+        (
+            {"search__random_features__n_features": "[64]"},
+            ["unknown key 'search.random_features.n_features'", "scale_multiplier"],
+        ),
+        (
+            {"search__random_features__scale_multiplier": "[]"},
+            ["'search.random_features.scale_multiplier' is []"],
+        ),
+        ({"search__rungs": "3"}, ["unknown key 'search.rungs'", "first_bags"]),
+        ({"search__first_bags": "301"}, ["first_bags is 301; there are 300 bags"]),
+        ({"model__random_features__scale": "2.0"}, ["scale is 2.0"]),
+        ({"model__task": "densities"}, ["'model.task' is 'densities'", "'classification'"]),
+        ({"target": "weight"}, ["no target 'weight'"]),
+    ],
+)
+def test_bad_config_is_one_line(regression, tmp_path, values, parts):
+    """The line names the dotted key; no model, no cache, nothing is left."""
+    code = 1 if "target" in values else 2
+    arguments = [*SMALL[:2], *urls(regression, tmp_path), *SMALL[4:], *settings(**values)]
+    line = refused(code, "tune", *arguments)
+    for part in parts:
+        assert part in line
+    assert not (tmp_path / "model.zarr").exists()
+    assert not (regression / "bags.zarr.cache").exists()
+
+
+def test_model_that_is_there_is_not_replaced(regression):
+    """Without overwrite nothing is tuned for a place that is taken."""
+    line = refused(1, "tune", *SMALL, *urls(regression, regression))
+    assert "exists already" in line
+    assert not (regression / "tune").exists()
+
+
+def test_lists_are_alternatives_but_for_parameters_that_are_lists():
+    """Scalars are fixed, lists are tried in all combinations, and box is a list by itself."""
+    base = named_embedding("projection")
+    box = [[0, 2], [0, 3]]
+    given = {"n_per_dim": [4, "auto"], "basis": ["cosine", "legendre"], "box": box, "marginals": 1}
+    found = embeddings_of(given, base)
+    assert [(one.n_per_dim, one.basis) for one in found] == [
+        (4, "cosine"),
+        (4, "legendre"),
+        ("auto", "cosine"),
+        ("auto", "legendre"),
+    ]
+    assert all((one.box, one.marginals) == (box, 1) for one in found)
+    assert labels_of(found)[1] == "projection, basis legendre, n_per_dim 4"
+
+
+def test_named_sections_start_from_their_own_defaults():
+    """A section in a list that has a name takes nothing from the model's; one without, all."""
+    base = embeddings_of([{"name": "projection", "max_norm": 5}], named_embedding("moments"))[0]
+    named, unnamed = embeddings_of([{"name": "js", "floor": [0.1]}, {"basis": "legendre"}], base)
+    assert (named.distance, named.floor) == ("js", 0.1)
+    assert (unnamed.max_norm, unnamed.basis) == (5, "legendre")
+    assert labels_of([named, unnamed]) == ["js", "projection"]
+    with pytest.raises(ConfigError, match=r"'search\.embedding\[0\]\.name' is \['js'\]"):
+        embeddings_of([{"name": ["js"]}], base)
+
+
+@pytest.mark.parametrize("name", sorted(EMBEDDINGS))
+def test_every_embedding_has_a_default_search(name):
+    """Values that its section accepts, its own among them."""
+    base = named_embedding(name)
+    found = embeddings_of(None, base)
+    assert base in found
+    assert len(found) == max([1, *map(len, default_search(base).values())])
+    assert len(set(labels_of(found))) == len(found)
+
+
+def test_default_search_goes_around_what_is_set():
+    """A number is taken with 0.7 and 1.4 times it, whole numbers stay whole."""
+    assert default_search(embeddings_of({"max_norm": 6.0}, named_embedding("projection"))[0]) == {
+        "max_norm": [4.2, 6.0, 8.4]
+    }
+    assert default_search(named_embedding("projection")) == {"n_per_dim": [7, 10, 14]}
+    assert default_search(named_embedding("js")) == {"bandwidth": ["auto", 0.02, 0.03, 0.05]}
+
+
+def test_best_at_the_edge_is_said(regression, tmp_path):
+    """When the smallest or largest σ wins, people are told to look further."""
+    wide = settings(search__random_features__scale_multiplier="[0.001, 1000]")
+    printed = done("tune", *SMALL, *wide, *urls(regression, tmp_path))
+    assert "tried: a" in printed
+    printed = done(
+        "tune",
+        *SMALL,
+        *settings(search__random_features__scale_multiplier="[0.001, 1, 1000]", overwrite="true"),
+        *urls(regression, tmp_path),
+    )
+    assert "σ × 1," in printed
+    assert "tried: a" not in printed
+    assert Path(tmp_path / "tune" / "tune.png").exists()
