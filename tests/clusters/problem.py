@@ -1,0 +1,94 @@
+"""One fit, for every kind of cluster: what each must make of it, and tasks that can be held."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from pipeline.execution import lane, map_tasks
+from pipeline.regression import accumulate
+from pipeline.regression.source import StoreSource
+from tests.execution.gated import Gate
+from tests.oracles.labelled import labelled_bags, stored
+
+ROOT = Path(__file__).parents[2]
+BAGS, Y = labelled_bags(160, most=40)
+N_TASKS = 24
+
+
+class HeldSource(StoreSource):
+    """A store's bags; every task stands before the gate beside the store first."""
+
+    def batches(self, start, stop):
+        Gate(f"{self.url}.gate").wait()
+        yield from super().batches(start, stop)
+
+
+def fitted(url, *, held=False):
+    """The model of the store, by tasks that wait at the gate if they are held."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accumulate, "SMALL_TASK_SECONDS", 1e-9)
+        patch.setattr(accumulate, "SMALL_TASKS", N_TASKS)
+        if held:
+            patch.setattr("pipeline.regression.source.StoreSource", HeldSource)
+        store = stored(url, BAGS, Y) if not Path(url).exists() else _opened(url)
+        return DoubleBasisRegressor(
+            ProjectionEmbedding(n_per_dim=4),
+            RandomFourierFeatures(64),
+            "validation",
+            precision="float64",
+        ).fit(store, holdout=0.1)
+
+
+def _opened(url):
+    from pipeline import BagStore
+
+    return BagStore.open(url)
+
+
+def assert_same(model, expected):
+    """The same model to 1e-12, of the same bags."""
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, rtol=0, atol=1e-12)
+    assert model.alpha_ == expected.alpha_
+    for count in ("n_bags_fitted", "n_points_seen"):
+        assert model.report_[count] == expected.report_[count]
+
+
+def cores_of_lanes(n):
+    """The cores of the lanes that ``n`` tasks ran on."""
+    return {cores for _, cores in map_tasks(_cores, list(range(n)), sizes=[1] * n)}
+
+
+def _cores(task, report):
+    with lane() as cores:
+        return cores
+
+
+@contextmanager
+def process(*command: str, log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process in the repository, its output in a file; ended with the block."""
+    with open(log, "wb") as file:
+        running = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield running
+    finally:
+        running.terminate()
+        try:
+            running.wait(20)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.wait()
