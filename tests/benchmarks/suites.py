@@ -15,8 +15,10 @@ from pipeline.execution import lane
 from pipeline.random_features.fourier_kernels import sine_cosine
 
 from .data import mixture_store
+from .hdd import hdd
 from .pairing import Row, pair
 from .peers import bag_features, fit_dask, fit_sklearn
+from .serving import serving
 
 SCALE = 1.0
 
@@ -125,6 +127,8 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
     "floor": floor,
     "peers": peers,
     "memory": memory,
+    "hdd": hdd,
+    "serving": serving,
 }
 
 
