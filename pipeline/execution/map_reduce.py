@@ -149,23 +149,29 @@ class _Plain(Generic[T]):
 
 
 def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any]:
-    """One leaf a task; the function is one node they share, so that it travels once a worker."""
+    """One leaf a task; the function is one node they share, so that it travels once a worker.
+
+    Priorities are those of the tasks' order: Dask's own order of a wide tree starts at any branch.
+    """
     run = dask.delayed(_run_in_worker, pure=False)
     token = uuid.uuid4().hex
     name = _name_of(function)
     shared = dask.delayed(function, traverse=False, pure=False, name=f"function-{token}")
-    return [
-        run(shared, _Plain(task), topic, i, dask_key_name=f"{name}-{token}-{i}")
-        for i, task in enumerate(tasks)
-    ]
+    leaves = []
+    for i, task in enumerate(tasks):
+        with dask.annotate(priority=-i):
+            leaves.append(run(shared, _Plain(task), topic, i, dask_key_name=f"{name}-{token}-{i}"))
+    return leaves
 
 
 def _tree(leaves: Sequence[Any], merging: Callable[[Any, Any], Any], split_every: int) -> Any:
-    level = list(leaves)
+    """The root; each merge goes before the leaves that come after its own."""
+    level, last = list(leaves), list(range(len(leaves)))
     while len(level) > 1:
-        level = [
-            _chain(merging, level[i : i + split_every]) for i in range(0, len(level), split_every)
-        ]
+        starts = range(0, len(level), split_every)
+        chains = [slice(start, start + split_every) for start in starts]
+        level = [_chain(merging, level[chain], last[chain]) for chain in chains]
+        last = [last[chain][-1] for chain in chains]
     return level[0]
 
 
@@ -175,10 +181,13 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _chain(merging: Callable[[Any, Any], Any], children: Sequence[Any]) -> Any:
+def _chain(
+    merging: Callable[[Any, Any], Any], children: Sequence[Any], last: Sequence[int]
+) -> Any:
     node = children[0]
-    for child in children[1:]:
-        node = merging(node, child)
+    for child, leaf in zip(children[1:], last[1:], strict=True):
+        with dask.annotate(priority=-leaf):
+            node = merging(node, child)
     return node
 
 
