@@ -29,7 +29,6 @@ from pipeline.regression.encoding import ResponseCoefficients
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table, digest
-from .kept_smoother import KeptSmoother
 from .rectify_2lpt_pictures import draw_errors, draw_slices, draw_times
 from .rectify_2lpt_settings import SETTINGS
 from .rectify_2lpt_tables import error_table, time_table
@@ -223,7 +222,11 @@ class Rectify2LPT(Experiment):
         model, train, test = self._best_model, self._store("train"), self._store("test")
         fourier = model.features_.fourier
         assert fourier is not None
-        smoother = KeptSmoother.of(self._smoother(model, fourier.scale).fit(train), n_pairs)
+        smoother = self._smoother(model, fourier.scale)
+        if n_pairs < train.n_bags:
+            smoother.fit(train.read(0, n_pairs), responses=train.responses(0, n_pairs))
+        else:
+            smoother.set_params(in_memory=True).fit(train)
         batch = test.read(0, min(self.settings.n_queries, test.n_bags))
         calls = {
             "lse_batch": lambda: smoother.coefficients(batch),
@@ -234,7 +237,7 @@ class Rectify2LPT(Experiment):
         seconds = timed_in_turn(calls, self.settings.n_rounds)
         bags = {name: len(batch) if name.endswith("batch") else 1 for name in calls}
         return {
-            "n_pairs": len(smoother.rows),
+            "n_pairs": smoother.training_.n_bags,
             "n_queries": len(batch),
             **{name: seconds[name] / bags[name] for name in calls},
         }

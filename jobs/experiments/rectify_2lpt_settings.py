@@ -65,7 +65,7 @@ SETTINGS = {
     "paper": Settings(
         train_boxes=13,
         test_boxes=2,
-        train_views=1,
+        train_views=8,
         boxes={"n_particles": 128, "n_cubes": 16, "box_size": 256.0},
         embedding={"max_norm": 8.2},
         response_embedding={"max_norm": 8.5},

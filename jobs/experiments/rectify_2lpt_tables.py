@@ -160,8 +160,8 @@ def _time_remarks(results: Sequence[Result], ways: dict[str, Times]) -> list[str
     remarks = [
         f"From points to coefficients, data in memory, medians of calls in turn; a batch has "
         f"{n_queries} bags and goes through BLAS, in both methods.",
-        "The LSE that is timed is leaner than `KernelSmoother`: training rows and their norms lie "
-        "ready in float32, and a call makes two matrix products and the exponential.",
+        "The LSE is `KernelSmoother` with its training rows and their norms in memory, float32: a "
+        "call makes two matrix products and the exponential.",
         "The extrapolation is the straight line a + b N that fits the measured times of the LSE, "
         "over the median time of the 3BE: nothing was measured there.",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import fields, replace
 from numbers import Real
 from typing import Any
 
@@ -28,6 +29,7 @@ from .feature_map import resolve_features
 from .pairs import as_pairs
 from .smoother_sums import (
     KeptRows,
+    RowBlock,
     SmootherSums,
     SmootherTask,
     StreamedRows,
@@ -58,7 +60,10 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
         As in `TripleBasisRegressor`.
     precision : {"float32", "float64"}
-        Of embeddings and products. Sums are float64 always.
+        Of embeddings and products. Sums over blocks of bags are float64 always.
+    in_memory : bool
+        Keep a store's embeddings and targets in this process, N · (s + k) numbers, so that
+        predictions read nothing.
 
     Attributes
     ----------
@@ -73,8 +78,9 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
 
     Notes
     -----
-    Bags given in memory are embedded once and kept, N · s numbers. Of a store nothing is kept:
-    a prediction reads it again, at the counts of the fit, on the open cluster if there is one.
+    Bags given in memory are embedded once and kept. Of a store nothing is kept, unless
+    ``in_memory`` asks for it: a prediction reads it again, at the counts of the fit, on the open
+    cluster if there is one.
     """
 
     def __init__(
@@ -83,11 +89,13 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         bandwidth: float | str = "loo",
         response_embedding: Any = None,
         precision: str = "float32",
+        in_memory: bool = False,
     ) -> None:
         self.embedding = embedding
         self.bandwidth = bandwidth
         self.response_embedding = response_embedding
         self.precision = precision
+        self.in_memory = in_memory
 
     def fit(
         self,
@@ -124,13 +132,13 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
         with lane():
             self.features_ = resolve_features(source, embedding, None)
-        streamed = StreamedRows(
-            source, self.features_, encoding, self.precision, holdout_split(holdout)
-        )
-        self.training_: TrainingRows = streamed
-        if isinstance(source, MemorySource):
-            with lane():
-                self.training_ = _kept(streamed)
+            rows = StreamedRows(
+                source, self.features_, encoding, self.precision, holdout_split(holdout)
+            )
+            self.centre_ = _sampled(rows).embeddings.mean(axis=0).astype(self.precision)
+            rows = replace(rows, centre=self.centre_)
+            kept = self.in_memory or isinstance(source, MemorySource)
+            self.training_: TrainingRows = KeptRows.of(rows) if kept else rows
         self._choose(encoding, progress)
         return self
 
@@ -186,11 +194,12 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         return pairs, ResponseCoefficients(self.response_spec_), False
 
     def _choose(self, encoding: Encoding, progress: Progress | None) -> None:
-        own, embeddings, targets = _sampled(self.training_)
-        if len(own) < 2:
+        with lane():
+            sample = _sampled(self.training_)
+        if len(sample.index) < 2:
             raise DataError("a kernel smoother needs two labelled bags")
+        targets = sample.targets.astype(np.float64)
         self.n_targets_ = encoding.n_targets
-        self.centre_ = embeddings.mean(axis=0).astype(self.precision)
         self.mean_coefficients_ = targets.mean(axis=0)
         if self.bandwidth != "loo":
             self.bandwidth_ = float(self.bandwidth)
@@ -199,8 +208,8 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
                 np.full(1, np.nan),
             )
             return
-        self.bandwidths_ = CANDIDATES * median_distance(embeddings)
-        sums = self._pass(embeddings - self.centre_, self.bandwidths_, own, progress)
+        self.bandwidths_ = CANDIDATES * median_distance(sample.embeddings)
+        sums = self._pass(sample.embeddings, self.bandwidths_, sample.index, progress)
         errors = ((sums.predictions - targets) ** 2).mean(axis=1)
         density = isinstance(encoding, ResponseCoefficients)
         variance = targets.var(axis=0)
@@ -232,7 +241,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         progress: Progress | None,
     ) -> SmootherSums:
         kept = isinstance(self.training_, KeptRows)
-        task = SmootherTask(self.training_, queries, bandwidths, self.centre_, self.n_targets_, own)
+        task = SmootherTask(self.training_, queries, bandwidths, self.n_targets_, own)
         ranges = training_ranges(self.training_, len(queries), queries.shape[1] + self.n_targets_)
         sizes = [stop - start for start, stop in ranges]
         return map_reduce(task, ranges, operator.add, sizes=sizes, progress=progress, here=kept)
@@ -246,27 +255,14 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             raise ParameterError(f"precision is {self.precision!r}; 'float32' or 'float64'")
 
 
-def _kept(streamed: StreamedRows) -> KeptRows:
-    blocks = list(streamed.blocks(0, streamed.n_bags))
+def _sampled(training: TrainingRows) -> RowBlock:
+    """Labelled bags of evenly spread runs."""
+    blocks = [
+        block
+        for start, stop in sample_ranges(training.n_bags, *CHOICE_RUNS)
+        for block in training.blocks(start, stop)
+    ]
     if not blocks:
-        raise DataError("no labelled bags to fit")
-    return KeptRows(
-        np.concatenate([embeddings for _, embeddings, _ in blocks]),
-        np.concatenate([targets for _, _, targets in blocks]),
-    )
-
-
-def _sampled(
-    training: TrainingRows,
-) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]:
-    """Labelled bags of evenly spread runs: their place among the training rows, A and targets."""
-    with lane():
-        parts = [
-            block
-            for start, stop in sample_ranges(training.n_bags, *CHOICE_RUNS)
-            for block in training.blocks(start, stop)
-        ]
-    if not parts:
         raise DataError("no labelled bags among those sampled to choose the bandwidth")
-    own, embeddings, targets = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return own, embeddings, targets
+    names = [field.name for field in fields(RowBlock)]
+    return RowBlock(*(np.concatenate([getattr(b, name) for b in blocks]) for name in names))

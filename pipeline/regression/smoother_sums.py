@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags.plan import Range, split_evenly
+from ..errors import DataError
 from ..execution import Report
 from .encoding import Encoding
 from .feature_map import FeatureMap, naming
@@ -19,32 +20,70 @@ from .split import Split
 ROWS_A_BLOCK = 2048
 TASK_SECONDS, MAX_TASKS, FLOPS_A_CORE = 30.0, 4096, 3e10
 
-Rows = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Labelled training bags.
+
+    Attributes
+    ----------
+    index : int64, shape (n,)
+        Ascending.
+    embeddings : shape (n, s)
+        Relative to a centre, which keeps the digits of their distances.
+    halves : shape (n,)
+        ‖embedding‖² / 2.
+    targets : shape (n, k)
+        In the precision of the embeddings.
+    """
+
+    index: NDArray[np.int64]
+    embeddings: NDArray[Any]
+    halves: NDArray[Any]
+    targets: NDArray[Any]
 
 
 class TrainingRows(Protocol):
-    """Labelled training bags: their indices, embeddings (n, s) and targets (n, k)."""
+    """The labelled training bags of ranges of bags, block by block."""
 
     @property
     def n_bags(self) -> int: ...
-    def blocks(self, start: int, stop: int) -> Iterator[Rows]: ...
+    def blocks(self, start: int, stop: int) -> Iterator[RowBlock]: ...
 
 
 @dataclass(frozen=True)
 class KeptRows:
-    """Embeddings and targets that lie in memory."""
+    """Rows that lie in memory; fields as in `RowBlock`."""
 
     embeddings: NDArray[Any]
-    targets: NDArray[np.float64]
+    halves: NDArray[Any]
+    targets: NDArray[Any]
+
+    @classmethod
+    def of(cls, rows: TrainingRows) -> KeptRows:
+        """All labelled rows, renumbered."""
+        blocks = list(rows.blocks(0, rows.n_bags))
+        if not blocks:
+            raise DataError("no labelled bags to fit")
+        return cls(
+            np.concatenate([block.embeddings for block in blocks]),
+            np.concatenate([block.halves for block in blocks]),
+            np.concatenate([block.targets for block in blocks]),
+        )
 
     @property
     def n_bags(self) -> int:
         return len(self.embeddings)
 
-    def blocks(self, start: int, stop: int) -> Iterator[Rows]:
+    def blocks(self, start: int, stop: int) -> Iterator[RowBlock]:
         for first in range(start, stop, ROWS_A_BLOCK):
-            rows = np.arange(first, min(stop, first + ROWS_A_BLOCK))
-            yield rows, self.embeddings[rows[0] : rows[-1] + 1], self.targets[rows]
+            last = min(stop, first + ROWS_A_BLOCK)
+            yield RowBlock(
+                np.arange(first, last),
+                self.embeddings[first:last],
+                self.halves[first:last],
+                self.targets[first:last],
+            )
 
 
 @dataclass(frozen=True)
@@ -56,12 +95,13 @@ class StreamedRows:
     encoding: Encoding
     precision: str
     holdout: Split | None = None
+    centre: NDArray[Any] | float = 0.0
 
     @property
     def n_bags(self) -> int:
         return self.source.n_bags
 
-    def blocks(self, start: int, stop: int) -> Iterator[Rows]:
+    def blocks(self, start: int, stop: int) -> Iterator[RowBlock]:
         for (a, b), bags, labels in self.source.batches(start, stop):
             known = self.encoding.labelled(labels)
             if self.holdout is not None:
@@ -72,41 +112,45 @@ class StreamedRows:
                 with naming(self.source.url, a + rows):
                     targets, _ = self.encoding.rows(labels, rows)
                     embeddings, _ = self.features.embed(bags[rows], self.precision)
-                yield a + rows, embeddings, targets
+                embeddings = embeddings - self.centre
+                halves = (embeddings**2).sum(axis=1) / 2
+                yield RowBlock(a + rows, embeddings, halves, targets.astype(self.precision))
 
 
 @dataclass(frozen=True)
 class SmootherSums:
-    """For each query Σ w and Σ w y, w = exp(−(Δ² − nearest) / 2h²), for each bandwidth h.
+    """For each query Σ w and Σ w y, w = exp((closeness − top) / h²), for each bandwidth h.
 
-    Relative to the nearest training bag so far, so that no sum underflows.
+    The closeness of a query q to a training bag r is qᵀr − ‖r‖²/2 = (‖q‖² − Δ²)/2: weights are
+    exp(−Δ² / 2h²) up to a factor of the query, which cancels in Σ w y / Σ w. They are relative to
+    the closest training bag so far, so that no sum underflows.
 
     Attributes
     ----------
-    nearest : shape (m,)
-        Least squared distance to a training bag; infinite before there is one.
+    top : shape (m,)
+        The largest closeness; −∞ before there is one.
     weight : shape (n_bandwidths, m)
     total : shape (n_bandwidths, m, k)
     """
 
     bandwidths: NDArray[np.float64]
-    nearest: NDArray[np.float64]
+    top: NDArray[np.float64]
     weight: NDArray[np.float64]
     total: NDArray[np.float64]
 
     @classmethod
     def empty(cls, bandwidths: NDArray[np.float64], m: int, k: int) -> SmootherSums:
         n = len(bandwidths)
-        return cls(bandwidths, np.full(m, np.inf), np.zeros((n, m)), np.zeros((n, m, k)))
+        return cls(bandwidths, np.full(m, -np.inf), np.zeros((n, m)), np.zeros((n, m, k)))
 
     def __add__(self, other: SmootherSums) -> SmootherSums:
-        nearest = np.minimum(self.nearest, other.nearest)
+        top = np.maximum(self.top, other.top)
         weight, total = np.zeros_like(self.weight), np.zeros_like(self.total)
         for part in (self, other):
-            factor = np.exp(_exponents(nearest, part.nearest, self.bandwidths))
+            factor = np.exp(_relative(part.top, top) / self.bandwidths[:, None] ** 2)
             weight += factor * part.weight
             total += factor[:, :, None] * part.total
-        return SmootherSums(self.bandwidths, nearest, weight, total)
+        return SmootherSums(self.bandwidths, top, weight, total)
 
     @property
     def predictions(self) -> NDArray[np.float64]:
@@ -118,54 +162,43 @@ class SmootherSums:
 class SmootherTask:
     """The sums over a range of training bags: a pure function of its fields and the range.
 
-    ``queries`` (m, s) are embeddings relative to ``centre``, which keeps the digits of their
-    distances; ``own`` is the index of each query among the training bags, left out of its own
-    sums, or None.
+    ``queries`` (m, s) are embeddings relative to the centre of the training rows; ``own`` is the
+    index of each query among the training bags, left out of its own sums, or None.
     """
 
     training: TrainingRows
     queries: NDArray[Any]
     bandwidths: NDArray[np.float64]
-    centre: NDArray[Any]
     n_targets: int
     own: NDArray[np.int64] | None = None
 
     def __call__(self, bag_range: Range, report: Report) -> SmootherSums:
         sums = SmootherSums.empty(self.bandwidths, len(self.queries), self.n_targets)
-        for rows, embeddings, targets in self.training.blocks(*bag_range):
-            sums = sums + self._block(rows, embeddings, targets)
-            report(int(rows[-1]) + 1 - bag_range[0])
+        for rows in self.training.blocks(*bag_range):
+            sums = sums + self._block(rows)
+            report(int(rows.index[-1]) + 1 - bag_range[0])
         return sums
 
-    def _block(
-        self, rows: NDArray[np.int64], embeddings: NDArray[Any], targets: NDArray[np.float64]
-    ) -> SmootherSums:
-        squares = squared_distances(self.queries, embeddings - self.centre)
+    def _block(self, rows: RowBlock) -> SmootherSums:
+        closeness = self.queries @ rows.embeddings.T
+        closeness -= rows.halves
         if self.own is not None:
-            at = np.searchsorted(rows, self.own)
-            hit = rows[np.minimum(at, len(rows) - 1)] == self.own
-            squares[np.flatnonzero(hit), at[hit]] = np.inf
-        nearest = squares.min(axis=1).astype(np.float64)
-        above = np.subtract(squares, np.where(np.isfinite(nearest), nearest, 0.0)[:, None])
-        above = above.astype(squares.dtype, copy=False)
-        typed = targets.astype(squares.dtype)
+            at = np.searchsorted(rows.index, self.own)
+            hit = rows.index[np.minimum(at, len(rows.index) - 1)] == self.own
+            closeness[np.flatnonzero(hit), at[hit]] = -np.inf
+        top = closeness.max(axis=1)
+        below = np.subtract(closeness, np.where(np.isfinite(top), top, 0)[:, None], out=closeness)
         n = len(self.bandwidths)
-        weight = np.empty((n, len(squares)))
-        total = np.empty((n, len(squares), self.n_targets))
+        weight = np.empty((n, len(below)))
+        total = np.empty((n, len(below), self.n_targets))
         for j, bandwidth in enumerate(self.bandwidths):
-            w = np.exp(above * squares.dtype.type(-0.5 / bandwidth**2))
-            weight[j] = w.sum(axis=1, dtype=np.float64)
-            total[j] = w @ typed
-        return SmootherSums(self.bandwidths, nearest, weight, total)
-
-
-def squared_distances(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """‖a_i − b_j‖², shape (len(a), len(b)), by one matrix product."""
-    products = a @ b.T
-    products *= -2
-    products += (a**2).sum(axis=1)[:, None]
-    products += (b**2).sum(axis=1)
-    return np.maximum(products, 0, out=products)
+            w = np.multiply(
+                below, below.dtype.type(bandwidth**-2), out=below if j == n - 1 else None
+            )
+            np.exp(w, out=w)
+            weight[j] = w.sum(axis=1)
+            total[j] = w @ rows.targets
+        return SmootherSums(self.bandwidths, top.astype(np.float64), weight, total)
 
 
 def training_ranges(training: TrainingRows, n_queries: int, width: int) -> list[Range]:
@@ -175,10 +208,7 @@ def training_ranges(training: TrainingRows, n_queries: int, width: int) -> list[
     return split_evenly(training.n_bags, min(MAX_TASKS, max(1, n_tasks)))
 
 
-def _exponents(
-    nearest: NDArray[np.float64], part: NDArray[np.float64], bandwidths: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """−(part − nearest) / 2h², −∞ for a part that saw no training bag; (n_bandwidths, m)."""
+def _relative(part: NDArray[np.float64], top: NDArray[np.float64]) -> NDArray[np.float64]:
+    """part − top ≤ 0, shape (m,); −∞ for a part that saw no training bag."""
     seen = np.isfinite(part)
-    gap = np.where(seen, part, 0.0) - np.where(seen, nearest, 0.0)
-    return np.where(seen, -0.5 * gap / bandwidths[:, None] ** 2, -np.inf)
+    return np.where(seen, np.where(seen, part, 0.0) - np.where(seen, top, 0.0), -np.inf)

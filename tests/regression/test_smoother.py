@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
 from pipeline import BagStore, KernelSmoother, ProjectionEmbedding, connect
 from pipeline.bags import Box
 from pipeline.embeddings import ProjectionSpec
-from pipeline.errors import DataError, ModelError, ParameterError
+from pipeline.errors import DataError, ModelError, ParameterError, StoreError
 from pipeline.regression import smoother_sums
 from pipeline.regression.smoother_sums import KeptRows, SmootherSums, SmootherTask
 from tests.oracles import series
@@ -93,13 +95,15 @@ def test_leave_one_out_bandwidth_of_densities():
 
 @pytest.mark.usefixtures("small_blocks")
 def test_store_is_read_again_and_gives_the_same(tmp_path):
-    """Out of core and on two workers: predictions are those of bags in memory, nothing is kept."""
+    """Out of core, on two workers and kept from a store: predictions are those of bags in memory;
+    nothing is kept unless asked for."""
     y = np.where(np.arange(N) % 7 == 0, np.nan, Y)
     store = stored(tmp_path / "s.zarr", BAGS, y, chunk_points=50)
     queries = stored(tmp_path / "q.zarr", QUERIES, None, ())
     inside = KernelSmoother(EMBEDDING, precision="float64").fit(BAGS, y)
     model = KernelSmoother(EMBEDDING, precision="float64").fit(store)
     assert not isinstance(model.training_, KeptRows)
+    kept = KernelSmoother(EMBEDDING, precision="float64", in_memory=True).fit(store)
     np.testing.assert_allclose(model.bandwidth_, inside.bandwidth_, rtol=1e-12)
     truth = inside.predict(QUERIES)
     np.testing.assert_allclose(model.predict(QUERIES), truth, rtol=1e-10)
@@ -111,6 +115,10 @@ def test_store_is_read_again_and_gives_the_same(tmp_path):
         predicted = model.predict(QUERIES, progress=lambda done, total: seen.append((done, total)))
     np.testing.assert_allclose(predicted, truth, rtol=1e-10)
     assert seen[-1] == (N, N)
+    shutil.rmtree(store.url.removeprefix("file://"))
+    np.testing.assert_allclose(kept.predict(QUERIES), truth, rtol=1e-10)
+    with pytest.raises(StoreError):
+        model.predict(QUERIES)
 
 
 def test_store_with_responses(tmp_path):
@@ -132,7 +140,8 @@ def test_sums_merge_in_any_order():
     rng = np.random.default_rng(0)
     rows, y, queries = rng.random((60, 5)), rng.random((60, 2)), 5 + 9 * rng.random((8, 5))
     bandwidths = np.array([0.05, 1.0])
-    task = SmootherTask(KeptRows(rows, y), queries, bandwidths, np.zeros(5), 2)
+    kept = KeptRows(rows, (rows**2).sum(axis=1) / 2, y)
+    task = SmootherTask(kept, queries, bandwidths, 2)
     parts = [task(r, lambda done: None) for r in ((0, 11), (11, 47), (47, 60))]
     empty = SmootherSums.empty(bandwidths, 8, 2)
     whole = task((0, 60), lambda done: None).predictions
