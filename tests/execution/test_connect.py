@@ -14,6 +14,7 @@ import dask
 import numpy as np
 import pytest
 from distributed import LocalCluster
+from distributed.core import Status
 
 from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
 from pipeline.errors import ClusterError, ConfigError, StoreError
@@ -30,7 +31,7 @@ SLURM = "cluster: slurm\nn_workers: 2\ncores_per_worker: 1\nmemory_limit: 1GiB"
 
 
 @pytest.fixture(scope="module")
-def scheduler():
+def cluster():
     """A scheduler that runs already, on loopback, with one worker of one thread; a task that
     kills its worker is not tried again."""
     with (
@@ -39,7 +40,12 @@ def scheduler():
             n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
         ) as cluster,
     ):
-        yield cluster.scheduler_address
+        yield cluster
+
+
+@pytest.fixture
+def scheduler(cluster):
+    return cluster.scheduler_address
 
 
 @pytest.fixture
@@ -85,15 +91,22 @@ def keep(a, b):
     return a
 
 
-def test_task_that_kills_its_worker(scheduler):
+def test_task_that_kills_its_worker(cluster):
     """A task that no worker survives is one clear error that says what is likely."""
-    with connect(scheduler) as client:
+
+    def settle():
+        """A nanny that has not yet seen its worker start does not start it again."""
+        client.wait_for_workers(1)
+        until(lambda: all(nanny.status == Status.running for nanny in cluster.workers.values()))
+
+    with connect(cluster.scheduler_address) as client:
+        settle()
         with pytest.raises(ClusterError, match=r"workers died running one task.*memory"):
             map_reduce(die, [0], keep, sizes=[1])
-        client.wait_for_workers(1)
+        settle()
         with pytest.raises(ClusterError, match="workers died running one task"):
             list(map_tasks(die, [0], sizes=[1]))
-        client.wait_for_workers(1)
+        settle()
         assert len(dict(map_tasks(process_and_cores, [0, 1], sizes=[1, 1]))) == 2
 
 
