@@ -48,7 +48,7 @@ class ModelSection(Section):
     response_embedding: ResponseSection | None = Field(
         default=None, description="third basis, of the response densities, with task: densities"
     )
-    alpha: Literal["gcv", "validation"] | NotNegative | Alphas = Field(
+    alpha: Literal["gcv", "validation", "projected"] | NotNegative | Alphas = Field(
         default="gcv", description="ridge penalty, or how it is chosen"
     )
     alphas: Alphas | None = Field(

@@ -61,6 +61,10 @@ class Responses:
         """The responses that are there, in the order of `positions`."""
         return Bags.trusted(self.points, np.append(0, self.offsets[1:][self.sizes > 0]))
 
+    def of(self, rows: NDArray[np.int64]) -> Bags:
+        """The responses of bags that have one, by their positions."""
+        return self.present[np.searchsorted(self.positions, rows)]
+
     def __len__(self) -> int:
         """Bags, with a response or without."""
         return len(self.offsets) - 1

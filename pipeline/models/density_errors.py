@@ -90,7 +90,7 @@ class _ErrorTask:
     def _block(self, bags: Bags, responses: Any, rows: NDArray[np.int64]) -> DensityErrors:
         spec = self.model.response_spec_
         truth, _ = ResponseCoefficients(spec).rows(responses, rows)
-        answers = responses.present[np.searchsorted(responses.positions, rows)]
+        answers = responses.of(rows)
         return DensityErrors(
             len(rows),
             0,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -46,21 +46,26 @@ class FitStatistics:
         total: NDArray[np.float64] = np.sum([part.sum_y for part in parts], axis=0)
         return total / sum(part.n for part in parts)
 
+    @property
+    def n_bags(self) -> int:
+        """Bags that were counted, whether or not they are fitted to."""
+        n_validation = self.validation.n if self.validation else 0
+        return self.train.n + n_validation + self.n_unlabelled + self.n_held_out
+
     def __add__(self, other: FitStatistics) -> FitStatistics:
-        validation = (
-            None
-            if self.validation is None or other.validation is None
-            else self.validation + other.validation
-        )
-        return FitStatistics(
-            self.train + other.train,
-            validation,
-            self.n_unlabelled + other.n_unlabelled,
-            self.n_held_out + other.n_held_out,
-            self.n_points + other.n_points,
-            self.n_outside + other.n_outside,
-            self.n_responses_outside + other.n_responses_outside,
-        )
+        """The statistics of both sets of bags."""
+        return self._combined(other, operator.add)
+
+    def __sub__(self, other: FitStatistics) -> FitStatistics:
+        """The statistics without bags that were counted before."""
+        return self._combined(other, operator.sub)
+
+    def _combined(self, other: FitStatistics, combine: Callable[[Any, Any], Any]) -> FitStatistics:
+        values: list[Any] = []
+        for field in fields(self):
+            ours, theirs = getattr(self, field.name), getattr(other, field.name)
+            values.append(None if ours is None or theirs is None else combine(ours, theirs))
+        return FitStatistics(*values)
 
 
 @dataclass(frozen=True)
@@ -177,8 +182,10 @@ def accumulate(
 
 
 def ranges_of(task: AccumulateTask) -> list[Range]:
-    """The ranges of bags that a pass is cut into."""
-    return task_ranges(task.source.n_bags, task.source.n_points, task.features)
+    """The ranges of bags, as positions in the source, that a pass is cut into."""
+    first = task.source.start
+    ranges = task_ranges(task.source.n_bags, task.source.n_points, task.features)
+    return [(first + start, first + stop) for start, stop in ranges]
 
 
 def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]:

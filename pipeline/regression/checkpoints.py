@@ -195,17 +195,16 @@ def _aware(time: datetime) -> datetime:
 def describe(task: AccumulateTask) -> dict[str, Any]:
     """Everything the sums of a pass depend on, in types JSON knows."""
     store = task.source.store  # type: ignore[union-attr]
-    fs, path = filesystem(store.url)
     return {
         "format": FORMAT_VERSION,
         "packages": {name: version(name) for name in PACKAGES},
         "sources": _digest_of_sources(),
         "store": store.url,
-        # of the object that every commit replaces, and a store made anew at the URL too
-        "store_written": str(fs.ukey(f"{path}/zarr.json")),
+        "store_written": store.written,
         "n_bags": store.n_bags,
         "n_points": store.n_points,
         "n_response_points": store.n_response_points,
+        "bags": [task.source.start, task.source.end],  # type: ignore[union-attr]
         "target_names": list(task.source.target_names),
         "features": task.features.to_dict(),
         "encoding": {"kind": type(task.encoding).__name__, **asdict(task.encoding)},  # type: ignore[call-overload]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
+from ..bags.plan import Range
 from ..embeddings import ProjectionEmbedding
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane, lazy_rows
@@ -31,11 +33,30 @@ from .statistics_kernels import linear_predictions
 HOLDOUT_SEED, VALIDATION_SEED = 1, 2
 
 
+@dataclass(frozen=True)
+class Problem:
+    """What an estimator is fitted to.
+
+    Attributes
+    ----------
+    source : Source
+    encoding : Encoding
+    attributes : dict
+        Of the fitted estimator, as far as the labels alone decide them: ``target_names_``, …
+    """
+
+    source: Source
+    encoding: Encoding
+    attributes: dict[str, Any]
+
+
 class DoubleBasis(BaseEstimator):
     """What the Double-Basis regressor and classifier share: parameters, fit and raw prediction.
 
     Subclasses say what the targets become and what a prediction is.
     """
+
+    _on_held_out: tuple[str, ...] = ("validation",)  # alphas chosen by bags that are held out
 
     def __init__(
         self,
@@ -57,39 +78,62 @@ class DoubleBasis(BaseEstimator):
 
     def _fit(
         self,
-        source: Source,
-        encoding: Encoding,
+        problem: Problem,
         holdout: float,
         progress: Progress | None,
         checkpoints: CheckpointsLike = None,
-    ) -> FitStatistics:
+    ) -> None:
         """Fit; checkpoints given by their URL are removed when all is done."""
         with checkpoints_of(checkpoints) as kept:
-            return self._fit_keeping(source, encoding, holdout, progress, kept)
+            self._fit_keeping(problem, holdout, progress, kept)
 
     def _fit_keeping(
         self,
-        source: Source,
-        encoding: Encoding,
+        problem: Problem,
         holdout: float,
         progress: Progress | None,
         checkpoints: Checkpoints | None,
-    ) -> FitStatistics:
+    ) -> None:
         self._check_parameters(holdout)
         clock = time.perf_counter()
-        features = self._resolve(source)
+        features = self._resolve(problem.source)
         resolved = time.perf_counter()
-        split = holdout_split(holdout)
-        validation = (
-            Split(self.validation_fraction, VALIDATION_SEED) if self.alpha == "validation" else None
-        )
-        task = AccumulateTask(source, features, encoding, split, validation, self.precision)
+        task = self._task(problem, features, holdout)
         keeper = checkpoints.keeper(task) if checkpoints else None
         n_bags_resumed = keeper.n_bags_kept(ranges_of(task)) if keeper else 0
         statistics = accumulate(task, progress, keeper)
         accumulated = time.perf_counter()
+        self._learn(problem, features, holdout, statistics)
+        self.report_["n_bags_resumed"] = n_bags_resumed
+        self.report_["seconds"] = {
+            "choose": resolved - clock,
+            "accumulate": accumulated - resolved,
+            "solve": time.perf_counter() - accumulated,
+        }
+
+    def _task(self, problem: Problem, features: FeatureMap, holdout: float) -> AccumulateTask:
+        """The pass over the problem's bags."""
+        return AccumulateTask(
+            problem.source,
+            features,
+            problem.encoding,
+            holdout_split(holdout),
+            self._validation,
+            self.precision,
+        )
+
+    @property
+    def _validation(self) -> Split | None:
+        """The bags that the penalty is chosen on."""
+        chosen = isinstance(self.alpha, str) and self.alpha in self._on_held_out
+        return Split(self.validation_fraction, VALIDATION_SEED) if chosen else None
+
+    def _learn(
+        self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
+    ) -> None:
+        """Everything that a fit leaves, from the statistics of the problem's bags."""
         with lane():
-            solution = self._solve(statistics, self._units(encoding))
+            solution = self._solve(problem, features, holdout, statistics)
         self.features_ = features
         self.coef_ = solution.coef
         self.intercept_ = solution.intercept
@@ -97,24 +141,25 @@ class DoubleBasis(BaseEstimator):
         self.alphas_ = solution.alphas
         self.alpha_scores_ = solution.scores
         self.holdout_ = float(holdout)
-        self.report_ = {
-            "data_url": source.url,
-            "n_bags": source.n_bags,
-            "n_points": source.n_points,
+        for name, value in problem.attributes.items():
+            setattr(self, name, value)
+        self.report_: dict[str, Any] = {
+            "data_url": problem.source.url,
+            "n_bags": problem.source.n_bags,
+            "n_points": problem.source.n_points,
             "n_bags_fitted": statistics.train.n
             + (statistics.validation.n if statistics.validation else 0),
             "n_bags_unlabelled": statistics.n_unlabelled,
             "n_bags_held_out": statistics.n_held_out,
-            "n_bags_resumed": n_bags_resumed,
             "n_points_seen": statistics.n_points,
             "n_points_outside_box": statistics.n_outside,
-            "seconds": {
-                "choose": resolved - clock,
-                "accumulate": accumulated - resolved,
-                "solve": time.perf_counter() - accumulated,
-            },
         }
-        return statistics
+        if problem.source.snapshot is not None:
+            self.report_["data_snapshot"] = problem.source.snapshot
+
+    def _problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+        """What `fit` was given; ``bags`` are those of a store that are taken, None: all."""
+        raise NotImplementedError
 
     def _resolve(self, source: Source) -> FeatureMap:
         """Both bases for this data; parameters are cloned, so that a fit never uses an old one."""
@@ -128,8 +173,10 @@ class DoubleBasis(BaseEstimator):
         """Of each target's squared error where λ is chosen; None: its variance."""
         return None
 
-    def _solve(self, statistics: FitStatistics, units: NDArray[np.float64] | None) -> RidgeSolution:
-        train = statistics.train
+    def _solve(
+        self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
+    ) -> RidgeSolution:
+        train, units = statistics.train, self._units(problem.encoding)
         grid = self._alpha_grid(train.n)
         if self.alpha == "validation":
             if statistics.validation is None:
@@ -155,12 +202,12 @@ class DoubleBasis(BaseEstimator):
         return 1e-7 if self.precision == "float32" else 1e-14
 
     def _check_parameters(self, holdout: float) -> None:
-        if isinstance(self.alpha, str) and self.alpha not in ("gcv", "validation"):
-            raise ParameterError(
-                f"alpha is {self.alpha!r}; expected a number ≥ 0, a list, 'gcv' or 'validation'"
-            )
+        named = ("gcv", *self._on_held_out)
+        names = " or ".join(f"'{name}'" for name in named)
+        if isinstance(self.alpha, str) and self.alpha not in named:
+            raise ParameterError(f"alpha is {self.alpha!r}; expected a number ≥ 0, a list, {names}")
         if self.alphas is not None and not isinstance(self.alpha, str):
-            raise ParameterError("alphas is the grid of alpha='gcv' or 'validation'")
+            raise ParameterError(f"alphas is the grid of alpha={names}")
         grid = self._alpha_grid(1)
         if grid.size == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
             given = self.alpha if self.alphas is None else self.alphas

@@ -70,5 +70,5 @@ class ResponseCoefficients:
 
     def rows(self, labels: Responses, rows: NDArray[np.int64]) -> tuple[NDArray[Any], int]:
         out = np.empty((len(rows), self.n_targets))
-        chosen = labels.present[np.searchsorted(labels.positions, rows)]
+        chosen = labels.of(rows)
         return out, self.spec.embed(chosen, out)

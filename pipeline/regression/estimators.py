@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..bags import Bags
+from ..bags.plan import Range
 from ..bags.targets import MISSING
 from ..errors import DataError
 from ..execution import Progress
 from .checkpoints import CheckpointsLike
-from .double_basis import DoubleBasis
+from .double_basis import DoubleBasis, Problem
 from .encoding import OneHot, Reals
-from .source import MemorySource, Source, as_source
+from .source import MemorySource, Source, as_source, within
 
 MAX_CLASSES = 10_000
 
@@ -89,12 +90,13 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ------
         DataError, ParameterError, StoreError
         """
-        source, single = as_source(X, y, target)
-        n_targets = _n_targets(source)
-        self._fit(source, Reals(n_targets), holdout, progress, checkpoints)
-        self.single_target_ = single
-        self.target_names_ = source.target_names
+        self._fit(self._problem(X, y, target), holdout, progress, checkpoints)
         return self
+
+    def _problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+        source, single = as_source(X, labels, target)
+        attributes = {"single_target_": single, "target_names_": source.target_names}
+        return Problem(within(source, bags), Reals(_n_targets(source)), attributes)
 
     def predict(self, X: Any) -> Any:
         """Predicted targets, shape (n_bags,) or (n_bags, n_targets), float64.
@@ -134,17 +136,21 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         checkpoints: CheckpointsLike = None,
     ) -> DoubleBasisClassifier:
         """Fit one ridge a class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
+        self._fit(self._problem(X, y, target), holdout, progress, checkpoints)
+        return self
+
+    def _problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
         names = None
-        if y is not None:
-            names, y = _class_codes(np.asarray(y))
-        source, _ = as_source(X, y, target)
+        if labels is not None:
+            names, labels = _class_codes(np.asarray(labels))
+        source, _ = as_source(X, labels, target)
         if _n_targets(source) != 1:
             raise DataError("a classifier has one target; name it with target=")
+        source = within(source, bags)
         codes = _distinct(source)
-        self._fit(source, OneHot.of(codes), holdout, progress, checkpoints)
-        self.classes_ = names if names is not None else _as_integers(codes)
-        self.target_names_ = source.target_names
-        return self
+        classes = names if names is not None else _as_integers(codes)
+        attributes = {"classes_": classes, "target_names_": source.target_names}
+        return Problem(source, OneHot.of(codes), attributes)
 
     def predict(self, X: Any) -> Any:
         """The class of the largest score, shape (n_bags,); lazy for a BagStore."""

@@ -54,7 +54,7 @@ class StorePairs(StoreSource):
         return iter_pairs(self.store, start, stop)
 
     def response_sample(self, n_runs: int, run_length: int) -> Iterator[Bags]:
-        return sample_of_responses(self.store, n_runs, run_length)
+        return sample_of_responses(self.store, n_runs, run_length, self.start, self.stop)
 
 
 Pairs = MemoryPairs | StorePairs

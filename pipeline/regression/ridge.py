@@ -7,7 +7,7 @@ leaves the intercept unpenalised.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,13 +94,25 @@ def solve_validation(
     _check_rows(train)
     if held_out.n == 0:
         raise DataError("no labelled bag was held out for validation; hold out a larger fraction")
-    grid = np.asarray(alphas, dtype=np.float64)
     units = _target_variance(held_out) if units is None else units
     gram = held_out.centred_gram()
-    scores = np.empty(len(grid))
-    for i, alpha in enumerate(grid):
-        fitted = solve(train, float(alpha), noise)
-        scores[i] = np.mean(_mean_squared_error(held_out, gram, fitted) / units)
+
+    def error(fitted: RidgeSolution) -> float:
+        return float(np.mean(_mean_squared_error(held_out, gram, fitted) / units))
+
+    return solve_judged(train, held_out, alphas, noise, error)
+
+
+def solve_judged(
+    train: RidgeStatistics,
+    held_out: RidgeStatistics,
+    alphas: Sequence[float] | NDArray[np.float64],
+    noise: float,
+    error: Callable[[RidgeSolution], float],
+) -> RidgeSolution:
+    """The λ whose solution on ``train`` has the least error, then fitted on all."""
+    grid = np.asarray(alphas, dtype=np.float64)
+    scores = np.array([error(solve(train, float(alpha), noise)) for alpha in grid])
     best = float(grid[int(np.argmin(scores))])
     final = solve(train + held_out, best, noise)
     return RidgeSolution(final.coef, final.intercept, best, grid, scores)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ class MemorySource:
     target_names: tuple[str, ...] = ()
 
     @property
+    def start(self) -> int:
+        return 0
+
+    @property
     def n_bags(self) -> int:
         return len(self.bags)
 
@@ -46,6 +50,10 @@ class MemorySource:
     def url(self) -> str | None:
         return None
 
+    @property
+    def snapshot(self) -> str | None:
+        return None
+
     def batches(self, start: int, stop: int) -> Iterator[Batch]:
         yield (start, stop), self.bags[start:stop], self.targets[start:stop]
 
@@ -59,18 +67,31 @@ class MemorySource:
 
 @dataclass(frozen=True)
 class StoreSource:
-    """Bags of a store at its committed length, with the named targets."""
+    """Bags ``start:stop`` of a store at its committed length, with the named targets.
+
+    Ranges of bags are positions in the store.
+    """
 
     store: BagStore
     target_names: tuple[str, ...]
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def end(self) -> int:
+        """The position after the last bag."""
+        return self.store.n_bags if self.stop is None else self.stop
 
     @property
     def n_bags(self) -> int:
-        return self.store.n_bags
+        return self.end - self.start
 
     @property
     def n_points(self) -> int:
-        return self.store.n_points
+        if self.n_bags == self.store.n_bags:
+            return self.store.n_points
+        first, last = (self.store.offsets(at, at)[0] for at in (self.start, self.end))
+        return int(last - first)
 
     @property
     def n_dims(self) -> int:
@@ -84,20 +105,34 @@ class StoreSource:
     def url(self) -> str | None:
         return self.store.url
 
+    @property
+    def snapshot(self) -> str | None:
+        """The id of the snapshot that is read, of a store that has snapshots."""
+        return self.store.snapshot
+
     def batches(self, start: int, stop: int) -> Iterator[Batch]:
         for (a, b), bags in iter_bags(self.store, start, stop):
             yield (a, b), bags, self.store.targets(a, b, self.target_names)
 
     def sample(self, n_runs: int, run_length: int) -> Iterator[Bags]:
-        return sample_of(self.store, n_runs, run_length)
+        return sample_of(self.store, n_runs, run_length, self.start, self.stop)
 
     def all_targets(self) -> Iterator[NDArray[np.float64]]:
         step = 2**20
-        for start in range(0, self.n_bags, step):
-            yield self.store.targets(start, min(self.n_bags, start + step), self.target_names)
+        for start in range(self.start, self.end, step):
+            yield self.store.targets(start, min(self.end, start + step), self.target_names)
 
 
 Source = MemorySource | StoreSource
+S = TypeVar("S", bound=Source)
+
+
+def within(source: S, bags: Range | None) -> S:
+    """The source of some of a store's bags; None: of all that the source has."""
+    if bags is None:
+        return source
+    assert isinstance(source, StoreSource)
+    return replace(source, start=bags[0], stop=bags[1])
 
 
 def as_source(X: Any, y: Any, target: str | Sequence[str] | None) -> tuple[Source, bool]:

@@ -63,8 +63,13 @@ class RidgeStatistics:
     @property
     def trace(self) -> float:
         """The trace of ZᵀZ: n for paired random features."""
+        return float(self.diagonal.sum())
+
+    @property
+    def diagonal(self) -> NDArray[np.float64]:
+        """Of ZᵀZ, shape (D,)."""
         row = np.arange(self.n_features)
-        return float(self.gram[row * self.n_features - row * (row - 1) // 2].sum())
+        return self.gram[row * self.n_features - row * (row - 1) // 2]
 
     def centred_gram(self, shift: float = 0.0) -> NDArray[np.float64]:
         """ZᵀZ − n z̄z̄ᵀ + shift·I, shape (D, D); only the upper triangle is set."""

@@ -1,0 +1,117 @@
+"""A line of models: the same features and labels, each model solved from its own bags' sums.
+
+Statistics of the same features add up and subtract, so the model of more bags, or of a window that
+moved, costs a pass over those that came and those that left, not over all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..bags import BagStore
+from ..bags.plan import Range
+from ..execution import Progress
+from .accumulate import FitStatistics, accumulate
+from .checkpoints import Checkpoints
+from .double_basis import DoubleBasis, Problem
+from .encoding import Encoding, OneHot, Reals, ResponseCoefficients
+from .feature_map import FeatureMap
+from .pairs import StorePairs
+from .source import Source, StoreSource
+
+KEPT = ("single_target_", "target_names_", "classes_", "response_spec_")
+
+
+@dataclass(frozen=True)
+class ModelLine:
+    """What the models of a line share.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Its parameters; never fitted itself.
+    features : FeatureMap
+        Both bases with everything decided.
+    encoding : Encoding
+    attributes : dict
+        As in `Problem`.
+    holdout : float
+        Share of the bags that enter no model.
+    """
+
+    estimator: Any
+    features: FeatureMap
+    encoding: Encoding
+    attributes: dict[str, Any]
+    holdout: float
+
+    @classmethod
+    def begin(
+        cls,
+        estimator: DoubleBasis,
+        store: BagStore,
+        bags: Range,
+        target: str | Sequence[str] | None,
+        holdout: float,
+    ) -> ModelLine:
+        """Decide features and classes as a fit to these bags of the store does.
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+            As `DoubleBasisRegressor.fit`.
+        """
+        estimator._check_parameters(holdout)
+        problem = estimator._problem(store, None, target, bags)
+        features = estimator._resolve(problem.source)
+        return cls(estimator, features, problem.encoding, problem.attributes, float(holdout))
+
+    @classmethod
+    def of(cls, model: DoubleBasis) -> ModelLine:
+        """The line of a model that was fitted to a store."""
+        attributes = {name: getattr(model, name) for name in KEPT if hasattr(model, name)}
+        return cls(clone(model), model.features_, _encoding(model), attributes, model.holdout_)
+
+    def statistics(
+        self,
+        store: BagStore,
+        bags: Range,
+        progress: Progress | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> FitStatistics:
+        """One pass over these bags of the store, on the open cluster or in this process."""
+        task = self.estimator._task(self._problem(store, bags), self.features, self.holdout)
+        return accumulate(task, progress, checkpoints.keeper(task) if checkpoints else None)
+
+    def model(self, statistics: FitStatistics, store: BagStore, bags: Range) -> Any:
+        """The fitted estimator of these bags, from their statistics.
+
+        Raises
+        ------
+        DataError
+            None of the bags has a label.
+        """
+        model = clone(self.estimator)
+        model._learn(self._problem(store, bags), self.features, self.holdout, statistics)
+        return model
+
+    def _problem(self, store: BagStore, bags: Range) -> Problem:
+        source: Source
+        if "response_spec_" in self.attributes:
+            source = StorePairs(store, (), *bags)
+        else:
+            source = StoreSource(store, self.attributes["target_names_"], *bags)
+        return Problem(source, self.encoding, self.attributes)
+
+
+def _encoding(model: Any) -> Encoding:
+    if hasattr(model, "response_spec_"):
+        return ResponseCoefficients(model.response_spec_)
+    if hasattr(model, "classes_"):
+        return OneHot.of(np.asarray(model.classes_, dtype=np.float64))
+    return Reals(len(model.intercept_))

@@ -1,0 +1,99 @@
+"""The error of predicted densities at the points of held-out responses alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags
+from ..bags.bags import concatenate
+from ..bags.plan import sample_ranges
+from ..densities import Densities
+from ..densities.valid import MOST_DIMS, quasi_random_points
+from ..embeddings import ProjectionSpec
+from ..errors import DataError
+from .feature_map import FeatureMap
+from .pairs import Pairs
+from .ridge import RidgeSolution
+from .split import Split
+
+RUNS = (128, 40)  # of bags; those of them that are held out are judged by
+
+
+@dataclass(frozen=True)
+class ProjectedScore:
+    """Judges solutions by the nearest valid densities that they predict for held-out bags.
+
+    For a response of m points y the score of a density p is ∫p² − 2/m Σ p(y): without bias that
+    is ‖p − q‖² − ‖q‖² for the density q which the points were drawn from, whatever the third
+    basis leaves out of q.
+
+    Attributes
+    ----------
+    features : shape (n, D)
+        z of the held-out bags.
+    responses : Bags
+        n of them.
+    spec : ProjectionSpec
+        The third basis.
+    """
+
+    features: NDArray[Any]
+    responses: Bags
+    spec: ProjectionSpec
+
+    @classmethod
+    def of(
+        cls,
+        pairs: Pairs,
+        spec: ProjectionSpec,
+        features: FeatureMap,
+        precision: str,
+        validation: Split,
+        holdout: Split | None,
+    ) -> ProjectedScore:
+        """Of the labelled bags that validation holds out, among evenly spread runs.
+
+        Raises
+        ------
+        DataError
+            There are none.
+        """
+        blocks, responses = [], []
+        for first, last in sample_ranges(pairs.n_bags, *RUNS):
+            for (a, b), bags, labels in pairs.batches(pairs.start + first, pairs.start + last):
+                apart = validation.members(a, b)
+                if holdout is not None:
+                    apart &= ~holdout.members(a, b)
+                rows = labels.positions[apart[labels.positions]]
+                if len(rows):
+                    blocks += [z.copy() for _, z, _ in features.blocks(bags[rows], precision)]
+                    responses.append(labels.of(rows))
+        if not responses:
+            raise DataError(
+                "no bag with a response was held out for validation; hold out a larger fraction"
+            )
+        return cls(np.concatenate(blocks), concatenate(responses), spec)
+
+    def __call__(self, solution: RidgeSolution) -> float:
+        """The mean score, of densities on the unit cube; lower is better."""
+        coefficients = self.features @ solution.coef.T + solution.intercept
+        spec = self.spec
+        predicted = Densities(coefficients, spec.indices, spec.basis, spec.box).valid()
+        total = 0.0
+        for i in range(len(predicted)):
+            values = predicted.volume * _values_over_box(predicted[i])
+            at_points = predicted.volume * predicted[i].at(self.responses[i])
+            total += float((values**2).mean() - 2 * at_points.mean())
+        return total / len(predicted)
+
+
+def _values_over_box(densities: Densities) -> NDArray[np.float64]:
+    """Values where `Densities.valid` solves: their means are means over the box."""
+    if densities.n_dims <= MOST_DIMS:
+        return densities.on_grid()
+    lo, hi = np.array(densities.box.lo), np.array(densities.box.hi)
+    return densities.at(lo + quasi_random_points(densities.n_dims) * (hi - lo))
