@@ -47,6 +47,7 @@ def drive(url: str, log: str, end: Callable[[], None]) -> None:
     from pipeline.runs.driving import Driving
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have ignored it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a queue that ends the job
     driving = Driving(url, Path(log), _interrupt)
 
     def give_up() -> None:

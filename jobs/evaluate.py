@@ -48,7 +48,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     if hasattr(model, "response_spec_"):
         return _run_densities(config, model, store, console, begun)
     names = check_names(config.coordinate_names, store)
-    with running_on(config.cluster), console.progress("evaluate") as progress:
+    with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
         result = evaluate(model, store, config.subset, progress)
     out_dir = Path(config.out_dir)
     bags = result.pictured(config.n_pictured)
@@ -83,7 +83,7 @@ def _run_densities(
     from .density_evaluation import draw_slices, evaluate_densities, response_names, table_rows
 
     names = response_names(config.coordinate_names, store)
-    with running_on(config.cluster), console.progress("evaluate") as progress:
+    with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
         errors = evaluate_densities(model, store, config.subset, config.n_smoothed, progress)
     path = Path(config.out_dir) / "densities.png"
     draw_slices(path, model, store, config.subset, config.n_pictured, names)

@@ -58,7 +58,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         raise ConfigError("key 'target' is not used with task: densities; its labels are responses")
     labels = {} if densities else {"target": config.target}
     with _checkpoints(config) as checkpoints:
-        with running_on(config.cluster), console.progress("fit") as progress:
+        with running_on(config.cluster, store.url), console.progress("fit") as progress:
             try:
                 model.fit(
                     store,

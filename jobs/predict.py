@@ -30,7 +30,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     begun = time.perf_counter()
     model = load_model(config.model_url)
     store = BagStore.open(config.data_url)
-    with running_on(config.cluster), console.progress("predict") as progress:
+    with running_on(config.cluster, store.url), console.progress("predict") as progress:
         write_predictions(
             model,
             store,

@@ -24,7 +24,12 @@ WATCH_SECONDS = 1.0
     help="Set a key of the config, dotted for a key in a section; the value is YAML.",
 )
 @click.option("--cluster", metavar="WHERE", help="none, local, tcp://HOST:PORT, or a profile.")
-@click.option("--launcher", default="local", show_default=True, help="How the driver is started.")
+@click.option(
+    "--launcher",
+    default="local",
+    show_default=True,
+    help="local or sbatch: how its driver is started.",
+)
 @click.option("--resume", "resumed", metavar="RUN", help="Go on with a run that died or failed.")
 @ROOT
 def submit(
@@ -80,7 +85,8 @@ def runs(root: str | None) -> None:
             share = f"{100 * state.done / state.total:.0f} %" if state.total else ""
             begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.submitted))
             rows.append([run.id, str(state.status), state.step, share, begun])
-        Terminal().table("Runs", ["run", "status", "step", "done", "submitted"], rows)
+        columns = ["run", "status", "step", "done", "submitted"]
+        Terminal().table("Runs", columns, rows, whole=("run",))
 
     _exit("runs", action)
 

@@ -50,14 +50,28 @@ class Terminal:
         """A line that starts a part of a longer job."""
         self.out.print(f"\n{text}", markup=False, style="bold", soft_wrap=True)
 
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """A table; numbers are aligned to the right and written with four digits."""
+    def table(
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        whole: Sequence[str] = (),
+    ) -> None:
+        """A table; numbers are aligned to the right and written with four digits.
+
+        Cells of the columns ``whole`` are never broken into lines: names to be copied.
+        """
         table = Table(
             title=Text(title, style="bold"), title_justify="left", show_header=any(columns)
         )
         for j, column in enumerate(columns):
             numeric = bool(rows) and all(isinstance(row[j], (int, float)) for row in rows)
-            table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
+            table.add_column(
+                Text(column),
+                justify="right" if numeric else "left",
+                overflow="fold",
+                no_wrap=column in whole,
+            )
         for row in rows:
             table.add_row(*[Text(_text(cell)) for cell in row])
         self.out.print(table)

@@ -81,7 +81,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     )
     store = BagStore.open(config.data_url)
     out_dir = Path(config.out_dir)
-    with running_on(config.cluster), console.progress("tune") as progress:
+    with running_on(config.cluster, store.url), console.progress("tune") as progress:
         try:
             result = tune(
                 store,

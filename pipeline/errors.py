@@ -49,5 +49,9 @@ class ClusterError(BagbasisError, RuntimeError):
     """A cluster that can not be reached or that lost a computation."""
 
 
+class BusyError(BagbasisError, RuntimeError):
+    """Another process is doing the same; nothing was done."""
+
+
 class RunError(BagbasisError, RuntimeError):
     """A run that is not there, that failed or died, or that can not do what was asked of it."""

@@ -8,8 +8,9 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from .bags.urls import filesystem, local_path, remove
+from .bags.urls import filesystem, local_path, reaching, remove
 from .errors import StoreError
 
 
@@ -34,8 +35,8 @@ def writing(url: str) -> Iterator[Path]:
             with tempfile.TemporaryDirectory() as folder:
                 partial = Path(folder, "file")
                 yield partial
-                fs.makedirs(remote.rpartition("/")[0], exist_ok=True)
-                fs.put_file(str(partial), remote)
+                with reaching(url):
+                    _put(fs, partial, remote)
     except OSError as error:
         if isinstance(error, StoreError):
             raise
@@ -61,8 +62,9 @@ def reading(url: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "file")
         try:
-            fs.get_file(remote, str(copy))
-        except FileNotFoundError:
+            with reaching(url):
+                fs.get_file(remote, str(copy))
+        except (FileNotFoundError, StoreError):
             raise
         except OSError as error:
             raise StoreError(f"{url}: can not be read ({error.strerror or error})") from error
@@ -74,9 +76,12 @@ def names_in(url: str) -> list[str]:
     fs, path = filesystem(url)
     fs.invalidate_cache()  # others write there
     try:
-        entries = fs.ls(path, detail=False)
+        with reaching(url):
+            entries = fs.ls(path, detail=False)
     except (FileNotFoundError, NotADirectoryError):
         return []
+    except StoreError:
+        raise
     except OSError as error:
         raise StoreError(f"{url}: can not be listed ({error.strerror or error})") from error
     return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries)
@@ -86,6 +91,14 @@ def discard(url: str) -> None:
     """Delete what is there; what can not be deleted is no further error."""
     with suppress(OSError):
         remove(url)
+
+
+def _put(fs: Any, partial: Path, remote: str) -> None:
+    """Folders are made; a bucket, the first part of a path in an object store, is not."""
+    first = remote.partition("/")[0]
+    if not first or fs.exists(first):
+        fs.makedirs(remote.rpartition("/")[0], exist_ok=True)
+    fs.put_file(str(partial), remote)
 
 
 @contextmanager

@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DataError, StoreError
 from .bags import Bags, check_finite
 from .box import Box
-from .durable import WriterStore, remove_partials
+from .durable import remove_partials
 from .identity import IdRegistry, as_ids
 from .layout import StoreMeta, replace_ids
 from .responses import Responses, as_responses
 from .tail import TailWriter
 from .targets import targets_matrix
-from .urls import local_path, zarr_store
+from .transactions import is_transactional
+from .urls import local_path, writer_store
 
 if TYPE_CHECKING:
     from .store import BagStore
@@ -46,7 +47,7 @@ class AppendSession:
         if path is not None:
             remove_partials(path)
         store.check_ends()
-        self._out = WriterStore(zarr_store(store.url), still_ours)
+        self._out = writer_store(store.url, still_ours, store.snapshot)
         group = zarr.open_group(self._out, mode="r+", zarr_format=3)
         self._group = group
         self._points = TailWriter(_array(group, "points"), self._meta.n_points)
@@ -79,7 +80,18 @@ class AppendSession:
             self._points.push(points)
 
     def reserve_points(self, n_points: int) -> int:
-        """Make room for points whose bags `register` names next; the first row's index."""
+        """Make room for points whose bags `register` names next; the first row's index.
+
+        Raises
+        ------
+        StoreError
+            A store kept by Icechunk: its transactions are of one process.
+        """
+        if is_transactional(self._store.url):
+            raise StoreError(
+                f"{self._store.url}: points can not be written by many processes into a store kept "
+                "by Icechunk; make another store, and append its bags"
+            )
         self._check_whole()
         with self._changing():
             self._points.skip(n_points)
@@ -109,8 +121,11 @@ class AppendSession:
         with self._changing():
             self._push_labels(sizes, labels)
 
-    def commit(self, source: Mapping[str, Any] | None = None) -> StoreMeta:
-        """Flush, and when all is on the disk put the new counts in one metadata write."""
+    def commit(self, source: Mapping[str, Any] | None = None) -> tuple[StoreMeta, str | None]:
+        """Flush, and when all is on the disk put the new counts in one metadata write.
+
+        Returns the new counts, and the snapshot's id where the store has snapshots.
+        """
         self._check_whole()
         with write_errors(self._store.url):
             for tail in (self._points, self._offsets, self._ids, self._targets, *self._responses):
@@ -118,8 +133,7 @@ class AppendSession:
             self._out.sync()
             meta = self._grown(source)
             self._group.update_attributes(meta.to_attributes())
-            self._out.sync()
-        return meta
+            return meta, self._out.commit()
 
     def set_box(self, box: Box) -> None:
         """The box that the commit gives the store: for points measured while they are written."""

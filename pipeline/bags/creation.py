@@ -10,9 +10,8 @@ import zarr
 
 from ..errors import ParameterError, StoreError
 from .append import write_errors
-from .durable import WriterStore
 from .layout import ATTRIBUTE, StoreMeta, create_arrays, read_attributes
-from .urls import exists, local_path, zarr_store
+from .urls import exists, local_path, writer_store
 
 
 def check_parameters(
@@ -68,12 +67,15 @@ def check_replaceable(url: str, overwrite: bool) -> None:
         raise StoreError(f"{url}: exists already; remove it or pass overwrite=True")
 
 
-def create_store(url: str, meta: StoreMeta, dtype: Any, chunk_points: int | None) -> None:
-    """Delete what is there and write an empty store; its attributes, the last, make it one."""
+def create_store(url: str, meta: StoreMeta, dtype: Any, chunk_points: int | None) -> str | None:
+    """Delete what is there and write an empty store; its attributes, the last, make it one.
+
+    Returns the snapshot's id where the store has snapshots.
+    """
     with write_errors(url):
-        out = WriterStore(zarr_store(url), lambda: None)
+        out = writer_store(url, lambda: None, None)
         group = zarr.open_group(out, mode="w", zarr_format=3, attributes={ATTRIBUTE: {}})
         create_arrays(group, meta, dtype, chunk_points)
         out.sync()
         group.update_attributes(meta.to_attributes())
-        out.sync()
+        return out.commit()

@@ -61,6 +61,11 @@ class WriterStore(WrapperStore[Store]):
         self._unsynced.clear()
         self._folders.clear()
 
+    def commit(self) -> str | None:
+        """Bring the last of it to the disk; the snapshot's id where the store has snapshots."""
+        self.sync()
+        return None
+
     def close(self) -> None:
         """Refuse further writes, and wait for those under way."""
         with self._changed:

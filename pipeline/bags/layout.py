@@ -14,7 +14,7 @@ from zarr.storage import MemoryStore
 
 from ..errors import InterruptedStoreError, StoreError
 from .box import Box
-from .urls import exists, filesystem, zarr_store
+from .urls import exists, zarr_store
 
 FORMAT_VERSION = 1
 RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them
@@ -96,20 +96,20 @@ class StoreMeta:
             raise StoreError(f"{url}: damaged bag store attributes ({error})") from error
 
 
-def read_attributes(url: str) -> dict[str, Any]:
-    """The attributes of the Zarr group at a normalized URL, read anew.
+def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
+    """The attributes of the Zarr group at a normalized URL, read anew, or at a snapshot.
 
     Raises
     ------
     StoreError
         Nothing is there, or no group.
     """
-    fs, _ = filesystem(url)
-    fs.invalidate_cache()
     if not exists(url):
         raise StoreError(f"{url}: not found")
     try:
-        group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+        group = zarr.open_group(
+            zarr_store(url, read_only=True, snapshot=snapshot), mode="r", zarr_format=3
+        )
     except Exception as error:
         raise StoreError(f"{url}: not a bag store ({type(error).__name__}: {error})") from error
     return dict(group.attrs)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, WriterBusyError
+from .transactions import is_transactional
 from .urls import filesystem, local_path
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
@@ -47,7 +48,7 @@ def writer_lock(url: str) -> Iterator[Hold]:
 
     On local files the lock is the kernel's (flock): it goes with the process, however that
     ends. Elsewhere it is a lease object, renewed while held, that expires two minutes after its
-    holder died.
+    holder died. A store kept by Icechunk needs none.
 
     Raises
     ------
@@ -56,8 +57,11 @@ def writer_lock(url: str) -> Iterator[Hold]:
     StoreError
         The lock can not be written.
     """
-    path = local_path(url)
     token = uuid.uuid4().hex
+    if is_transactional(url):  # whoever commits second is refused then
+        yield Hold(token, lambda: None)
+        return
+    path = local_path(url)
     with _file_lock(path, url, token) if path is not None else _lease(url, token) as check:
         yield Hold(token, check)
 

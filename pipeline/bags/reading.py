@@ -53,17 +53,29 @@ def iter_pairs(store: BagStore, start: int, stop: int) -> Iterator[tuple[Range, 
             yield bag_range, bags, responses
 
 
-def sample_of(store: BagStore, n_runs: int, run_length: int) -> Iterator[Bags]:
-    """Bags of up to ``n_runs`` evenly spread runs of ``run_length`` bags, run by run."""
-    return prefetch(lambda r: store.read(*r), sample_ranges(store.n_bags, n_runs, run_length))
+def sample_of(
+    store: BagStore, n_runs: int, run_length: int, start: int = 0, stop: int | None = None
+) -> Iterator[Bags]:
+    """Bags of up to ``n_runs`` evenly spread runs of ``run_length`` of the bags ``start:stop``."""
+    ranges = _sampled_ranges(store, n_runs, run_length, start, stop)
+    return prefetch(lambda r: store.read(*r), ranges)
 
 
-def sample_of_responses(store: BagStore, n_runs: int, run_length: int) -> Iterator[Bags]:
+def sample_of_responses(
+    store: BagStore, n_runs: int, run_length: int, start: int = 0, stop: int | None = None
+) -> Iterator[Bags]:
     """The responses of the bags of `sample_of`; runs of bags without any are left out."""
-    ranges = sample_ranges(store.n_bags, n_runs, run_length)
+    ranges = _sampled_ranges(store, n_runs, run_length, start, stop)
     for responses in prefetch(lambda r: store.responses(*r), ranges):
         if responses.n_points:
             yield responses.present
+
+
+def _sampled_ranges(
+    store: BagStore, n_runs: int, run_length: int, start: int, stop: int | None
+) -> list[Range]:
+    n_bags = (store.n_bags if stop is None else stop) - start
+    return [(start + a, start + b) for a, b in sample_ranges(n_bags, n_runs, run_length)]
 
 
 def prefetch(load: Callable[[Range], T], ranges: Sequence[Range]) -> Generator[T, None, None]:

@@ -15,7 +15,7 @@ from .box import Box
 from .layout import StoreMeta
 from .responses import Responses
 from .rows import UnreadableChunk, read_rows
-from .urls import zarr_store
+from .urls import filesystem, zarr_store
 
 
 class Snapshot:
@@ -28,11 +28,14 @@ class Snapshot:
     url : str
     meta : StoreMeta
         Names, boxes and committed counts.
+    snapshot : str or None
+        The id of the snapshot they are of, in a store kept by Icechunk.
     """
 
-    def __init__(self, url: str, meta: StoreMeta) -> None:
+    def __init__(self, url: str, meta: StoreMeta, snapshot: str | None = None) -> None:
         self.url = url
         self.meta = meta
+        self.snapshot = snapshot
         self._arrays: dict[str, zarr.Array] = {}
 
     # ------------------------------------------------------------------ what it holds
@@ -79,6 +82,18 @@ class Snapshot:
     def chunk_points(self) -> int:
         """Points in a stored chunk."""
         return int(self.array("points").chunks[0])
+
+    @property
+    def written(self) -> str:
+        """Another text after every commit, and for another store made at the same URL.
+
+        The snapshot's id, or what the filesystem says about the object that every commit
+        replaces: times, inode, ETag.
+        """
+        if self.snapshot is not None:
+            return self.snapshot
+        fs, path = filesystem(self.url)
+        return str(fs.ukey(f"{path}/zarr.json"))
 
     def __len__(self) -> int:
         return self.n_bags
@@ -166,7 +181,8 @@ class Snapshot:
         """The Zarr array itself; trust its first committed rows only, see `rows`."""
         if name not in self._arrays:
             try:
-                array = zarr.open_array(zarr_store(self.url, read_only=True), path=name, mode="r")
+                out = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
+                array = zarr.open_array(out, path=name, mode="r")
             except Exception as error:
                 raise StoreError(
                     f"{self.url}: array {name!r} can not be opened ({error})"

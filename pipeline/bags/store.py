@@ -27,7 +27,8 @@ from .layout import StoreMeta, read_attributes
 from .lock import holder, writer_lock
 from .responses import Responses
 from .snapshot import Snapshot
-from .urls import normalize_url, zarr_store
+from .transactions import is_transactional
+from .urls import current_snapshot, normalize_url, zarr_store
 
 
 class BagStore(Snapshot):
@@ -37,8 +38,8 @@ class BagStore(Snapshot):
     `refresh` looks again. It can be pickled: a copy opens the same URL at the same counts.
     """
 
-    def __init__(self, url: str, meta: StoreMeta) -> None:
-        super().__init__(url, meta)
+    def __init__(self, url: str, meta: StoreMeta, snapshot: str | None = None) -> None:
+        super().__init__(url, meta, snapshot)
         self._writer: str | None = None  # the token of our open session
 
     # ------------------------------------------------------------------ creating and opening
@@ -111,13 +112,11 @@ class BagStore(Snapshot):
             ),
         )
         if is_vacant(url):
-            create_store(url, meta, dtype, chunk_points)
-        else:
+            return cls(url, meta, create_store(url, meta, dtype, chunk_points))
+        check_replaceable(url, overwrite)
+        with writer_lock(url):
             check_replaceable(url, overwrite)
-            with writer_lock(url):
-                check_replaceable(url, overwrite)
-                create_store(url, meta, dtype, chunk_points)
-        return cls(url, meta)
+            return cls(url, meta, create_store(url, meta, dtype, chunk_points))
 
     @classmethod
     def open(cls, url: str | os.PathLike[str]) -> BagStore:
@@ -129,11 +128,14 @@ class BagStore(Snapshot):
             Nothing there, or not a bag store.
         """
         url = normalize_url(url)
-        return cls(url, StoreMeta.from_attributes(read_attributes(url), url))
+        snapshot = current_snapshot(url)
+        return cls(url, StoreMeta.from_attributes(read_attributes(url, snapshot), url), snapshot)
 
     def refresh(self) -> BagStore:
         """See what was committed since; returns the store itself."""
-        self.meta = StoreMeta.from_attributes(read_attributes(self.url), self.url)
+        snapshot = current_snapshot(self.url)
+        self.meta = StoreMeta.from_attributes(read_attributes(self.url, snapshot), self.url)
+        self.snapshot = snapshot
         self._arrays.clear()
         return self
 
@@ -148,6 +150,9 @@ class BagStore(Snapshot):
         responses: Responses | Bags | Sequence[ArrayLike | None] | None = None,
     ) -> BagStore:
         """Append bags; all of them or, if anything goes wrong, none.
+
+        In a store kept by Icechunk, where another writer may commit first, they are written again
+        behind what he appended.
 
         Parameters
         ----------
@@ -169,9 +174,15 @@ class BagStore(Snapshot):
         StoreError
             Writing failed (a full disk, no permission).
         """
-        with self.appending() as session:
-            session.write(as_bags(bags), targets, ids, responses=responses)
-        return self
+        bags = as_bags(bags)
+        while True:
+            try:
+                with self.appending() as session:
+                    session.write(bags, targets, ids, responses=responses)
+                return self
+            except WriterBusyError:
+                if not is_transactional(self.url):
+                    raise
 
     @contextmanager
     def appending(self, source: Mapping[str, Any] | None = None) -> Iterator[AppendSession]:
@@ -180,7 +191,7 @@ class BagStore(Snapshot):
         Within the block the store is at its committed length; after an error it sees what it saw
         before.
         """
-        seen = self.meta
+        seen = self.meta, self.snapshot
         with writer_lock(self.url) as hold:
             try:
                 self.refresh()
@@ -193,7 +204,7 @@ class BagStore(Snapshot):
                     session.close()
             finally:
                 self._writer = None
-                self.meta = seen
+                self.meta, self.snapshot = seen
                 self._arrays.clear()
 
     def write_points(self, row: int, points: NDArray[Any]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ import fsspec
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore
 
-from ..errors import StoreError
+from ..errors import BagbasisError, StoreError
+from . import transactions
+from .durable import WriterStore
+from .transactions import Transaction, is_transactional, latest, reader
 
 
 def normalize_url(url: str | os.PathLike[str]) -> str:
@@ -29,16 +34,42 @@ def local_path(url: str) -> Path | None:
     return None if "://" in url or "::" in url else Path(url)
 
 
-def zarr_store(url: str, read_only: bool = False) -> Store:
-    """The Zarr store at a normalized URL.
+def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -> Store:
+    """The Zarr store at a normalized URL, at a snapshot where it has any.
 
     Local files are replaced by a temporary file and a rename, objects elsewhere by one PUT: in
     both a reader sees the old object or the new one.
     """
+    if is_transactional(url):
+        if not read_only:
+            raise StoreError(f"{url}: bag stores alone can be kept by Icechunk; choose another URL")
+        return reader(url, snapshot)
     path = local_path(url)
     if path is not None:
         return LocalStore(path, read_only=read_only)
-    return FsspecStore.from_url(url, read_only=read_only)
+    store = FsspecStore.from_url(url, read_only=read_only)
+    store.fs.invalidate_cache()  # Zarr's filesystem keeps listings of its own; others write there
+    return store
+
+
+def writer_store(url: str, still_ours: Callable[[], None], since: str | None) -> WriterStore:
+    """What one writing session of a bag store writes through.
+
+    Parameters
+    ----------
+    still_ours : callable
+        Raises when the writer has lost the store.
+    since : str or None
+        The snapshot the writer has seen, where the store has snapshots.
+    """
+    if is_transactional(url):
+        return Transaction(url, still_ours, since)
+    return WriterStore(zarr_store(url), still_ours)
+
+
+def current_snapshot(url: str) -> str | None:
+    """The id of the last snapshot; None for a store that has none, but its committed counts."""
+    return latest(url) if is_transactional(url) else None
 
 
 def filesystem(url: str) -> tuple[Any, str]:
@@ -57,9 +88,36 @@ def filesystem(url: str) -> tuple[Any, str]:
 
 
 def exists(url: str) -> bool:
-    """Whether anything is stored under the URL."""
+    """Whether anything is stored under the URL now.
+
+    Raises
+    ------
+    StoreError
+        Nobody can tell: an unknown protocol, no permission, no answer.
+    """
+    if is_transactional(url):
+        return transactions.exists(url)
     fs, path = filesystem(url)
-    return bool(fs.exists(path))
+    fs.invalidate_cache()  # others write there
+    try:
+        with reaching(url):
+            return bool(fs.exists(path))
+    except StoreError:
+        raise
+    except OSError as error:
+        raise StoreError(f"{url}: can not be read ({error.strerror or error})") from error
+
+
+@contextmanager
+def reaching(url: str) -> Iterator[None]:
+    """What a filesystem raises beside OSErrors becomes a StoreError: no credentials, no answer."""
+    try:
+        yield
+    except (OSError, BagbasisError):
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise StoreError(f"{url}: can not be reached ({reason})") from error
 
 
 def remove(url: str) -> None:
@@ -71,6 +129,6 @@ def remove(url: str) -> None:
         else:
             path.unlink(missing_ok=True)
         return
-    fs, remote = filesystem(url)
-    if fs.exists(remote):
+    if exists(url):
+        fs, remote = filesystem(url)
         fs.rm(remote, recursive=True)

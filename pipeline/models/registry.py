@@ -35,6 +35,7 @@ from .saving import ATTRIBUTE, load_model, save_model
 POINTER = "champion.json"
 MODELS = "models"
 REGISTRATION = "bagbasis_registration"
+VOLATILE = ("seconds", "n_bags_resumed")  # of a fit's report: differ between runs of one fit
 NAME = re.compile(r"[0-9a-f]{16}")
 
 logger = logging.getLogger(__name__)
@@ -106,9 +107,9 @@ class Registry:
         """Add a model and return its name; the champion stays.
 
         The name is a hash of arrays, parameters, bases and fit report, without the seconds that
-        the fit took and the versions of packages: the same model has the same name whenever and
-        wherever it is registered. Registering a model that is there does nothing (the first
-        report stays); one that was damaged there is put right.
+        the fit took, what it resumed and the versions of packages: the same model has the same
+        name whenever and wherever it is registered. Registering a model that is there does nothing
+        (the first report stays); one that was damaged there is put right.
 
         Parameters
         ----------
@@ -345,7 +346,8 @@ def _content_name(group: zarr.Group) -> str:
     """A hash of all that is saved but when and with what it was."""
     state: Any = group.attrs[ATTRIBUTE]
     content = {key: value for key, value in state.items() if key != "versions"}
-    content["report"] = {key: value for key, value in state["report"].items() if key != "seconds"}
+    report = state["report"]
+    content["report"] = {key: report[key] for key in report if key not in VOLATILE}
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
     for name, array in sorted(group.arrays()):
         values = np.ascontiguousarray(array[:])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..bags.urls import filesystem, local_path
+from ..bags.urls import filesystem, local_path, reaching
 from .replacing import discard, put_in_place
 
 GROUP = "zarr.json"  # holds a model's attributes, without which nothing loads
@@ -23,7 +23,8 @@ def read_object(url: str) -> bytes | None:
     fs, path = filesystem(url)
     fs.invalidate_cache(path)
     try:
-        return bytes(fs.cat_file(path))
+        with reaching(url):
+            return bytes(fs.cat_file(path))
     except FileNotFoundError:
         return None
 
@@ -52,7 +53,8 @@ def names_in(url: str) -> list[str]:
     fs, path = filesystem(url)
     fs.invalidate_cache(path)
     try:
-        entries = fs.ls(path, detail=False)
+        with reaching(url):
+            entries = fs.ls(path, detail=False)
     except FileNotFoundError:
         return []
     return [str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries]

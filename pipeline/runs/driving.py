@@ -67,11 +67,13 @@ class Driving:
         mean the same. Yields the report, to be filled in. An error goes on to the caller.
         """
         report: dict[str, Any] = {}
-        self._beat()
-        self._write(Status.RUNNING)
         beating = threading.Thread(target=self._beat_on, daemon=True)
         beating.start()
         try:
+            self._beat()
+            self._write(Status.RUNNING)
+            if self._is_unwanted():
+                raise KeyboardInterrupt
             os.chdir(self.record["folder"])
             yield report
         except KeyboardInterrupt:
@@ -116,7 +118,10 @@ class Driving:
                 path.write_bytes(self._log.read_bytes()[-LOG_BYTES:])
 
     def _heed(self) -> None:
-        wish = read_json(f"{self.url}/{CANCEL}")
-        if not self._cancelled and wish and wish.get("attempt") == self.record["attempt"]:
+        if not self._cancelled and self._is_unwanted():
             self._cancelled = True
             self._cancel()
+
+    def _is_unwanted(self) -> bool:
+        wish = read_json(f"{self.url}/{CANCEL}")
+        return wish is not None and wish.get("attempt") == self.record["attempt"]

@@ -10,6 +10,8 @@ from typing import Any
 from ..bags.urls import normalize_url
 from ..errors import RunError
 from ..files import names_in, reading
+from .launching import WITHDRAWALS
+from .notebook import Progress, show
 from .state import CANCEL, LOG, RUN, RunState, Status, read_record, read_state, write_json
 
 ROOT_VARIABLE = "BAGBASIS_RUNS"
@@ -19,6 +21,8 @@ POLL_SECONDS = 0.5
 @dataclass(frozen=True)
 class Run:
     """A submitted job. Everything is read from its folder, whenever it is asked for.
+
+    In a notebook it is shown with a bar that moves until the run is over.
 
     Parameters
     ----------
@@ -42,10 +46,10 @@ class Run:
     def status(self) -> Status:
         return self.state().status
 
-    def progress(self) -> tuple[int, int]:
-        """Units of work done, and in all, of the step it is in."""
+    def progress(self) -> Progress:
+        """Units of work done, and in all, of the step it is in: a tuple, live in a notebook."""
         state = self.state()
-        return state.done, state.total
+        return Progress(self, state.done, state.total)
 
     def logs(self) -> str:
         """What the driver has printed, its last part for a long one; empty before it began."""
@@ -75,6 +79,8 @@ class Run:
     def cancel(self) -> None:
         """Ask the driver to stop; it does within seconds, and one that died is not waited for.
 
+        One that waits in a queue is taken out of it.
+
         Raises
         ------
         RunError
@@ -83,7 +89,13 @@ class Run:
         status = self.status()
         if status.is_over:
             raise RunError(f"run {self.id} is {status}; there is nothing to cancel")
-        write_json(f"{self.url}/{CANCEL}", {"attempt": self.record()["attempt"]})
+        record = self.record()
+        write_json(f"{self.url}/{CANCEL}", {"attempt": record["attempt"]})
+        if record["launcher"] in WITHDRAWALS:
+            WITHDRAWALS[record["launcher"]](self.id)
+
+    def _ipython_display_(self) -> None:
+        show(self)
 
 
 def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:

@@ -71,12 +71,15 @@ def read_state(url: str) -> RunState:
     record = read_record(url)
     state = read_json(f"{url}/{STATE}") or {}
     beat = read_json(f"{url}/{BEAT}") or {}
+    wish = read_json(f"{url}/{CANCEL}") or {}
     if state.get("attempt") != record["attempt"]:  # of the driver before it was resumed
         state = {}
     if beat.get("attempt") != record["attempt"]:
         beat = {}
+    if wish.get("attempt") != record["attempt"]:
+        wish = {}
     return RunState(
-        _status(record, state, beat),
+        _status(record, state, beat, bool(wish)),
         beat.get("step", ""),
         beat.get("done", 0),
         beat.get("total", 0),
@@ -124,10 +127,14 @@ def write_json(url: str, values: dict[str, Any]) -> None:
         path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 
-def _status(record: dict[str, Any], state: dict[str, Any], beat: dict[str, Any]) -> Status:
+def _status(
+    record: dict[str, Any], state: dict[str, Any], beat: dict[str, Any], unwanted: bool
+) -> Status:
     if "status" in state and Status(state["status"]).is_over:
         return Status(state["status"])
     seen = beat.get("time", state.get("begun"))
+    if seen is None and unwanted:
+        return Status.CANCELLED  # a driver that begins nevertheless stops at once
     if seen is None:
         # in a queue a driver may wait for days; one of this machine begins at once
         waits = record["launcher"] != "local"

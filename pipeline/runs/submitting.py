@@ -16,10 +16,11 @@ from ..bags.urls import local_path, normalize_url
 from ..errors import ConfigError, RunError
 from .launching import LAUNCHERS
 from .run import Run, attach, root_of
-from .state import LOG, RUN, Status, write_json
+from .state import CANCEL, LOG, RUN, Status, write_json
 
 FORMAT_VERSION = 1
 PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")
+CHECKPOINTED = ("fit", "retrain")
 OUTPUTS = ("model_url", "output_url", "out_dir", "url")
 
 
@@ -58,7 +59,7 @@ def submit(
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{job}-{uuid.uuid4().hex[:6]}"
     place = root_of(root) or beside_output(values)
     url = f"{normalize_url(place)}/{run_id}"
-    if job == "fit" and values.get("checkpoint_url") is None:
+    if job in CHECKPOINTED and values.get("checkpoint_url") is None:
         values["checkpoint_url"] = f"{url}/checkpoints"
     record = {
         "format": FORMAT_VERSION,
@@ -152,7 +153,11 @@ def _start(url: str, record: dict[str, Any]) -> Run:
     write_json(f"{url}/{RUN}", record)
     log = local_log(url)
     command = [sys.executable, "-m", "jobs", "drive", url, "--log", str(log)]
-    LAUNCHERS[record["launcher"]](command, log)
+    try:
+        LAUNCHERS[record["launcher"]](command, log, record["id"])
+    except RunError:
+        write_json(f"{url}/{CANCEL}", {"attempt": record["attempt"]})  # nobody waits for it
+        raise
     return Run(url)
 
 

@@ -31,14 +31,8 @@ Rows = tuple[NDArray[np.float32], NDArray[np.float64]]
 
 
 def store_identity(store: BagStore) -> str:
-    """A hash that another store at the same URL, or another committed length, does not share.
-
-    It goes by what the filesystem says about the object that every commit replaces (times,
-    inode, ETag).
-    """
-    fs, path = filesystem(store.url)
-    written = fs.ukey(f"{path}/zarr.json")
-    return digest([FORMAT_VERSION, store.url, str(written), store.n_bags, store.n_points])
+    """A hash that another store at the same URL, or another committed length, does not share."""
+    return digest([FORMAT_VERSION, store.url, store.written, store.n_bags, store.n_points])
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,14 @@ def test_cancel(endless, root):
     until(lambda: not alive(pid))
 
 
+def test_driver_whose_queue_ends_it(endless):
+    """A driver that is asked to end by SIGTERM says that it was cancelled, and stops."""
+    os.kill(pid := driver_of(endless), signal.SIGTERM)
+    until(lambda: endless.status().is_over)
+    assert endless.status() is Status.CANCELLED
+    until(lambda: not alive(pid))
+
+
 def test_killed_driver_is_found_out_and_resumed(regression, tmp_path, root, monkeypatch):
     """A driver killed by SIGKILL is told from a slow one by its heartbeat; a changed config is
     refused by the key; the run as it was goes on to the end."""

@@ -117,6 +117,13 @@ def test_names_differ_with_whatever_differs(registry, tmp_path):
     assert len(names) == len(models) == len(registry.list())
 
 
+def test_how_a_fit_went_is_not_in_the_name(registry):
+    """Seconds, and what a fit took from checkpoints, differ between runs of the same fit."""
+    one, other = regressor().fit(BAGS, Y), regressor().fit(BAGS, Y)
+    other.report_ |= {"seconds": {"solve": 1e9}, "n_bags_resumed": 5}
+    assert registry.register(one) == registry.register(other)
+
+
 def test_a_saved_model_keeps_the_versions_it_was_fitted_with(registry, tmp_path):
     """A model registered by its URL says what made it, not what copied it."""
     fitted("one target").save(tmp_path / "m.zarr")

@@ -20,7 +20,7 @@ def launched(monkeypatch):
     """Launchers that start nothing, and what they were given."""
     calls = []
     for name in ("local", "queue"):
-        monkeypatch.setitem(LAUNCHERS, name, lambda command, log: calls.append((command, log)))
+        monkeypatch.setitem(LAUNCHERS, name, lambda *given: calls.append(given))
     return calls
 
 
@@ -54,7 +54,8 @@ def test_from_submitted_to_done(root, launched):
     """A run is submitted, running and done; another process reads the same by its id; its config,
     versions and progress are there."""
     run = submitted(root)
-    command, _ = launched[0]
+    command, _, name = launched[0]
+    assert name == run.id
     assert command[1:5] == ["-m", "jobs", "drive", run.url]
     assert run.status() is Status.SUBMITTED
     assert run.logs() == ""
@@ -216,7 +217,7 @@ def test_wrong_launcher(tmp_path):
 def test_driver_that_can_not_be_started(tmp_path):
     """A command that is not there is an error of the submission."""
     with pytest.raises(RunError, match="can not be started"):
-        launch_here(["/nowhere/python"], tmp_path / "log.txt")
+        launch_here(["/nowhere/python"], tmp_path / "log.txt", "run")
 
 
 def test_damaged_state(tmp_path, launched):

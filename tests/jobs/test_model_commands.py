@@ -1,0 +1,98 @@
+"""bags models: what is in a registry, and which model is the champion, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.models import Registry
+from tests.jobs.running import done, refused
+from tests.models.predicting import fitted
+
+
+@pytest.fixture
+def registry(tmp_path):
+    """Two models, none of them champion."""
+    made = Registry(tmp_path / "registry")
+    made.register(fitted("one target"), report={"rmse": 0.123456, "note": "words", "ok": True})
+    made.register(fitted("classes"), report={"n_test": 12_000})
+    return made
+
+
+@pytest.fixture
+def names(registry):
+    return [record.name for record in registry.list()]
+
+
+def test_promote_list_and_roll_back(registry, names):
+    """The champion is the model that was promoted last; each command says what it changed."""
+    first, second = names
+    url = registry.url
+    assert done("models", "promote", url, first) == f"the champion is {first}, the first one\n"
+    assert f"is {second}, in place of {first}" in done("models", "promote", url, second)
+    assert "the champion already; nothing changed" in done("models", "promote", url, second)
+    assert registry.current() == second
+    assert f"is {first} again, in place of {second}" in done("models", "rollback", url)
+    assert registry.current() == first
+    assert len(registry.history()) == 3
+
+
+def test_list(registry, names, monkeypatch):
+    """A row a model: mark of the champion, its whole name, when, estimator and numbers."""
+    registry.promote(names[1])
+    monkeypatch.setenv("COLUMNS", "60")
+    rows = cells(done("models", "list", registry.url))
+    created = [record.created[:16].replace("T", "") for record in registry.list()]
+    estimators = ["DoubleBasisRegressor", "DoubleBasisClassifier"]
+    numbers = ["bags70,rmse0.1235", "bags70,n_test12,000"]
+    assert rows == [
+        list(row) for row in zip(["", "*"], names, created, estimators, numbers, strict=True)
+    ]
+
+
+def test_damaged_model_is_listed(registry, names):
+    """A model whose description is torn is in the list, and says so."""
+    group = json.loads((path := group_of(registry, names[0])).read_text())
+    del group["attributes"]["bagbasis_registration"]
+    path.write_text(json.dumps(group))
+    printed = done("models", "list", registry.url)
+    assert names[0] in printed
+    assert "damaged:" in printed
+
+
+def test_nothing_there(tmp_path):
+    """An empty place has no models; no champion before, or an unknown name, is one line."""
+    url = tmp_path / "registry"
+    assert done("models", "list", url) == f"{url}: no models\n"
+    assert "no champion before any; promote a model" in refused(1, "models", "rollback", url)
+    assert "no model 'abc'; registered are: none" in refused(1, "models", "promote", url, "abc")
+
+
+def test_refusals_change_nothing(registry, names):
+    """A wrong name is refused with those that are there; the champion stays."""
+    registry.promote(names[0])
+    line = refused(1, "models", "promote", registry.url, "0" * 16)
+    assert names[1] in line
+    assert "models promote" in line
+    assert "no champion before" in refused(1, "models", "rollback", registry.url)
+    assert registry.current() == names[0]
+    assert "nowhere" in refused(1, "models", "list", "nowhere://registry")
+
+
+def cells(table):
+    """Cells of each row without spaces; those that were folded are put together."""
+    rows = []
+    for line in table.splitlines():
+        if line.startswith("│"):
+            parts = ["".join(part.split()) for part in line.split("│")[1:-1]]
+            if parts[1]:
+                rows.append(parts)
+            else:
+                rows[-1] = [a + b for a, b in zip(rows[-1], parts, strict=True)]
+    return rows
+
+
+def group_of(registry, name):
+    return Path(registry.model_url(name)) / "zarr.json"

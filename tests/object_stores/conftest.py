@@ -1,0 +1,29 @@
+"""One S3 for the tests of a module, and a bucket for each of them."""
+
+from __future__ import annotations
+
+import uuid
+
+import fsspec
+import pytest
+
+from tests.object_stores.moto_server import serving
+
+
+@pytest.fixture(scope="module")
+def s3():
+    """An S3 played by moto: this process, and those it starts, reach it by ``s3://`` URLs."""
+    with serving() as environment, pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        fsspec.filesystem("s3").clear_instance_cache()
+        yield environment
+    fsspec.filesystem("s3").clear_instance_cache()
+
+
+@pytest.fixture
+def bucket(s3):
+    """An empty bucket, ``s3://...``."""
+    url = f"s3://bags-{uuid.uuid4().hex[:12]}"
+    fsspec.filesystem("s3").mkdir(url)
+    return url

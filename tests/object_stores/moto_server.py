@@ -1,0 +1,53 @@
+"""An S3 that moto plays, over HTTP on loopback."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+REGION = "us-east-1"
+
+
+class Quiet(WSGIRequestHandler):
+    """Does not log every request."""
+
+    def log_request(self, *args: Any) -> None:
+        pass
+
+
+class OneAtATime:
+    """moto's application, each request answered as a whole: a conditional PUT is one step, as
+    with S3."""
+
+    def __init__(self) -> None:
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: Any, start: Callable[..., Any]) -> Iterable[bytes]:
+        with self._lock:
+            return list(self._app(environ, start))
+
+
+@contextmanager
+def serving() -> Iterator[dict[str, str]]:
+    """The server, on a free port; yields the environment in which ``s3://`` leads to it."""
+    server = make_server("127.0.0.1", 0, OneAtATime(), threaded=True, request_handler=Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+            "AWS_ACCESS_KEY_ID": "moto",
+            "AWS_SECRET_ACCESS_KEY": "moto",
+            "AWS_DEFAULT_REGION": REGION,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
