@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from .bags.durable import fsync, fsync_folder
 from .bags.urls import filesystem, local_path, reaching, remove
 from .errors import StoreError
 
@@ -107,17 +107,8 @@ def _renamed(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         yield partial
-        _fsync(partial)
+        fsync(partial)
         partial.replace(path)
-        with suppress(OSError):  # not every filesystem can sync a folder
-            _fsync(path.parent)
+        fsync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _fsync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -54,10 +54,9 @@ class WriterStore(WrapperStore[Store]):
     def sync(self) -> None:
         """Bring everything written so far to the disk; objects elsewhere are there already."""
         for path in sorted(self._unsynced):
-            _fsync(path)
+            fsync(path)
         for folder in sorted(self._folders):
-            with suppress(OSError):  # not every filesystem can sync a folder
-                _fsync(folder)
+            fsync_folder(folder)
         self._unsynced.clear()
         self._folders.clear()
 
@@ -112,9 +111,16 @@ def remove_partials(root: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _fsync(path: Path) -> None:
+def fsync(path: Path) -> None:
+    """Return when the file is on the disk."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def fsync_folder(path: Path) -> None:
+    """Return when the folder's names are on the disk, where its filesystem can say so."""
+    with suppress(OSError):
+        fsync(path)

@@ -181,9 +181,7 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _chain(
-    merging: Callable[[Any, Any], Any], children: Sequence[Any], last: Sequence[int]
-) -> Any:
+def _chain(merging: Callable[[Any, Any], Any], children: Sequence[Any], last: Sequence[int]) -> Any:
     node = children[0]
     for child, leaf in zip(children[1:], last[1:], strict=True):
         with dask.annotate(priority=-leaf):

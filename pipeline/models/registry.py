@@ -28,7 +28,8 @@ import zarr
 from ..bags.lock import writer_lock
 from ..bags.urls import normalize_url, zarr_store
 from ..errors import ModelError, ParameterError, StoreError, WriterBusyError
-from .registry_files import GROUP, names_in, publish, read_object, staging, write_object
+from ..files import names_in
+from .registry_files import GROUP, publish, read_object, staging, write_object
 from .registry_pointer import Pointer, Promotion, now
 from .saving import ATTRIBUTE, load_model, save_model
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..bags.durable import fsync, fsync_folder
 from ..bags.urls import filesystem, local_path, reaching
 from .replacing import discard, put_in_place
 
@@ -33,6 +34,7 @@ def write_object(url: str, content: bytes) -> None:
     """Replace an object in one step; only one process at a time may (see `writer_lock`).
 
     A local file is on the disk before it takes the old one's place; elsewhere this is one PUT.
+    What a killed process left is written over: unlike `files.writing` it leaves nothing behind.
     """
     path = local_path(url)
     if path is None:
@@ -40,24 +42,10 @@ def write_object(url: str, content: bytes) -> None:
         fs.pipe_file(remote, content)
         return
     partial = path.with_name(f"{path.name}.partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    partial.write_bytes(content)
+    fsync(partial)
     partial.replace(path)
-    _sync_folder(path.parent)
-
-
-def names_in(url: str) -> list[str]:
-    """Names of what is in a folder; none where there is no folder."""
-    fs, path = filesystem(url)
-    fs.invalidate_cache(path)
-    try:
-        with reaching(url):
-            entries = fs.ls(path, detail=False)
-    except FileNotFoundError:
-        return []
-    return [str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries]
+    fsync_folder(path.parent)
 
 
 @contextmanager
@@ -100,8 +88,8 @@ def publish(staged: Path, url: str, replace: bool) -> None:
         return
     for folder, _, files in os.walk(staged):
         for name in files:
-            _sync(Path(folder, name))
-        _sync_folder(Path(folder))
+            fsync(Path(folder, name))
+        fsync_folder(Path(folder))
     if replace:
         put_in_place(staged, path)
     else:
@@ -111,7 +99,7 @@ def publish(staged: Path, url: str, replace: bool) -> None:
             if not path.exists():
                 raise
     for parent in list(path.parents)[:3]:
-        _sync_folder(parent)
+        fsync_folder(parent)
 
 
 def _upload(staged: Path, url: str) -> None:
@@ -131,16 +119,3 @@ def _discard_stale(folder: Path) -> None:
         with suppress(FileNotFoundError):
             if time.time() - place.stat().st_mtime > STALE_SECONDS:
                 discard(str(place))
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # not every filesystem can sync a folder
-        _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, Crc32cCodec
 
 from ..bags import BagStore
-from ..bags.urls import exists, filesystem, local_path, remove, zarr_store
+from ..bags.urls import local_path, remove, zarr_store
 from ..errors import StoreError
+from ..files import names_in
 from .candidates import digest
 
 FORMAT_VERSION = 1
@@ -126,8 +127,8 @@ class OpenCache:
 
 def discard_others(folder: str, identity: str) -> None:
     """Delete caches that were made for other data or another committed length."""
-    for name in _names(folder):
-        if not name.startswith(identity):
+    for name in names_in(folder):
+        if NAME.fullmatch(name) and not name.startswith(identity):
             with suppress(OSError):
                 remove(f"{folder}/{name}")
 
@@ -138,14 +139,6 @@ def discard_folder(folder: str) -> None:
     if path is not None:
         with suppress(OSError):
             path.rmdir()
-
-
-def _names(folder: str) -> list[str]:
-    if not exists(folder):
-        return []
-    fs, path = filesystem(folder)
-    names = [str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in fs.ls(path, detail=False)]
-    return [name for name in names if NAME.fullmatch(name)]
 
 
 def _unwritable(url: str, error: OSError) -> StoreError:

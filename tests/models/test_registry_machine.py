@@ -138,7 +138,7 @@ class LocalMachine(RegistryMachine):
 
     def kill_at_write(self, n):
         """Files are synced one after the other before the model appears."""
-        sync, left = registry_files._sync, [n]
+        sync, left = registry_files.fsync, [n]
 
         def sync_or_die(path):
             if "registry/models/.staging-" in str(path):
@@ -147,7 +147,7 @@ class LocalMachine(RegistryMachine):
                     raise Killed
             sync(path)
 
-        return patch.object(registry_files, "_sync", sync_or_die)
+        return patch.object(registry_files, "fsync", sync_or_die)
 
     def teardown(self):
         if hasattr(self, "folder"):

@@ -57,9 +57,9 @@ def stop_at(pipe, where):
     elif where == "synced":
         Path.rename = wait
     elif where == "published":
-        registry_files._sync_folder, sync_folder = (
+        registry_files.fsync_folder, sync_folder = (
             lambda folder: wait() if folder.name == "models" else sync_folder(folder),
-            registry_files._sync_folder,
+            registry_files.fsync_folder,
         )
     elif where == "pointer written":
         Path.replace = wait
