@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from .interrupts import prompt_interrupts
+from .model_commands import models
 from .run_commands import RUN_COMMANDS
 
 JOBS = {
@@ -30,6 +31,7 @@ JOBS = {
     "evaluate": "Measure a model on labelled bags; write pictures and a report.",
     "predict": "Write a model's predictions, with the bags' ids.",
     "tune": "Choose embedding, kernel width and penalty; fit the best.",
+    "retrain": "Learn from new bags; promote the model if it is no worse.",
     "demo": "Run the main job on real and on generated data.",
     "experiment": "Run an experiment of the papers again.",
 }
@@ -39,22 +41,28 @@ SHORTCUTS = {
     "verify": ("URL", "url"),
     "experiment": ("NAME", "name"),
 }
-ON_CLUSTER = ("generate", "ingest", "fit", "evaluate", "predict", "tune", "demo", "experiment")
+ON_CLUSTER = (
+    "generate", "ingest", "fit", "evaluate", "predict", "tune", "retrain", "demo", "experiment",
+)  # fmt: skip
 SCALED = ("experiment",)
 YAML = (".yaml", ".yml")
 
-INTERRUPTED, WRONG_CONFIG, FAILED = 130, 2, 1
+INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
 
 class JobCommand(click.Command):
-    """A job's command; its help ends with the keys of its config."""
+    """A job's command; its help ends with the keys of its config, and exit codes of its own."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from .config_errors import key_rows
 
         assert self.name is not None
+        job = _job(self.name)
         with formatter.section("Keys (in the YAML file, or with --set)"):
-            formatter.write_dl(key_rows(_job(self.name).Config))
+            formatter.write_dl(key_rows(job.Config))
+        if hasattr(job, "EXIT_CODES"):
+            with formatter.section("Exit codes"):
+                formatter.write_dl([(str(code), text) for code, text in job.EXIT_CODES.items()])
 
 
 class Group(click.Group):
@@ -97,37 +105,45 @@ def run_job(
     scale: str | None = None,
     debug: bool = False,
 ) -> int:
-    """Run one job; the exit code: 0, 1 when it failed, 2 for a wrong config, 130 interrupted."""
+    """Run one job; the exit code: 0, 1 when it failed, 2 for a wrong config, 4 when another
+    process is at it, 130 interrupted, or one of the job's own."""
 
-    def run() -> None:
+    def run() -> int:
         with prompt_interrupts(give_up):
-            _run(name, what, overrides, {"cluster": cluster, "scale": scale})
+            return _run(name, what, overrides, {"cluster": cluster, "scale": scale})
 
     return guarded(name, run, debug)
 
 
-def guarded(name: str, action: Callable[[], None], debug: bool = False) -> int:
+def guarded(name: str, action: Callable[[], int | None], debug: bool = False) -> int:
     """The exit code of an action; what goes wrong is one line on stderr."""
     try:
         with _log_to_stderr(debug):
-            action()
+            return action() or 0
     except KeyboardInterrupt:
         _complain("interrupted", debug)
         return INTERRUPTED
     except Exception as error:
-        from pipeline.errors import BagbasisError, ConfigError, ParameterError
+        from pipeline.errors import BagbasisError
 
         if isinstance(error, BagbasisError):
             _complain(f"{name}: {error}", debug)
-            return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
+            return _code_of(error)
         _complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
         return FAILED
-    return 0
+
+
+def _code_of(error: Exception) -> int:
+    from pipeline.errors import BusyError, ConfigError, ParameterError
+
+    if isinstance(error, BusyError):
+        return BUSY
+    return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
 
 
 def _run(
     name: str, what: str | None, overrides: tuple[str, ...], options: dict[str, str | None]
-) -> None:
+) -> int:
     job = _job(name)
     from .config import load_config
     from .files import write_json
@@ -139,6 +155,7 @@ def _run(
     report = job.run(config, Terminal())
     if config.report_path is not None:
         write_json(config.report_path, {"job": name, "config": config.model_dump(), **report})
+    return job.exit_code(report) if hasattr(job, "exit_code") else 0
 
 
 def _job(name: str) -> ModuleType:
@@ -209,3 +226,4 @@ for _name in JOBS:
     cli.add_command(_command(_name))
 for _run_command in RUN_COMMANDS:
     cli.add_command(_run_command)
+cli.add_command(models)

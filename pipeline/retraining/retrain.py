@@ -1,0 +1,186 @@
+"""`retrain`: one round of a line of models that follows a growing store.
+
+A round counts the bags that were committed since the last one, solves, judges the new model and
+the champion on the same held-out bags, and promotes the one or keeps the other. What it decided is
+written down before it is done: a process that dies anywhere leaves a round that the next call
+carries out as it was decided, or begins again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from ..bags import BagStore
+from ..bags.lock import writer_lock
+from ..bags.urls import exists, local_path, normalize_url
+from ..errors import BusyError, ConfigError, StoreError, WriterBusyError
+from ..execution import Progress
+from ..models import Registry
+from ..regression import Checkpoints
+from .fingerprint import check_same_store
+from .labels import n_labelled
+from .rounds import NewRound
+from .spec import Retraining
+from .state import Journal, Round, State, StateFolder
+
+NOTHING = "nothing"
+
+Publish = Callable[[dict[str, Any], tuple[Round, ...]], None]
+Computing = Callable[[BagStore], AbstractContextManager[Progress | None]]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call did.
+
+    Attributes
+    ----------
+    decision : {"promoted", "kept", "nothing"}
+    report : dict
+        Of the round, see `round_report`; of "nothing" only the reason.
+    """
+
+    decision: str
+    report: dict[str, Any]
+
+
+def retrain(
+    spec: Retraining, publish: Publish | None = None, computing: Computing | None = None
+) -> Outcome:
+    """Finish a round that was cut off, then do one if there are enough new bags.
+
+    Parameters
+    ----------
+    spec : Retraining
+    publish : callable (report, rounds), optional
+        Writes the report of a round, given all rounds so far; called again by the next call when
+        this one dies in it.
+    computing : callable (store), optional
+        A context manager around everything that reads bags: it may open a cluster, and gives the
+        progress or None.
+
+    Raises
+    ------
+    BusyError
+        Another retraining with this state is running.
+    ConfigError
+        Settings that are not those of the rounds before.
+    StoreError
+        A store that was replaced or shrunk, or a damaged state.
+    DataError, ModelError, ParameterError, ClusterError
+
+    Notes
+    -----
+    The bags of a round that kept the champion stay in the sums, so that later rounds do not read
+    them again; they leave with the window. Labels that are wrong in every new bag are wrong in the
+    bags that judge, too: the errors do not show it.
+    """
+    with _locked(spec) as folder:
+        outcome = None
+        journal = folder.journal()
+        if journal is not None:
+            logger.warning("%s: finishing a round that was cut off", folder.url)
+            outcome = _carry_out(spec, folder, journal, publish)
+        state = folder.state()
+        if state is not None:
+            _check_settings(spec, state)
+        store = BagStore.open(spec.data_url)
+        reason = _nothing_to_do(spec, store, state)
+        if reason is not None:
+            return outcome or Outcome(NOTHING, {"decision": NOTHING, "reason": reason})
+        with _checkpoints(spec) as checkpoints:
+            with nullcontext() if computing is None else computing(store) as progress:
+                made = NewRound(spec, folder, store, state, progress, checkpoints)
+                journal = made.decide()
+            folder.decide(journal)
+        return _carry_out(spec, folder, journal, publish)
+
+
+def _carry_out(
+    spec: Retraining, folder: StateFolder, journal: Journal, publish: Publish | None
+) -> Outcome:
+    """Promote, commit, report; every step but the promotion may be done twice."""
+    registry = Registry(spec.registry_url)
+    n_changes, name = len(registry.history()), journal.state.model
+    if journal.promote and n_changes == journal.n_changes:
+        registry.promote(name)
+    elif journal.promote and registry.current() != name:
+        logger.warning(
+            "%s: the champion was changed since %s was to be promoted; it stays %s",
+            registry.url,
+            name,
+            registry.current(),
+        )
+    folder.commit(journal.state)
+    if publish is not None:
+        publish(journal.report, journal.state.rounds)
+    folder.close(journal.state)
+    return Outcome(journal.report["decision"], journal.report)
+
+
+def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> str | None:
+    """Why there is no round, in words; None: there is."""
+    if state is not None:
+        check_same_store(store, state.store, spec.state_folder)
+    first = 0 if state is None else state.stop
+    if store.n_bags == first:
+        return f"nothing new: {store.url} has {first:,} bags, as it had in the last round"
+    found = n_labelled(store, spec.target_names(store), (first, store.n_bags))
+    if found < spec.min_new_bags:
+        return (
+            f"{found:,} of {store.n_bags - first:,} new bags have a label, fewer than "
+            f"min_new_bags = {spec.min_new_bags:,}; they wait for the next round"
+        )
+    return None
+
+
+def _check_settings(spec: Retraining, state: State) -> None:
+    before, now = dict(_flat(state.settings)), dict(_flat(spec.settings))
+    for key in [*now, *before]:
+        if before.get(key) != now.get(key):
+            raise ConfigError(
+                f"key {key!r} is {now.get(key)!r}, the models of {spec.state_folder} were made "
+                f"with {before.get(key)!r}; put it back, or give another state_url to begin anew"
+            )
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _checkpoints(spec: Retraining) -> AbstractContextManager[Checkpoints | None]:
+    if spec.checkpoint_url is None:
+        return nullcontext()
+    return Checkpoints(spec.checkpoint_url, spec.checkpoint_seconds)
+
+
+@contextmanager
+def _locked(spec: Retraining) -> Iterator[StateFolder]:
+    url = spec.state_folder
+    if url == normalize_url(spec.registry_url) or exists(f"{url}/zarr.json"):
+        raise ConfigError(f"key 'state_url': {url} is taken; give a folder of its own")
+    path = local_path(url)
+    if path is not None:
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{url}: can not be written ({error.strerror})") from error
+    try:
+        with writer_lock(url) as hold:
+            yield StateFolder(url, hold.check)
+    except WriterBusyError as error:
+        raise BusyError(
+            f"{url}: another retraining is running; nothing was done (if it died, not on local "
+            "files, this one may begin two minutes after)"
+        ) from error

@@ -1,0 +1,153 @@
+"""The statistics of a window that moved on: those of the bags that came, less those that left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ..bags.plan import Range
+from ..regression import RidgeStatistics
+from ..regression.accumulate import FitStatistics
+
+BOUNDS = {"float32": 1e-5, "float64": 1e-9}  # far above rounding: float32 blocks are cut anew
+
+Count = Callable[[Range], FitStatistics]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Running sums beside the same sums computed from the bags again.
+
+    Attributes
+    ----------
+    differences : dict
+        Of each array the largest difference, relative to the largest value that its entries may
+        have (by the Cauchy-Schwarz inequality, from Σz² and Σy²); ``counts`` is 0 or 1.
+    bound : float
+        What rounding can not reach.
+    """
+
+    differences: dict[str, float]
+    bound: float
+
+    @property
+    def passed(self) -> bool:
+        return all(value <= self.bound for value in self.differences.values())
+
+
+@dataclass(frozen=True)
+class WindowSums:
+    """Statistics of a window, and what they took.
+
+    Attributes
+    ----------
+    statistics : FitStatistics
+    passes : dict
+        Bags that went through both bases, by purpose: new, leaving, recomputation.
+    n_outside : dict
+        Points of the new bags outside the boxes, of bags and responses; where ``passes`` names no
+        new ones, of all.
+    why : str or None
+        Why they were computed from all bags of the window; None: they were not.
+    check : Check or None
+    """
+
+    statistics: FitStatistics
+    passes: dict[str, int]
+    n_outside: dict[str, int]
+    why: str | None = None
+    check: Check | None = None
+
+
+def all_of(window: Range, count: Count, purpose: str, why: str) -> WindowSums:
+    """The statistics of a window from all of its bags."""
+    sums = count(window)
+    return WindowSums(sums, {purpose: window[1] - window[0]}, _outside(sums), why)
+
+
+def moved(before: Range, sums: FitStatistics, window: Range, count: Count) -> WindowSums:
+    """The statistics of a window from those of the window before.
+
+    Where fewer bags stay than leave, those that stay are counted again instead. Every bag is
+    counted at most once.
+    """
+    (first, last), (start, stop) = before, window
+    if start >= last:
+        return all_of(window, count, "new", "no bag of the window before stays")
+    new = count((last, stop))
+    passes = {"new": stop - last}
+    if start - first > last - start:
+        kept = count((start, last))
+        passes["recomputation"] = last - start
+        why = "fewer bags stay in the window than leave it"
+        return WindowSums(kept + new, passes, _outside(new), why)
+    if start > first:
+        sums = sums - count((first, start))
+        passes["leaving"] = start - first
+    return WindowSums(sums + new, passes, _outside(new))
+
+
+def checked(
+    before: Range, sums: FitStatistics, window: Range, count: Count, bound: float
+) -> WindowSums:
+    """The statistics of a window from all bags of it and of the window before; each once.
+
+    The sums of the window before are compared, and used no further.
+    """
+    (first, last), (start, stop) = before, window
+    middle = min(start, last)
+    passes = {}
+    again: FitStatistics | None = None
+    if middle > first:
+        again = count((first, middle))
+        passes["leaving"] = middle - first
+    kept = count((middle, last)) if last > middle else None
+    if kept is not None:
+        again = kept if again is None else again + kept
+        passes["recomputation"] = last - middle
+    new = count((max(start, last), stop))
+    passes["new"] = stop - max(start, last)
+    assert again is not None
+    check = Check(differences(sums, again), bound)
+    sums = new if kept is None else kept + new
+    return WindowSums(sums, passes, _outside(new), "periodic check", check)
+
+
+def _outside(statistics: FitStatistics) -> dict[str, int]:
+    return {"points": statistics.n_outside, "response points": statistics.n_responses_outside}
+
+
+def differences(a: FitStatistics, b: FitStatistics) -> dict[str, float]:
+    """Relative differences of sums of the same bags, ``b`` the right ones; see `Check`."""
+    found = {"counts": float(_counts(a) != _counts(b))}
+    for part in ("train", "validation"):
+        ours, theirs = getattr(a, part), getattr(b, part)
+        if ours is None or theirs is None:
+            found["counts"] = max(found["counts"], float(ours is not theirs))
+            continue
+        for name, scale in _scales(theirs).items():
+            gap = np.abs(getattr(ours, name) - getattr(theirs, name)).max(initial=0.0)
+            key = name if part == "train" else f"{part}.{name}"
+            found[key] = _relative(float(gap), scale)
+    return found
+
+
+def _relative(gap: float, scale: float) -> float:
+    if not np.isfinite(gap):
+        return 1e300  # JSON has no infinity
+    return gap / scale if scale > 0 else (0.0 if gap == 0 else 1e300)
+
+
+def _scales(statistics: RidgeStatistics) -> dict[str, float]:
+    """The largest value that entries of each array may have."""
+    z = float(statistics.diagonal.max(initial=0.0)) ** 0.5
+    y = float(statistics.sum_yy.max(initial=0.0)) ** 0.5
+    n = float(statistics.n) ** 0.5
+    return {"sum_z": n * z, "gram": z * z, "sum_y": n * y, "cross": z * y, "sum_yy": y * y}
+
+
+def _counts(statistics: FitStatistics) -> list[int]:
+    values = (getattr(statistics, field.name) for field in fields(statistics))
+    return [int(getattr(value, "n", value)) for value in values if value is not None]

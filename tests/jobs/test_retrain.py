@@ -1,0 +1,237 @@
+"""``bags retrain``: rounds, their reports, and the exit codes that schedulers see."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import fsspec
+import numpy as np
+import pytest
+
+from jobs.retrain import EXIT_CODES
+from jobs.retrain_report import lines_of, markdown
+from pipeline import BagStore, load_model
+from pipeline.bags.lock import writer_lock
+from pipeline.models import Registry
+from pipeline.runs import attach
+from tests.bags.processes import running
+from tests.jobs.running import assert_picture, bags, done, refused, settings
+from tests.retraining.problems import create, difference, grow
+
+MODEL = {
+    "model__embedding__n_per_dim": 3,
+    "model__random_features__n_features": 16,
+    "evaluate_bags": 40,
+    "drift__n_bags": 30,
+    "drift__n_permutations": 19,
+    "tolerance": 10,
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A store of 120 bags and a line whose first round is done."""
+    folder = tmp_path_factory.mktemp("base")
+    grow(create(folder / "bags.zarr"), 120)
+    done("retrain", *given(folder))
+    return folder
+
+
+@pytest.fixture
+def folder(base, tmp_path):
+    """A copy of it with 40 bags more."""
+    shutil.copytree(base, tmp_path, dirs_exist_ok=True)
+    grow(BagStore.open(tmp_path / "bags.zarr"), 40)
+    return tmp_path
+
+
+def given(folder, **changes):
+    """``--set`` of a retraining in the folder."""
+    places = {"data_url": "bags.zarr", "registry_url": "registry", "out_dir": "out"}
+    urls = {key: f"{folder}/{name}" for key, name in places.items()}
+    return settings(**{**urls, **MODEL, **changes})
+
+
+def report_of(folder, number):
+    return json.loads((folder / "out" / f"round-{number:06d}" / "retrain.json").read_text())
+
+
+def hold(pipe, url):
+    """Hold the state's folder, as a retraining does."""
+    with writer_lock(url):
+        pipe.send("holding")
+        pipe.recv()
+
+
+def test_rounds_and_their_reports(folder):
+    """A round promotes, leaves JSON, Markdown and a picture; the next call has nothing to do."""
+    printed = done("retrain", *given(folder))
+    report = report_of(folder, 2)
+    assert printed.startswith(f"Round 2: promoted {report['model']} in place of ")
+    assert Registry(folder / "registry").current() == report["model"]
+    assert (report["n_new"], report["decision"], report["measure"]) == (40, "promoted", "RMSE")
+    written = folder / "out" / "round-000002"
+    assert {path.name for path in written.iterdir()} == {
+        "retrain.json",
+        "retrain.md",
+        "retrain.png",
+    }
+    text = (written / "retrain.md").read_text()
+    for part in (report["model"], report["champion_before"], "RMSE, challenger", "drift at alpha"):
+        assert part in text
+    assert_picture(written / "retrain.png")
+    assert "nothing new" in done("retrain", *given(folder))
+    assert not (folder / "out" / "round-000003").exists()
+
+
+def test_reports_at_a_url(folder):
+    """The reports go wherever the registry can be."""
+    place = f"memory://{folder.name}"
+    done("retrain", *given(folder, out_dir=f"{place}/out"))
+    fs, root = fsspec.core.url_to_fs(f"{place}/out/round-000002")
+    assert len(fs.ls(root)) == 3
+    fs.rm(root, recursive=True)
+
+
+def test_kept_champion_is_exit_code_3(folder):
+    """A gate that keeps the champion is not an error, and not success either."""
+    store = BagStore.open(folder / "bags.zarr")
+    champion = Registry(folder / "registry").current()
+    store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
+    result = bags("retrain", *given(folder, drift__action="refuse", drift__alpha=0.06))
+    assert result.exit_code == 3
+    assert "kept" in result.stdout
+    assert "the new bags drifted" in result.stdout
+    assert Registry(folder / "registry").current() == champion
+    assert report_of(folder, 2)["decision"] == "kept"
+
+
+def test_two_at_once_is_exit_code_4(folder):
+    """A second retraining is one line with an exit code of its own."""
+    with running(hold, str(folder / "registry.retrain")) as (_, pipe):
+        assert pipe.poll(60)
+        line = refused(4, "retrain", *given(folder))
+    assert "registry.retrain: another retraining is running; nothing was done" in line
+    done("retrain", *given(folder))
+
+
+def test_changed_config_is_exit_code_2(folder):
+    """What a line's models are made with stays: one line names the key and what to do."""
+    line = refused(2, "retrain", *given(folder, holdout=0.3))
+    assert "key 'holdout' is 0.3" in line
+    assert "were made with 0.1; put it back, or give another state_url" in line
+    line = refused(2, "retrain", *given(folder, model__embedding__n_per_dim=4))
+    assert "key 'model.embedding.n_per_dim' is 4" in line
+    done("retrain", *given(folder, state_url=folder / "another"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"window__bags": 10, "window__days": 1}, "give bags or days, not both"),
+        ({"window__bags": 0}, "'window.bags' is 0"),
+        ({"holdout": 0}, "'holdout' is 0"),
+        ({"drift__action": "stop"}, "'report' or 'refuse'"),
+        ({"model__alpha": "best"}, "'model.alpha'"),
+        ({"model__task": "densities", "target": "y"}, "key 'target' is not used"),
+        ({"model__random_features__n_features": 16, "model__alphas": "[0, 1]"}, "section 'model'"),
+    ],
+)
+def test_wrong_config_is_exit_code_2(tmp_path, changes, told):
+    """Wrong keys and values are one line each."""
+    grow(create(tmp_path / "bags.zarr"), 20)
+    assert told in refused(2, "retrain", *given(tmp_path, **changes))
+
+
+def test_replaced_store_is_exit_code_1(folder):
+    """Another store at the URL: one line that says how one can tell."""
+    shutil.rmtree(folder / "bags.zarr")
+    grow(create(folder / "bags.zarr"), 90)
+    line = refused(1, "retrain", *given(folder))
+    assert "it has 90 bags, 120 were learned from" in line
+
+
+def test_help_has_the_exit_codes():
+    """What schedulers need stands in --help."""
+    printed = " ".join(done("retrain", "--help").split())
+    for code, text in EXIT_CODES.items():
+        assert f"{code} {text}" in printed
+
+
+def test_submitted(folder):
+    """A retraining runs as a submitted job does, and its report is the run's."""
+    root = folder / "runs"
+    run_id = done("submit", "retrain", *given(folder), "--root", root).splitlines()[0]
+    report = attach(run_id, root=root).result(timeout=120)
+    assert report["model"] == Registry(folder / "registry").current()
+    assert report == {**report_of(folder, 2), "seconds": report["seconds"]}
+
+
+def test_on_a_cluster(folder, tmp_path):
+    """Workers make the model that one process makes, and judge it alike."""
+    other = tmp_path / "other"
+    for name in ("registry", "registry.retrain"):
+        shutil.copytree(folder / name, other / name)
+    data = {"data_url": folder / "bags.zarr"}
+    done("retrain", *given(folder, **data))
+    done("retrain", *given(other, **data), "--cluster", "local")
+    one, two = report_of(folder, 2), report_of(other, 2)
+    models = [load_model(f"{one['registry_url']}/models/{one['model']}.zarr") for one in (one, two)]
+    assert difference(*models) < 1e-5
+    assert one["error"] == pytest.approx(two["error"], rel=1e-6)
+    assert one["bag_passes"] == two["bag_passes"]
+
+
+REPORT = {
+    "number": 7,
+    "at": "2026-01-01T00:00:00+00:00",
+    "stop": 200,
+    "model": "b" * 16,
+    "decision": "kept",
+    "n_new": 10,
+    "n_new_labelled": 8,
+    "error": 0.5,
+    "champion_error": None,
+    "p_value": 0.001,
+    "champion_before": "a" * 16,
+    "reasons": ["one", "two"],
+    "measure": "RMSE",
+    "n_judged": 5,
+    "window": [0, 200],
+    "n_left": 0,
+    "n_bags_fitted": 150,
+    "alpha": 0.1,
+    "new_line": None,
+    "recomputed": "periodic check",
+    "check": {"differences": {"gram": 0.25, "counts": 0.0}, "bound": 1e-5},
+    "corrupt": True,
+    "n_outside_box": {"points": 3, "response points": 0},
+    "drift": None,
+    "bag_passes": {"new": 10},
+    "seconds": 1.0,
+}
+
+
+def test_corruption_is_said_loudly():
+    """Corrupt sums stand first after the decision, on the terminal and in the report."""
+    decision, second, *rest = lines_of(REPORT)
+    assert decision == f"Round 7: kept {'a' * 16}, not {'b' * 16}: one; two"
+    assert second.startswith("CORRUPT SUMS: gram differed by 0.25")
+    assert rest == [
+        "All bags were counted again: periodic check",
+        "Outside the box, of the new bags: 3 points",
+    ]
+    assert second in markdown(REPORT)
+    assert "| gram | 0.25 |" in markdown(REPORT)
+
+
+def test_report_without_nan(folder):
+    """The JSON is one that every reader takes."""
+    store = BagStore.open(folder / "bags.zarr")
+    bags_, labels = store.read(0, 20), np.full((20, 1), np.nan)
+    store.append(list(bags_), labels)
+    done("retrain", *given(folder))
+    text = (folder / "out" / "round-000002" / "retrain.json").read_text()
+    assert "NaN" not in text
+    assert json.loads(text)["n_new_labelled"] == 40
