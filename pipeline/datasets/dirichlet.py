@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bags.bags import offsets_of
@@ -47,10 +48,25 @@ class Dirichlet(RandomDataset):
         return tuple(f"alpha_{i + 1}" for i in range(self.n_categories))
 
     def block(self, index: int) -> Block:
+        proportions, sizes, alpha = self.proportions(index)
+        points = np.ascontiguousarray(proportions[:, :-1], dtype=np.float32)
+        return Bags.trusted(points, offsets_of(sizes)), alpha
+
+    def proportions(
+        self, index: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+        """All d proportions of a block's points before they are rounded: what a likelihood takes.
+
+        Returns
+        -------
+        proportions : float64, shape (n_points, d)
+        sizes : int64, shape (n_bags,)
+            Points in each bag.
+        alpha : float64, shape (n_bags, d)
+        """
         rng = block_rng(self.seed, index)
         sizes = self._sizes(rng)
         alpha = rng.uniform(*ALPHA_RANGE, (len(sizes), self.n_categories))
         # In double precision: at alpha = 0.1 all of a point's float32 gammas can underflow to 0.
         gammas = rng.standard_gamma(np.repeat(alpha, sizes, axis=0))
-        points = (gammas[:, :-1] / gammas.sum(axis=1, keepdims=True)).astype(np.float32)
-        return Bags.trusted(points, offsets_of(sizes)), alpha
+        return gammas / gammas.sum(axis=1, keepdims=True), sizes, alpha

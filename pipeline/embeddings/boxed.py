@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Box
 from ..bases.projection import PARTS_A_THREAD, equal_parts, scaling
-from ..errors import DataError, ParameterError
+from ..errors import ParameterError
 from ..threads import KERNELS
-from .transform import check_outside
+from .transform import check_dims, check_outside
 
 Ragged = tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]
 """Points, offsets, and ranges of bags for the threads."""
@@ -53,10 +53,7 @@ class BoxedSpec(ABC):
             With out_of_box="error" a bag with a point outside, with "drop" a bag none of whose
             points is inside.
         """
-        if bags.n_dims != self.n_dims:
-            raise DataError(
-                f"bags have dimension {bags.n_dims}, the embedding was made for {self.n_dims}"
-            )
+        check_dims(bags, self.n_dims)
         outside = np.zeros(len(bags), dtype=np.int64)
         if len(bags) == 0:
             return 0

@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import is_integer
 from ..errors import ParameterError
 from .hdd_nodes import FITTED, Nodes
 
@@ -62,7 +62,7 @@ def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int 
         raise ParameterError(f"distance is {distance!r}; expected one of {list(DISTANCES)}")
     if kind not in NODES:
         raise ParameterError(f"nodes is {kind!r}; expected one of {list(NODES)}")
-    if not isinstance(n_lambdas, Integral) or n_lambdas < 1:
+    if not is_integer(n_lambdas, 1):
         raise ParameterError(f"n_lambdas is {n_lambdas!r}; expected an integer ≥ 1")
     n_lambdas = int(n_lambdas)
     mass = float(TOTAL_MASS[distance])

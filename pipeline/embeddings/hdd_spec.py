@@ -14,11 +14,11 @@ from scipy.stats import qmc
 
 from ..bags import Bags, Box
 from ..bases import evaluate_basis, index_set, project
-from ..errors import DataError, ParameterError
+from ..errors import ParameterError
 from ..threads import KERNELS
 from .hdd_direct import embed_at
 from .hdd_kernels import powers, project_powers
-from .transform import check_outside
+from .transform import check_dims, check_outside
 
 BLOCK_BYTES = 2**22
 
@@ -107,10 +107,7 @@ class HDDSpec:
             With out_of_box="error" a bag with a point outside, with "drop" a bag none of whose
             points is inside.
         """
-        if bags.n_dims != self.n_dims:
-            raise DataError(
-                f"bags have dimension {bags.n_dims}, the embedding was made for {self.n_dims}"
-            )
+        check_dims(bags, self.n_dims)
         if self.n_integration is not None:
             return embed_at(self, bags, self.integration_points, out)
         n_outside = 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..bags import Box
 from ..bases.index_sets import MAX_FUNCTIONS
+from ..checks import is_integer
 from ..errors import ParameterError
 from .boxed import BoxedSpec, Ragged, Scaling
 from .hdd_measures import lambda_nodes
@@ -192,10 +192,10 @@ class HistogramEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
         self.check_common()
         if self.distance not in MEASURES:
             raise ParameterError(f"distance is {self.distance!r}; expected one of {list(MEASURES)}")
-        if not _is_integer(self.n_bins):
+        if not is_integer(self.n_bins, 1):
             raise ParameterError(f"n_bins is {self.n_bins!r}; expected an integer ≥ 1")
         if self.marginals is not None and not (
-            _is_integer(self.marginals) and self.marginals <= n_dims
+            is_integer(self.marginals, 1) and self.marginals <= n_dims
         ):
             raise ParameterError(f"marginals is {self.marginals!r}; expected 1 to {n_dims} or None")
 
@@ -204,7 +204,3 @@ def _nodes(distance: str, n_lambdas: int) -> Nodes:
     """λ and their weights; of the histogram itself for l2."""
     measure = MEASURES[distance]
     return ((0.0,), (1.0,)) if measure is None else lambda_nodes(measure, n_lambdas)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..bags import Bags, Box
+from ..checks import is_integer, is_number
 from ..errors import DataError, ParameterError
 from ..random_features import spectra
 from ..random_features.fourier import spread_rows
@@ -179,25 +179,17 @@ class MeanMapEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
                 f"kernel is {self.kernel!r}; expected one of {list(spectra.SPECTRA)}"
             )
         n_features, seed = self.n_features, self.seed
-        if not _is_integer(n_features, 2) or n_features % 2:
+        if not is_integer(n_features, 2) or n_features % 2:
             raise ParameterError(f"n_features is {n_features!r}; expected an even number ≥ 2")
-        if self.bandwidth != "median" and not _is_number(self.bandwidth, 1e-6):
+        if self.bandwidth != "median" and not is_number(self.bandwidth, 1e-6):
             raise ParameterError(
                 f"bandwidth is {self.bandwidth!r}; expected a share of the box's side, at least "
                 "1e-6, or 'median'"
             )
-        if not _is_number(self.nu, 0.5):
+        if not is_number(self.nu, 0.5):
             raise ParameterError(f"nu is {self.nu!r}; expected a finite number ≥ 0.5")
-        if not _is_integer(seed, 0) or seed >= 2**64:
+        if not is_integer(seed, 0) or seed >= 2**64:
             raise ParameterError(f"seed is {seed!r}; expected an integer ≥ 0 and below 2^64")
-
-
-def _is_integer(value: Any, least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _is_number(value: Any, least: float) -> bool:
-    return isinstance(value, Real) and least <= float(value) < np.inf
 
 
 def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from ..bags import Bags, Box
 from ..bases import index_set, project
 from ..bases.functions import check_basis
-from ..errors import DataError, ParameterError
+from ..checks import is_integer, is_number
+from ..errors import ParameterError
 from .selection import choose_index_set
 from .spec import Sample
-from .transform import BagTransformer, check_outside
+from .transform import BagTransformer, check_dims, check_outside
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,7 @@ class ProjectionSpec:
             Bags of another dimension; with out_of_box="error" a bag with a point outside, with
             "drop" a bag none of whose points is inside.
         """
-        if bags.n_dims != self.n_dims:
-            raise DataError(
-                f"bags have dimension {bags.n_dims}, the embedding was made for {self.n_dims}"
-            )
+        check_dims(bags, self.n_dims)
         drop = self.out_of_box == "drop"
         outside = project(bags, self.indices, self.groups, self.basis, self.box, out, drop=drop)
         check_outside(outside, out, self.out_of_box, self.box)
@@ -167,18 +164,14 @@ class ProjectionEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
         check_basis(self.basis)
         self.check_common()
         if self.marginals is not None and not (
-            isinstance(self.marginals, Integral) and 1 <= self.marginals <= n_dims
+            is_integer(self.marginals, 1) and self.marginals <= n_dims
         ):
             raise ParameterError(f"marginals is {self.marginals}; expected 1 to {n_dims} or None")
         n_per_dim, max_norm = self.n_per_dim, self.max_norm
         unused = n_per_dim is None and max_norm is not None
-        if not (unused or n_per_dim == "auto") and not (
-            isinstance(n_per_dim, Integral) and n_per_dim >= 1
-        ):
+        if not (unused or n_per_dim == "auto" or is_integer(n_per_dim, 1)):
             raise ParameterError(f"n_per_dim is {n_per_dim!r}; expected an integer ≥ 1 or 'auto'")
-        if max_norm not in (None, "auto") and not (
-            isinstance(max_norm, Real) and 0 <= max_norm < np.inf
-        ):
+        if not (max_norm in (None, "auto") or is_number(max_norm, 0)):
             raise ParameterError(
                 f"max_norm is {max_norm!r}; expected a finite number ≥ 0, 'auto' or None"
             )

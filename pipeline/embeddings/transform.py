@@ -80,6 +80,12 @@ class BagTransformer:
         return hasattr(self, "spec_")
 
 
+def check_dims(bags: Bags, n_dims: int) -> None:
+    """Raise DataError for bags of another dimension than an embedding's."""
+    if bags.n_dims != n_dims:
+        raise DataError(f"bags have dimension {bags.n_dims}, the embedding was made for {n_dims}")
+
+
 def check_outside(
     outside: NDArray[np.int64],
     embeddings: NDArray[Any],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Box
 from ..embeddings import EmbeddingSpec, MeanMapEmbedding
-from ..embeddings.transform import box_of_bags
+from ..embeddings.transform import box_of_bags, check_dims
 from ..errors import BagError, DataError, ParameterError
 from ..execution import lane
 from ..random_features import RandomFourierFeatures
@@ -205,10 +205,7 @@ def _resolve(embedding: Any, bags: Bags, seed: int) -> EmbeddingSpec:
                 "the spec of one"
             )
         spec = embedding.resolve(bags.n_dims, box or box_of_bags(bags), lambda: [bags])
-    if spec.n_dims != bags.n_dims:
-        raise DataError(
-            f"bags have dimension {bags.n_dims}, the embedding was made for {spec.n_dims}"
-        )
+    check_dims(bags, spec.n_dims)
     resolved: EmbeddingSpec = spec
     return resolved
 

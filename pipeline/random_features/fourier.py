@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..checks import is_integer, is_number
 from ..errors import ParameterError
 from ..threads import KERNELS
 from . import spectra
@@ -133,18 +133,18 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
 
     def _check(self) -> None:
         n_features, seed = self.n_features, self.seed
-        if not isinstance(n_features, Integral) or n_features < 2 or n_features % 2:
+        if not is_integer(n_features, 2) or n_features % 2:
             raise ParameterError(f"n_features is {n_features!r}; expected an even number ≥ 2")
         if self.scale != "median" and not _is_positive(self.scale):
             raise ParameterError(f"scale is {self.scale!r}; expected a number > 0 or 'median'")
         if not _is_positive(self.scale_multiplier):
             raise ParameterError(f"scale_multiplier is {self.scale_multiplier!r}; expected > 0")
-        if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
+        if not is_integer(seed, 0) or seed >= 2**64:
             raise ParameterError(f"seed is {seed!r}; expected an integer ≥ 0 and below 2^64")
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and 0 < float(value) < np.inf
+    return is_number(value, 0) and value > 0
 
 
 def median_distance(sample: NDArray[Any]) -> float:
