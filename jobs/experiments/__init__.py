@@ -10,7 +10,18 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPERIMENTS", "experiment_type"]
 
-EXPERIMENTS = {"rectify-2lpt": "rectify_2lpt:Rectify2LPT"}
+EXPERIMENTS = {
+    "rectify-2lpt": "rectify_2lpt:Rectify2LPT",
+    "js-gram": "js_gram:JSGram",
+    "gmm-components": "gmm_components:ComponentCounting",
+    "synthetic-mapping": "synthetic_mapping:SyntheticMapping",
+    "gmm-order": "gmm_order:GMMOrder",
+    "dirichlet": "dirichlet:DirichletParameters",
+    "images": "images:ImageClasses",
+    "marginals": "marginals:Marginals",
+    "rff-error": "rff_error:FeatureError",
+    "fastmmd": "fastmmd:FastMMD",
+}
 
 
 def experiment_type(name: str) -> type[Experiment]:

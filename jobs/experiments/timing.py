@@ -35,3 +35,13 @@ def linear_growth(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> t
     rows = np.column_stack([1 / seconds, sizes / seconds])
     (a, b), _ = nnls(rows, np.ones(len(sizes)))
     return float(a), float(b)
+
+
+def timed_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
+    """Seconds of each call, made once: where it takes so long that beginnings do not matter."""
+    seconds = {}
+    for name, call in calls.items():
+        begun = time.perf_counter()
+        call()
+        seconds[name] = time.perf_counter() - begun
+    return seconds

@@ -8,10 +8,11 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from scipy.stats import qmc
 
+from jobs.experiments.truncated_mixtures import truncated_mixtures
 from pipeline import Bags, HDDEmbedding, ProjectionEmbedding
 from pipeline.embeddings.hdd_direct import embed_at
 from pipeline.embeddings.hdd_spec import HDDSpec
-from tests.oracles.hdd import kappa, truncated_mixtures
+from tests.oracles.hdd import kappa
 
 from .data import mixture_store
 from .pairing import Row, pair

@@ -49,3 +49,15 @@ def test_coordinates_have_the_covariance_of_their_alpha() -> None:
     error = sample + alpha[:, 0] * alpha[:, 1] / (s**2 * (s + 1))
     assert abs(error.mean()) < 5 * error.std() / np.sqrt(len(error))
     assert abs(error.mean()) < 0.05 * abs(sample.mean())
+
+
+def test_proportions_are_those_of_the_points() -> None:
+    """A block's proportions sum to one, and its points are all but the last of them, rounded."""
+    dataset = Dirichlet(n_points=(3, 9), n_categories=4, seed=5)
+    proportions, sizes, alpha = dataset.proportions(2)
+    bags, targets = dataset.block(2)
+    np.testing.assert_array_equal(bags.sizes, sizes)
+    np.testing.assert_array_equal(targets, alpha)
+    np.testing.assert_array_equal(bags.points, proportions[:, :-1].astype(np.float32))
+    np.testing.assert_allclose(proportions.sum(axis=1), 1)
+    assert proportions.min() > 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jobs.experiments.truncated_mixtures import truncated_mixtures
 from pipeline import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from pipeline.datasets import make_dataset
 from pipeline.embeddings.hdd import HDDEmbedding
 from pipeline.random_features import FourierSpec
-from tests.oracles.hdd import kappa, truncated_mixtures
+from tests.oracles.hdd import kappa
 
 N_MIXTURES = 50
 

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
-
-from pipeline import Bags
 
 from .series import product_function
 
@@ -113,23 +110,3 @@ def leave_one_out_bandwidth_score(unit: NDArray, bandwidth: float) -> float:
         others = np.delete(unit, i, axis=0)
         score -= 2 / len(unit) * float(reflected_density(others, bandwidth, unit[i : i + 1])[0])
     return score
-
-
-def truncated_mixtures(
-    seed: int, n_mixtures: int = 50, n_points: int = 2500
-) -> tuple[Bags, NDArray[np.float64]]:
-    """001, Appendix A: bags of five truncated Gaussians, and their densities on 100² midpoints."""
-    rng = np.random.default_rng(seed)
-    mean = rng.random((n_mixtures, 5, 2))
-    scale = rng.uniform(0.05, 0.15, (n_mixtures, 5, 2))
-    lo, hi = norm.cdf(-mean / scale), norm.cdf((1 - mean) / scale)
-    at = midpoints(100, 2)
-    densities = np.empty((n_mixtures, len(at)))
-    for i in range(n_mixtures):
-        values = norm.pdf(at, mean[i, :, None], scale[i, :, None]) / (hi - lo)[i, :, None]
-        densities[i] = values.prod(axis=2).mean(axis=0)
-    component = rng.integers(0, 5, (n_mixtures, n_points))
-    row = np.arange(n_mixtures)[:, None]
-    u = lo[row, component] + (hi - lo)[row, component] * rng.random((n_mixtures, n_points, 2))
-    points = mean[row, component] + scale[row, component] * norm.ppf(u)
-    return Bags.from_list(list(np.clip(points, 0, 1))), np.maximum(densities, 1e-300)

@@ -1,0 +1,32 @@
+"""How many components has a mixture, by EM and the likelihood of points that are left out."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import KFold
+
+
+def order_by_cross_validation(points: ArrayLike, most: int, n_folds: int, seed: int) -> int:
+    """The number of components, 1 … most, of largest likelihood of the points left out.
+
+    Parameters
+    ----------
+    points : array_like, shape (n, d)
+        At least ``n_folds``. Orders above the points that a fold leaves are not tried.
+    """
+    x = np.asarray(points, dtype=np.float64)
+    folds = list(KFold(n_folds, shuffle=True, random_state=seed).split(x))
+    most = min(most, *(len(kept) for kept, _ in folds))
+    scores = np.zeros(most)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the likelihood hardly moves any more
+        for k in range(1, most + 1):
+            for kept, left_out in folds:
+                mixture = GaussianMixture(k, random_state=seed).fit(x[kept])
+                scores[k - 1] += mixture.score_samples(x[left_out]).sum()
+    return int(scores.argmax()) + 1

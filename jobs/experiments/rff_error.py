@@ -1,0 +1,268 @@
+"""`FeatureError`: the errors of paired and of phase features of a Gaussian kernel on an interval.
+
+000, §3.5 and Figures 3.3 to 3.5. Errors f(x, y) = z(x)ᵀz(y) − k(x, y), σ = 1, over all pairs of
+evenly spaced points. Paired features, [sin ωx, cos ωx], are `RandomFourierFeatures`; phase
+features, √2 cos(ωx + b), are scikit-learn's `RBFSampler`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.kernel_approximation import RBFSampler
+from threadpoolctl import threadpool_limits
+
+from pipeline import RandomFourierFeatures
+
+from ..terminal import Callback
+from .experiment import Experiment, Point, Result, Table
+from .rff_error_report import (
+    FORMS,
+    SURVIVAL_FEATURES,
+    draw_over_features,
+    draw_over_radius,
+    error_table,
+)
+
+Floats = NDArray[np.float64]
+
+N_POINTS, WIDEST = 1_000, 5.0
+RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
+RADIUS = 3.0  # b of the interval that 000 gives numbers for
+QUANTILES = np.linspace(0, 1, 101)
+HUNDREDS, THOUSANDS = tuple(range(100, 1001, 100)), tuple(range(2000, 10_001, 1000))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A scale: numbers D of features, and repeats of each."""
+
+    n_features: tuple[int, ...]
+    n_repeats: int
+
+
+SETTINGS = {
+    "small": Settings((50, 100, 200, SURVIVAL_FEATURES, 1000, 2000), 300),
+    "paper": Settings((50, *HUNDREDS, *THOUSANDS), 1_000),
+}
+
+
+class FeatureError(Experiment):
+    """See the module; a point is a number of features."""
+
+    name = "rff-error"
+    title = "Errors of random Fourier features"
+    source = "000, §3.5"
+
+    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
+        super().__init__(scale, seed, out_dir)
+        self.settings = SETTINGS[scale]
+
+    @property
+    def size(self) -> str:
+        s = self.settings
+        return (
+            f"{N_POINTS:,} points on [−5, 5], {len(s.n_features)} numbers of features from "
+            f"{min(s.n_features)} to {max(s.n_features):,}, {s.n_repeats:,} repeats of each; the "
+            "paper has these points, 20 numbers of features from 50 to 10,000, and 1,000 repeats."
+        )
+
+    def points(self) -> list[Point]:
+        s = self.settings
+        return [Point(f"D {d}", {"n_features": d, "n_repeats": s.n_repeats}) for d in s.n_features]
+
+    def measure(self, point: Point, progress: Callback) -> dict[str, Any]:
+        n_features, n_repeats = point.params["n_features"], point.params["n_repeats"]
+        seeds = np.random.SeedSequence([self.seed, n_features]).generate_state(n_repeats)
+        errors = {"paired": paired_errors, "phase": phase_errors}
+        found: dict[str, list[Errors]] = {form: [] for form in FORMS}
+        with threadpool_limits(1):  # of products of so few rows more threads wait for each other
+            for done, seed in enumerate(seeds.tolist(), 1):
+                for form in FORMS:
+                    found[form].append(errors[form](n_features, seed))
+                progress(done, n_repeats)
+        return {form: _summary(found[form]) for form in FORMS}
+
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        return [error_table(results, expected_squares())]
+
+    def draw(self, results: Sequence[Result]) -> list[Path]:
+        return [
+            draw_over_features(self.out_dir / "features.png", results, expected_squares()),
+            draw_over_radius(self.out_dir / "radius.png", results, RADII, QUANTILES),
+        ]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Of one draw of frequencies.
+
+    Attributes
+    ----------
+    largest : shape (n_radii,)
+        ‖f‖_∞ on [−b, b]² for each b in `RADII`.
+    square : float
+        ‖f‖²_μ, μ uniform on [−3, 3]².
+    """
+
+    largest: Floats
+    square: float
+
+
+def _summary(errors: Sequence[Errors]) -> dict[str, Any]:
+    """Means, their standard errors, and the quantiles of ‖f‖_∞ on [−3, 3]²."""
+    largest = np.array([e.largest for e in errors])
+    square = np.array([e.square for e in errors])
+    within = largest[:, RADII.index(RADIUS)]
+    root = len(errors) ** 0.5
+    return {
+        "largest": largest.mean(axis=0),
+        "largest_error": within.std(ddof=1) / root,
+        "square": square.mean(),
+        "square_error": square.std(ddof=1) / root,
+        "quantiles": np.quantile(within, QUANTILES),
+    }
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points of [−5, 5] at equal distances, the true kernel of theirs, and radii in them.
+
+    Attributes
+    ----------
+    points, differences, kernel : shape (n,)
+        x_i, x_i − x_0, and k(x_i, x_0).
+    within : tuple of slice
+        The points within each radius.
+    """
+
+    points: Floats
+    differences: Floats
+    kernel: Floats
+    within: tuple[slice, ...]
+
+
+@lru_cache(maxsize=1)
+def grid() -> Grid:
+    """Of 000, §3.5."""
+    points = np.linspace(-WIDEST, WIDEST, N_POINTS)
+    differences = points - points[0]
+    within = []
+    for radius in RADII:
+        inside = np.flatnonzero(np.abs(points) <= radius)
+        within.append(slice(int(inside[0]), int(inside[-1]) + 1))
+    return Grid(points, differences, np.exp(-0.5 * differences**2), tuple(within))
+
+
+def expected_squares() -> dict[str, float]:
+    """D · E‖f‖²_μ by Propositions 3.4 and 3.5 of 000, over the pairs of points of [−3, 3]."""
+    n, squared = _n_within(), grid().kernel ** 2  # k(2Δ) = k(Δ)⁴
+    weights = _pairs_at_distance(n)
+    of_form = {
+        "paired": 1 + squared**2 - 2 * squared,
+        "phase": 1 + 0.5 * squared**2 - squared,
+    }
+    return {form: float(weights @ values[:n]) for form, values in of_form.items()}
+
+
+def paired_errors(n_features: int, seed: int) -> Errors:
+    """Of `RandomFourierFeatures`, whose z(x)ᵀz(y) is a function of x − y: so one row says all."""
+    g = grid()
+    features = RandomFourierFeatures(n_features, scale=1.0, seed=seed)
+    z = features.fit_transform(g.differences[:, None].astype(np.float32))
+    f = np.abs((z @ z[0]).astype(np.float64) - g.kernel)
+    largest = np.array([f[: within.stop - within.start].max() for within in g.within])
+    n = _n_within()
+    return Errors(largest, float(_pairs_at_distance(n) @ f[:n] ** 2))
+
+
+def phase_errors(n_features: int, seed: int) -> Errors:
+    """Of `RBFSampler`: f is a function of the difference of x and y and one of their sum.
+
+    Pairs that are m steps apart have sums in one window of every second value; windows of smaller
+    m are wider. So their extremes and sums come from running ones, and no pair is looked at alone.
+    """
+    of_difference, of_sum = phase_sums(n_features, seed)
+    gaps = of_difference - grid().kernel
+    largest, square = np.empty(len(RADII)), 0.0
+    for i, within in enumerate(grid().within):
+        n = within.stop - within.start
+        middle = within.start + within.stop - 1
+        low, high, total, squares = (x[n - 1 :: -1] for x in _windows(of_sum, middle, n))
+        f = gaps[:n]
+        largest[i] = np.maximum(f + high, -f - low).max()
+        if RADII[i] == RADIUS:
+            n_pairs = n - np.arange(n)
+            sums = n_pairs * f**2 + 2 * f * total + squares
+            square = float((2 * sums.sum() - sums[0]) / n**2)
+    return Errors(largest, square)
+
+
+def phase_sums(n_features: int, seed: int) -> tuple[Floats, Floats]:
+    """z(x)ᵀz(y) of `RBFSampler` as the sum of two functions, shapes (n,) and (2n − 1,).
+
+    (2/D) Σ cos(ωx + b) cos(ωy + b) = (1/D) Σ cos ω(x − y) + (1/D) Σ cos(ω(x + y) + 2b); of x_i and
+    x_j the values at |i − j| of the first and at i + j of the second.
+    """
+    points = grid().points
+    sampler = RBFSampler(gamma=0.5, n_components=n_features, random_state=seed)
+    sampler.fit(points[:, None])
+    omega, phase = sampler.random_weights_[0], sampler.random_offset_
+    step = float(points[1] - points[0])
+    of_difference = cosine_sums(omega, np.zeros_like(omega), step, N_POINTS)
+    of_sum = cosine_sums(omega, 2 * (omega * points[0] + phase), step, 2 * N_POINTS - 1)
+    return of_difference / n_features, of_sum / n_features
+
+
+def _windows(values: Floats, middle: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Least, largest, sum, and sum of squares of values[middle ± h], values[middle ± (h − 2)], …
+
+    All for h = 0 … n − 1.
+    """
+    after, before = values[middle : middle + n], values[middle - n + 1 : middle + 1][::-1]
+    once = np.r_[0.5, np.ones(n - 1)]  # at h = 0 both are the same value
+    terms = (
+        (np.minimum, np.minimum(after, before)),
+        (np.maximum, np.maximum(after, before)),
+        (np.add, once * (after + before)),
+        (np.add, once * (after**2 + before**2)),
+    )
+    out = tuple(np.empty(n) for _ in terms)
+    for (ufunc, term), into in zip(terms, out, strict=True):
+        for parity in (0, 1):
+            ufunc.accumulate(term[parity::2], out=into[parity::2])
+    least, most, total, squares = out
+    return least, most, total, squares
+
+
+def cosine_sums(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
+    """Σ_j cos(phase_j + ω_j · step · m) for m = 0 … n − 1.
+
+    With m = F c + f the sines and cosines of c and of f are made alone, and all sums are two
+    products. In single precision, as the paired features are.
+    """
+    width = int(np.ceil(n**0.5))
+    fine = np.outer(np.arange(width) * step, omega)
+    coarse = phase + np.outer(np.arange(-(-n // width)) * width * step, omega)
+    fine, coarse = fine.astype(np.float32), coarse.astype(np.float32)
+    sums = np.cos(coarse) @ np.cos(fine).T - np.sin(coarse) @ np.sin(fine).T
+    return sums.ravel()[:n].astype(np.float64)
+
+
+def _n_within() -> int:
+    """Points of [−3, 3]."""
+    within = grid().within[RADII.index(RADIUS)]
+    return within.stop - within.start
+
+
+def _pairs_at_distance(n: int) -> Floats:
+    """The share of the n² pairs of points that are m = 0 … n − 1 steps apart."""
+    counts = 2.0 * (n - np.arange(n))
+    counts[0] = n
+    return counts / n**2

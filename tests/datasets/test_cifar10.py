@@ -1,0 +1,97 @@
+"""CIFAR-10 from small files in its binary format."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.datasets.cifar10 import CIFAR10, CLASSES, FILES
+from pipeline.errors import DataError, ParameterError
+
+IMAGES_A_FILE = 60
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """All files, with a few random images each; the first two images of the tests are plain."""
+    rng = np.random.default_rng(0)
+    for name in (*FILES["train"], *FILES["test"]):
+        records = rng.integers(0, 256, (IMAGES_A_FILE, 3073), dtype=np.uint8)
+        records[:, 0] = np.arange(IMAGES_A_FILE) % 10
+        records.tofile(tmp_path / name)
+    records[3, 1:] = 255
+    records[5, 1 : 1 + 1024] = 0
+    records[5, 1 + 1024 : 1 + 2048] = 255
+    records[5, 1 + 2048 :] = 0
+    records.tofile(tmp_path / "test_batch.bin")
+    return tmp_path
+
+
+def test_every_image_can_be_drawn_from_its_bag(folder: Path) -> None:
+    """Both halves of a bag give the grey image back, the second one mirrored; labels are CIFAR's,
+    in the order of the files."""
+    dataset = CIFAR10(folder=str(folder))
+    blocks = [dataset.block(i) for i in range(-(-dataset.n_bags // dataset.block_bags))]
+    points = np.concatenate([bags.points for bags, _ in blocks]).reshape(-1, 2, 1024, 3)
+    labels = np.concatenate([targets[:, 0] for _, targets in blocks])
+    files = [np.fromfile(folder / name, np.uint8).reshape(-1, 3073) for name in FILES["train"]]
+    records = np.concatenate(files)
+    records = records[(records[:, 0] == 3) | (records[:, 0] == 5)]
+    assert len(points) == dataset.n_bags == 60
+    np.testing.assert_array_equal(labels, records[:, 0])
+    assert {CLASSES[int(label)] for label in labels} == {"cat", "dog"}
+    grey = records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1) @ [0.299, 0.587, 0.114]
+    for half, expected in ((0, grey), (1, grey[:, :, ::-1])):
+        column, row = (points[:, half, :, j] * 32 - 0.5 for j in (0, 1))
+        drawn = np.full((len(points), 32, 32), np.nan)
+        bag = np.arange(len(points))[:, None]
+        drawn[bag, row.round().astype(int), column.round().astype(int)] = points[:, half, :, 2]
+        np.testing.assert_allclose(drawn * 255, expected, atol=1e-3)
+
+
+def test_points_lie_in_the_unit_cube(folder: Path) -> None:
+    """White is 1 and not above, pure green its luma; sizes are known without the points."""
+    dataset = CIFAR10(folder=str(folder), split="test")
+    bags, _ = dataset.block(0)
+    assert dataset.n_bags == len(bags) == 12
+    np.testing.assert_array_equal(bags.sizes, dataset.block_sizes(0))
+    assert bags.points.min() >= 0
+    assert bags.points.max() <= 1
+    np.testing.assert_allclose(bags[0][:, 2], 1, atol=1e-6)
+    np.testing.assert_allclose(bags[1][:, 2], 0.587, atol=1e-6)
+    ships = CIFAR10(folder=str(folder), split="test", classes=("ship",))
+    assert set(ships.block(0)[1][:, 0]) == {CLASSES.index("ship")}
+
+
+def test_blocks_hold_all_images(folder: Path) -> None:
+    """More images than a block holds come in several, and nothing lies behind them."""
+    everything = CIFAR10(folder=str(folder), classes=CLASSES)
+    assert everything.n_bags == 300
+    assert [len(everything.block(i)[0]) for i in range(3)] == [256, 44, 0]
+
+
+@pytest.mark.parametrize("n_bytes", [0, 3073 * 2 - 1, 100])
+def test_damaged_file_is_named(folder: Path, n_bytes: int) -> None:
+    """A file that is cut is refused, not read as far as it goes."""
+    path = folder / "data_batch_4.bin"
+    path.write_bytes(path.read_bytes()[:n_bytes])
+    with pytest.raises(DataError, match=rf"{re.escape(str(path))}: is no file of the binary"):
+        CIFAR10(folder=str(folder)).block(0)
+
+
+def test_other_files_and_parameters_are_refused(folder: Path) -> None:
+    """What is missing, of another format, or misspelt is named."""
+    (folder / "test_batch.bin").write_bytes(bytes([200]) * 3073)
+    with pytest.raises(DataError, match=r"test_batch\.bin: is no file of the binary"):
+        CIFAR10(folder=str(folder), split="test").block(0)
+    (folder / "test_batch.bin").unlink()
+    with pytest.raises(DataError, match=r"test_batch\.bin: can not be read"):
+        CIFAR10(folder=str(folder), split="test", classes=("ship",)).block(0)
+    with pytest.raises(ParameterError, match="split is 'all'"):
+        CIFAR10(folder=str(folder), split="all")
+    for classes in (("cats",), ()):
+        with pytest.raises(ParameterError, match="classes is"):
+            CIFAR10(folder=str(folder), classes=classes)
