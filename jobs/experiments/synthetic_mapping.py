@@ -94,13 +94,12 @@ SETTINGS = {
         most_pairs=5 * 10**9,
         timed=(10, 100, 1_000),
         candidates=Candidates(
-            n_per_dim=(6, 8, 10, 12, 16),
+            n_per_dim=(8, 12, 18),
             multipliers=(0.5, 1.0, 2.0),
-            alphas_a_bag=(-10.0, 0.0),
+            alphas_a_bag=(-9.0, 0.0),
             bandwidths=(0.025, 0.04, 0.06, 0.09),
             n_features=2048,
-            n_choose=40_000,
-            choose_features=1024,
+            n_choose=10_000,
         ),
     ),
 }

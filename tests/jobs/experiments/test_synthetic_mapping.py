@@ -110,7 +110,7 @@ def test_report_of_known_times():
     seconds = {"2be_batch": 1e-5, "2be_single": 1e-3, "n_queries": 9}
     results = []
     for n in (10_000, 1_000_000, 100_000):
-        params = {"n_train": n, "n_points": 7}
+        params = {"n_train": n, "n_points": 7, "candidates": {"n_choose": 5}}
         fit = {"mse": 1.0, "se": 0.1, "first": {"mse": 1.0}, "variance": 4.0, "choice": {
             "n_per_dim": 5, "multiplier": 1.0, "alpha_a_bag": 1e-5, "seconds": 1.0}}  # fmt: skip
         smoother = {"mse": 2.0 if n > 10_000 else 0.5, "se": 0.1, "n": 3, "choice": {
