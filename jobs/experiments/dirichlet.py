@@ -49,10 +49,11 @@ SIZES = {
         candidates=Candidates(
             n_per_dim=(4, 5, 6, 8),
             multipliers=(0.7, 1.0, 2.0),
-            alphas_a_bag=(-11.0, 0.0),
+            alphas_a_bag=(-13.0, 0.0),
             bandwidths=(0.025, 0.04, 0.07, 0.12, 0.2),
-            n_features=2048,
+            n_features=3072,
             n_choose=7_000,
+            choose_features=1024,
             precision="float64",
         ),
     ),

@@ -271,16 +271,23 @@ class FastMMD(Experiment):
         for done in range(n_tests):
             rng = self._rng(5, done, round(100 * ratio))
             X, Y = blobs(rng, n, 1.0), blobs(rng, n, ratio)
-            seed = int(rng.integers(2**32))
-            tests = {
-                "random features": lambda X=X, Y=Y, seed=seed: random_feature_rejects(
-                    X, Y, SIGMA, params["L"], seed, shuffles
-                ),
-                "exact": lambda X=X, Y=Y: exact_rejects(X, Y, SIGMA, shuffles),
-                "B-test": lambda X=X, Y=Y: mean_test_rejects(block_mmds(X, Y, SIGMA, int(n**0.5))),
-                "linear": lambda X=X, Y=Y: mean_test_rejects(pair_mmds(X, Y, SIGMA)),
-            }
+            tests = _tests_of(X, Y, params["L"], int(rng.integers(2**32)), shuffles)
             for method in methods:
                 counts[method] += tests[method]()
             progress(done + 1, n_tests)
         return {method: count / n_tests for method, count in counts.items()}
+
+
+def _tests_of(
+    X: Floats, Y: Floats, n_frequencies: int, seed: int, shuffles: NDArray[np.float32]
+) -> dict[str, Callable[[], bool]]:
+    """Whether each test finds a difference of two sets, when it is asked."""
+    block = int(len(X) ** 0.5)
+    return {
+        "random features": lambda: random_feature_rejects(
+            X, Y, SIGMA, n_frequencies, seed, shuffles
+        ),
+        "exact": lambda: exact_rejects(X, Y, SIGMA, shuffles),
+        "B-test": lambda: mean_test_rejects(block_mmds(X, Y, SIGMA, block)),
+        "linear": lambda: mean_test_rejects(pair_mmds(X, Y, SIGMA)),
+    }

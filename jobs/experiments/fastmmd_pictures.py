@@ -67,7 +67,7 @@ def draw_spreads(path: Path, results: Sequence[Result]) -> Path:
 
 def draw_times(path: Path, results: Sequence[Result]) -> Path:
     """002, Figure 7."""
-    figure = new_figure(12.5, 5.2)
+    figure = new_figure(11.5, 4.6)
     left, right = figure.subplots(1, 2)
     for axis, over, param in ((left, "points", "n_points"), (right, "dims", "d")):
         found = of_kind(results, measure="time", over=over)

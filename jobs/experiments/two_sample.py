@@ -137,7 +137,7 @@ def mean_test_rejects(estimates: Floats) -> bool:
 
 def splits(n: int, n_shuffles: int, seed: int) -> NDArray[np.float32]:
     """Which of 2 n points are in the first set, a row a shuffle; the first row is as it is."""
-    rows = np.tile(np.repeat(np.float32([1, 0]), n), (1 + n_shuffles, 1))
+    rows = np.tile(np.repeat(np.array([1, 0], np.float32), n), (1 + n_shuffles, 1))
     np.random.default_rng(seed).permuted(rows[1:], axis=1, out=rows[1:])
     return rows
 
