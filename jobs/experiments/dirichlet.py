@@ -68,12 +68,9 @@ class DirichletParameters(OverSizes):
     name = "dirichlet"
     title = "Dirichlet parameters of small samples"
     source = "004, §3.5.3"
+    scales = SIZES
     target = "the parameters of a Dirichlet distribution"
     classical = "MLE"
-
-    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
-        super().__init__(scale, seed, out_dir)
-        self.sizes = SIZES[scale]
 
     def dataset(self, n_points: int, seed: int) -> RandomDataset:
         return Dirichlet(n_points=n_points, seed=seed, n_categories=N_CATEGORIES)
@@ -91,7 +88,7 @@ class DirichletParameters(OverSizes):
         proportions = np.concatenate([points for points, _, _ in blocks])[: n_bags * n]
         alpha = np.concatenate([targets for _, _, targets in blocks])[:n_bags]
         estimates = fit_dirichlets(proportions, offsets_of(np.full(n_bags, n)))
-        n_batch = min(self.sizes.n_queries, n_bags)
+        n_batch = min(self.settings.n_queries, n_bags)
         one, batch = (offsets_of(np.full(count, n)) for count in (1, n_batch))
         calls = {
             "batch": lambda: fit_dirichlets(proportions[: batch[-1]], batch),

@@ -8,10 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from ..files import plain
 from ..terminal import Callback
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,18 @@ class Table:
     remarks: Sequence[str] = ()
 
 
-class Experiment(ABC):
+class Experiment(ABC, Generic[S]):
     """One of the papers' experiments at one scale.
 
     Attributes
     ----------
     name, title, source : str
         As in the registry; a heading; where the paper has it.
+    scales : mapping
+        The settings of each scale.
     scale : {"small", "paper"}
+    settings
+        Those of the scale.
     seed : int
         Of everything that is drawn.
     out_dir : Path
@@ -67,9 +73,12 @@ class Experiment(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
+    scales: ClassVar[Mapping[str, Any]]
+    settings: S
 
     def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
         self.scale = scale
+        self.settings = self.scales[scale]
         self.seed = seed
         self.out_dir = out_dir
 

@@ -105,16 +105,13 @@ def _time_point(over: str, n_points: int, d: int, n_frequencies: int) -> Point:
     return Point(f"time N {n_points} d {d}", params)
 
 
-class FastMMD(Experiment):
+class FastMMD(Experiment[Settings]):
     """See the module."""
 
     name = "fastmmd"
     title = "Maximum mean discrepancy from random features"
     source = "002, §4"
-
-    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
-        super().__init__(scale, seed, out_dir)
-        self.settings = SETTINGS[scale]
+    scales = SETTINGS
 
     @property
     def size(self) -> str:

@@ -22,7 +22,7 @@ from pipeline.datasets import GMMComponents
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table
 from .gmm_components_report import component_tables, draw_components
-from .gmm_components_settings import SETTINGS
+from .gmm_components_settings import SETTINGS, Settings
 from .gram_peer import GramPeer
 from .methods import choose, described_all, fit_chosen
 from .mixture_order import CRITERIA, orders_by_criteria
@@ -32,16 +32,13 @@ Floats = NDArray[np.float64]
 MOST_COMPONENTS = 10
 
 
-class ComponentCounting(Experiment):
+class ComponentCounting(Experiment[Settings]):
     """See the module; a point is a method at a number of points a bag."""
 
     name = "gmm-components"
     title = "Counting the components of a mixture"
     source = "001, §5.2"
-
-    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
-        super().__init__(scale, seed, out_dir)
-        self.settings = SETTINGS[scale]
+    scales = SETTINGS
 
     @property
     def size(self) -> str:

@@ -64,12 +64,9 @@ class GMMOrder(OverSizes):
     name = "gmm-order"
     title = "Choosing the order of a Gaussian mixture"
     source = "004, §3.5.2"
+    scales = SIZES
     target = "the number of components"
     classical = "AIC, BIC, CV"
-
-    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
-        super().__init__(scale, seed, out_dir)
-        self.sizes = SIZES[scale]
 
     def dataset(self, n_points: int, seed: int) -> RandomDataset:
         return GMMComponents(n_points=n_points, seed=seed, variant="004")
@@ -105,7 +102,7 @@ class GMMOrder(OverSizes):
         }
 
     def remarks(self, results: Sequence[Result]) -> list[str]:
-        sizes, n = at_sizes(results), self.sizes.n_classical
+        sizes, n = at_sizes(results), self.settings.n_classical
         lost, near = _not_surely_beaten(sizes, 0.0), _not_surely_beaten(sizes, 2.0)
         close = f" (within two standard errors: {', '.join(near)})" if near else ""
         least = min(size.time("AIC", "single") / size.time("2BE", "batch") for size in sizes)

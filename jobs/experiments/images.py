@@ -32,17 +32,18 @@ from .methods import choose, described_all, fit_chosen
 Labelled = tuple[Bags, NDArray[np.int64]]
 
 
-class ImageClasses(Experiment):
+class ImageClasses(Experiment[tuple[Task, ...]]):
     """See the module; a point is a method on one kind of images, over all splits."""
 
     name = "images"
     title = "Classifying images by the distribution of their pixels"
     source = "001, §5.3"
+    scales = SETTINGS
 
     def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
         super().__init__(scale, seed, out_dir)
-        tasks = SETTINGS[scale]
-        self.tasks = {t.name: t for t in tasks if t.images == "digits" or cifar_folder().is_dir()}
+        here = [t for t in self.settings if t.images == "digits" or cifar_folder().is_dir()]
+        self.tasks = {task.name: task for task in here}
 
     @property
     def size(self) -> str:

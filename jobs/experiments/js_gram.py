@@ -48,16 +48,16 @@ SETTINGS = {
 }
 
 
-class JSGram(Experiment):
+class JSGram(Experiment[Settings]):
     """See the module; a point is a data set of its own seed."""
 
     name = "js-gram"
     title = "Kernel matrices of densities"
     source = "001, §5.1 and Appendix A"
+    scales = SETTINGS
 
     def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
         super().__init__(scale, seed, out_dir)
-        self.settings = SETTINGS[scale]
         self._drawn: tuple[int, Floats, dict[str, Floats]] | None = None
 
     @property

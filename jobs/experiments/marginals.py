@@ -103,16 +103,13 @@ SETTINGS = {
 }
 
 
-class Marginals(Experiment):
+class Marginals(Experiment[Settings]):
     """See the module; a point is a method on one kind of filters, over all repeats."""
 
     name = "marginals"
     title = "High-dimensional bags, one embedding a dimension"
     source = "001, §5.4"
-
-    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
-        super().__init__(scale, seed, out_dir)
-        self.settings = SETTINGS[scale]
+    scales = SETTINGS
 
     @property
     def size(self) -> str:

@@ -62,12 +62,11 @@ class Sizes:
     n_queries: int = 256
 
 
-class OverSizes(Experiment):
+class OverSizes(Experiment[Sizes]):
     """Two points a number n: what learns, and the classical estimators.
 
     Attributes
     ----------
-    sizes : Sizes
     target : str
         What is predicted, in words.
     classical : str
@@ -76,11 +75,10 @@ class OverSizes(Experiment):
 
     target: ClassVar[str]
     classical: ClassVar[str]
-    sizes: Sizes
 
     @property
     def size(self) -> str:
-        s = self.sizes
+        s = self.settings
         few = f", of which the classical estimators get {s.n_classical:,}"
         return (
             f"{s.n_train:,} training bags and {s.n_test:,} test bags"
@@ -108,7 +106,7 @@ class OverSizes(Experiment):
         """What is to be said below the table of errors."""
 
     def points(self) -> list[Point]:
-        s, found = self.sizes, []
+        s, found = self.settings, []
         for n in s.n_points:
             data = {"n_points": n, "n_test": s.n_test, "n_classical": s.n_classical}
             learned = {
@@ -125,7 +123,7 @@ class OverSizes(Experiment):
         return found
 
     def measure(self, point: Point, progress: Callback) -> dict[str, Any]:
-        s, n = self.sizes, point.params["n_points"]
+        s, n = self.settings, point.params["n_points"]
         test = self.dataset(n, 2 * self.seed + 1)
         if point.params["measure"] == "classical":
             return self.measure_classical(test, s.n_classical, progress)
@@ -136,7 +134,7 @@ class OverSizes(Experiment):
         return [error_table(results, self.target, self.remarks(results)), *time_tables(results)]
 
     def _learned(self, train: tuple[Bags, Floats], test: tuple[Bags, Floats]) -> dict[str, Any]:
-        s, (bags, y) = self.sizes, test
+        s, (bags, y) = self.settings, test
         n_few = s.candidates.n_choose
         few = train[0][:n_few], train[1][:n_few]
         double = fit_double_basis(train, few, s.candidates, self.seed)

@@ -30,7 +30,7 @@ from pipeline.regression.encoding import ResponseCoefficients
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table, digest
 from .rectify_2lpt_pictures import draw_errors, draw_slices, draw_times
-from .rectify_2lpt_settings import SETTINGS
+from .rectify_2lpt_settings import SETTINGS, Settings
 from .rectify_2lpt_tables import error_table, time_table
 from .timing import timed_in_turn
 
@@ -38,16 +38,13 @@ PAPER_PAIRS = 900_000
 N_PICTURED = 3
 
 
-class Rectify2LPT(Experiment):
+class Rectify2LPT(Experiment[Settings]):
     """See the module; points are the data, a fit a kernel width, the errors, and times over N."""
 
     name = "rectify-2lpt"
     title = "Rectifying 2LPT simulations"
     source = "004, §3.5.4"
-
-    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
-        super().__init__(scale, seed, out_dir)
-        self.settings = SETTINGS[scale]
+    scales = SETTINGS
 
     @property
     def size(self) -> str:

@@ -53,16 +53,13 @@ SETTINGS = {
 }
 
 
-class FeatureError(Experiment):
+class FeatureError(Experiment[Settings]):
     """See the module; a point is a number of features."""
 
     name = "rff-error"
     title = "Errors of random Fourier features"
     source = "000, §3.5"
-
-    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
-        super().__init__(scale, seed, out_dir)
-        self.settings = SETTINGS[scale]
+    scales = SETTINGS
 
     @property
     def size(self) -> str:

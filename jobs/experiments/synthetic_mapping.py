@@ -105,16 +105,13 @@ SETTINGS = {
 }
 
 
-class SyntheticMapping(Experiment):
+class SyntheticMapping(Experiment[Settings]):
     """See the module; points a number N are the data, the 2BE, and KK with the times of both."""
 
     name = "synthetic-mapping"
     title = "A synthetic mapping of densities"
     source = "004, §3.5.1"
-
-    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
-        super().__init__(scale, seed, out_dir)
-        self.settings = SETTINGS[scale]
+    scales = SETTINGS
 
     @property
     def size(self) -> str:
