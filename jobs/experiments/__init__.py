@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "marginals": "marginals:Marginals",
     "rff-error": "rff_error:FeatureError",
     "fastmmd": "fastmmd:FastMMD",
+    "scaling": "scaling:Scaling",
 }
 
 

@@ -17,7 +17,7 @@ PAPER_MSE = {"3BE": 4.958, "LSE": 6.816, "2LPT": 6.424, "AD": 9.289}  # 004, Tab
 PAPER_SECONDS = {"3BE": 0.009, "LSE": 4.977}
 PAPER_GAIN = 0.5
 GAIN_AIMED_AT = 0.3
-FITTED_SPAN = 8.0  # exponents are fitted to this range of N, up to the largest
+N_FITTED = 3  # exponents and lines are fitted to so many of the largest numbers of pairs
 WAYS = {"single": "one bag a call", "batch": "batches"}
 
 Floats = NDArray[np.float64]
@@ -88,8 +88,8 @@ def _error_remarks(results: Sequence[Result], ours: dict[str, float]) -> list[st
         f"noise is the part of every MSE, {floor:.1%} of AD's, that comes from the responses' "
         "finite number of particles; no method can predict it.",
         f"{fits[0]['n_inputs']} input and {fits[0]['n_outputs']} output coefficients (the paper: "
-        f"365 and 401); σ = {errors['scale_multiplier']:g} medians of the distance, by generalised "
-        f"cross-validation among {len(fits)}.",
+        f"365 and 401); σ = {errors['scale_multiplier']:g} medians of the distance"
+        f"{', by generalised cross-validation among ' + str(len(fits)) if len(fits) > 1 else ''}.",
     ]
 
 
@@ -124,14 +124,13 @@ class Times:
 
     def lse_at(self, n_pairs: Any) -> Any:
         """The LSE's seconds a bag on the line that fits best."""
-        a, b = linear_growth(self.n_pairs, self.lse)
+        a, b = linear_growth(self.n_pairs[-N_FITTED:], self.lse[-N_FITTED:])
         return a + b * n_pairs
 
     def exponents(self) -> tuple[float, float]:
         """Of the LSE's time and of the ratio, over the upper range of N."""
-        upper = self.n_pairs >= self.n_pairs.max() / FITTED_SPAN
-        n = self.n_pairs[upper]
-        return exponent(n, self.lse[upper]), exponent(n, self.ratios[upper])
+        n = self.n_pairs[-N_FITTED:]
+        return exponent(n, self.lse[-N_FITTED:]), exponent(n, self.ratios[-N_FITTED:])
 
 
 def time_table(results: Sequence[Result], n_paper: int) -> Table:
@@ -162,14 +161,13 @@ def _time_remarks(results: Sequence[Result], ways: dict[str, Times]) -> list[str
         f"{n_queries} bags and goes through BLAS, in both methods.",
         "The LSE is `KernelSmoother` with its training rows and their norms in memory, float32: a "
         "call makes two matrix products and the exponential.",
-        "The extrapolation is the straight line a + b N that fits the measured times of the LSE, "
-        "over the median time of the 3BE: nothing was measured there.",
+        f"The extrapolation is the straight line a + b N that fits the LSE's times at the {N_FITTED} "
+        "largest N, over the median time of the 3BE: nothing was measured there.",
     ]
     for way, times in ways.items():
         lse, ratio = times.exponents()
-        least = times.n_pairs.max() / FITTED_SPAN
         remarks.append(
-            f"Fitted exponents of N from {least:,.0f} pairs on, {WAYS[way]}: LSE {lse:.2f}, ratio "
-            f"{ratio:.2f} (linear growth: 1)."
+            f"Fitted exponents of N from {times.n_pairs[-N_FITTED:][0]:,.0f} pairs on, "
+            f"{WAYS[way]}: LSE {lse:.2f}, ratio {ratio:.2f} (linear growth: 1)."
         )
     return remarks

@@ -1,0 +1,193 @@
+"""What `scaling` measures: seconds and memory of one fit, of a solve, and the graph of a fit."""
+
+from __future__ import annotations
+
+import operator
+import os
+import pickle
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+
+from pipeline import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding
+from pipeline import RandomFourierFeatures as Fourier
+from pipeline.errors import ParameterError
+from pipeline.execution import SPLIT_EVERY, current_client, lane
+from pipeline.execution.lane import CORES_VARIABLE
+from pipeline.execution.map_reduce import _delayed_leaves, _tree
+from pipeline.regression.accumulate import AccumulateTask, pass_seconds, ranges_of
+from pipeline.regression.encoding import Reals
+from pipeline.regression.feature_map import FeatureMap
+from pipeline.regression.ridge import solve, solve_gcv
+from pipeline.regression.source import StoreSource
+from pipeline.regression.statistics import StatisticsBuilder
+
+PENALTY_A_BAG = 1e-3
+ROWS_A_WRITE = 2**22  # points
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of a fit: bags, random features, points a bag, dimensions, and functions of the first basis.
+
+    ``s`` is a d-th power: the index set is a tensor product.
+    """
+
+    N: int
+    D: int
+    n: int
+    d: int
+    s: int
+
+    @property
+    def n_per_dim(self) -> int:
+        root = round(self.s ** (1 / self.d))
+        if root**self.d != self.s:
+            raise ParameterError(f"s is {self.s}; expected a power of exponent d = {self.d}")
+        return root
+
+    @property
+    def params(self) -> dict[str, int]:
+        return asdict(self)
+
+    def features(self) -> FeatureMap:
+        """Both bases, resolved without data."""
+        box = [(0.0, 1.0)] * self.d
+        first = ProjectionEmbedding(n_per_dim=self.n_per_dim, box=box).fit([np.zeros((1, self.d))])
+        second = Fourier(self.D, scale=1.0).resolve(self.s, lambda: np.zeros((1, self.s)))
+        return FeatureMap(first.spec_, second)
+
+    def model_seconds(self) -> float:
+        """Of the pass over the bags, by the cost model that cuts fits into tasks."""
+        return pass_seconds(self.N, self.N * self.n, self.features())
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Fits use one thread: others that wait for each other would be counted as work.
+
+    Raises
+    ------
+    ParameterError
+        A cluster is connected, whose workers would do what is measured here.
+    """
+    if current_client() is not None:
+        raise ParameterError("scaling measures this process: run it without a cluster")
+    before = os.environ.get(CORES_VARIABLE)
+    os.environ[CORES_VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CORES_VARIABLE]
+        else:
+            os.environ[CORES_VARIABLE] = before
+
+
+@contextmanager
+def random_store(size: Size, seed: int, parent: Path) -> Iterator[BagStore]:
+    """Uniform points and targets of that size in a store that is deleted afterwards."""
+    rng = np.random.default_rng(seed)
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent, prefix="scaling-") as folder:
+        store = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
+        step = max(1, ROWS_A_WRITE // size.n)
+        for start in range(0, size.N, step):
+            n_bags = min(step, size.N - start)
+            points = rng.random((n_bags * size.n, size.d), dtype=np.float32)
+            bags = Bags(points, np.arange(n_bags + 1) * size.n)
+            store.append(bags, rng.random((n_bags, 1)))
+        yield store
+
+
+def fit(store: BagStore, size: Size) -> None:
+    """One fit with one penalty, so that the solve is one Cholesky decomposition."""
+    DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=size.n_per_dim),
+        Fourier(size.D, scale=1.0),
+        alpha=PENALTY_A_BAG * size.N,
+    ).fit(store)
+
+
+def cpu_seconds(call: Callable[[], Any], n_rounds: int) -> float:
+    """The least CPU seconds of this process, all its threads, over calls."""
+    seconds = []
+    for _ in range(n_rounds):
+        begun = time.process_time()
+        call()
+        seconds.append(time.process_time() - begun)
+    return min(seconds)
+
+
+def fit_seconds(size: Size, n_rounds: int, seed: int, parent: Path) -> dict[str, float]:
+    """CPU seconds of a fit from a store on one core, and the bytes a bag takes in it."""
+    with one_core(), random_store(size, seed, parent) as store:
+        files = (path for path in Path(store.url).rglob("*") if path.is_file())
+        n_bytes = sum(path.stat().st_size for path in files)
+        seconds = cpu_seconds(lambda: fit(store, size), n_rounds)
+        return {"fit": seconds, "bytes_a_bag": n_bytes / size.N, "model": size.model_seconds()}
+
+
+def solve_seconds(n_features: int, n_rounds: int, seed: int, gcv: bool) -> dict[str, float]:
+    """CPU seconds of solving with one penalty, and with all of a grid (``gcv``), on one core."""
+    rng = np.random.default_rng(seed)
+    builder = StatisticsBuilder(n_features, 1)
+    builder.add(
+        rng.random((2 * n_features, n_features), np.float32), rng.random((2 * n_features, 1))
+    )
+    statistics = builder.finish()
+    with one_core(), lane():
+        found = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
+        if gcv:
+            grid = np.geomspace(1e-3, 1e3, 17)
+            found["gcv"] = cpu_seconds(lambda: solve_gcv(statistics, grid), n_rounds)
+    return found
+
+
+def peak_bytes(size: Size, seed: int, parent: Path) -> int:
+    """The largest sum of arrays alive at a time in a fit from a store, beyond those before it."""
+    with one_core(), random_store(size, seed, parent) as store:
+        fit(store, size)  # what is compiled or kept for later fits is not counted
+        tracemalloc.start()
+        try:
+            fit(store, size)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+
+def graph_of(size: Size, parent: Path) -> dict[str, float]:
+    """How a fit of that size is cut, without data, and what of its graph goes to a scheduler.
+
+    Bytes are those of the pickled nodes; ``shared`` are those of the one that all tasks share and
+    a worker gets once.
+    """
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        empty = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
+        meta = empty.meta.grown(n_bags=size.N, n_points=size.N * size.n)
+        source = StoreSource(BagStore(empty.url, meta), ("y",))
+        task = AccumulateTask(source, size.features(), Reals(1), None, None, "float32")
+        begun = time.process_time()
+        ranges = ranges_of(task)
+        merging = dask.delayed(operator.add, pure=False)
+        root = _tree(_delayed_leaves(task, ranges, "topic"), merging, SPLIT_EVERY)
+        nodes = dict(root.__dask_graph__())
+        n_bytes = len(pickle.dumps(nodes))
+        seconds = time.process_time() - begun
+    return {
+        "tasks": len(ranges),
+        "nodes": len(nodes),
+        "largest_task": max(stop - start for start, stop in ranges),
+        "model_task": size.model_seconds() / len(ranges),
+        "bytes": n_bytes,
+        "shared": len(pickle.dumps(task)),
+        "seconds": seconds,
+    }

@@ -1,0 +1,86 @@
+"""The pictures of `scaling`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+
+from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
+from .experiment import Result
+from .scaling_measures import Size
+from .scaling_report import MIB, NAMES, Ladder, ladder, memory_over
+from .timing import exponent
+
+
+def draw_times(path: Path, results: Sequence[Result], middle: Size) -> Path:
+    """CPU seconds of a fit, a panel a variable, beside the cost model's."""
+    figure = new_figure(13.0, 7.6)
+    axes = figure.subplots(2, 3).ravel()
+    for axis, name in zip(axes, NAMES, strict=False):
+        _panel(axis, ladder(results, middle, name), name)
+        axis.axvline(middle.params[name], color=GREY, linewidth=0.8, linestyle="--")
+    axes[0].set_ylabel("CPU seconds on one core")
+    axes[3].set_ylabel("CPU seconds on one core")
+    axes[5].axis("off")
+    axes[5].text(0.05, 0.9, _explanation(middle), va="top", transform=axes[5].transAxes)
+    figure.suptitle("Time of one fit from a store")
+    return save_figure(figure, path)
+
+
+def _explanation(middle: Size) -> str:
+    sizes = "\n".join(f"{text}: {middle.params[name]:,}" for name, text in NAMES.items())
+    return (
+        f"The middle (dashed lines), from which one\nvariable at a time is varied:\n\n{sizes}\n\n"
+        "Exponents are fitted to the upper half of\neach ladder. The cost model has no solve."
+    )
+
+
+def _panel(axis: Axes, at: Ladder, name: str) -> None:
+    curves = (
+        ("fit, measured", at.fit, BLUE, "o-"),
+        ("without its solve", at.passes, ORANGE, "s--"),
+        ("cost model of the pass", at.model, GREY, "^:"),
+    )
+    for label, seconds, color, style in curves:
+        slope = at.upper_exponent(seconds)
+        axis.plot(at.sizes, seconds, style, color=color, label=f"{label}: ∝ {name}^{slope:.2f}")
+    _log(axis, at.sizes.tolist(), NAMES[name])
+
+
+def draw_memory(path: Path, results: Sequence[Result]) -> Path:
+    """Peaks of arrays over N and over D."""
+    figure = new_figure(11.0, 4.4)
+    left, right = figure.subplots(1, 2)
+    bags, peaks, _ = memory_over(results, "N")
+    params = next(r.point.params for r in results if r.point.params.get("over") == "N")
+    points = bags * (4 * params["n"] * params["d"] / MIB)
+    left.plot(bags, points, ":", color=GREY, label="points of all bags in the store")
+    left.plot(bags, peaks / MIB, "o-", color=BLUE, label="peak of a fit's arrays")
+    left.set_ylabel("MiB")
+    _log(left, bags.tolist(), NAMES["N"])
+    features, peaks, blocks = memory_over(results, "D")
+    upper = slice(len(features) // 2, None)
+    curves = (
+        ("peak of a fit's arrays", peaks, BLUE, "o-"),
+        ("without the block of rows", peaks - blocks, ORANGE, "s--"),
+    )
+    for label, values, color, style in curves:
+        slope = exponent(features[upper], values[upper])
+        right.plot(features, values / MIB, style, color=color, label=f"{label}: ∝ D^{slope:.2f}")
+    _log(right, features.tolist(), NAMES["D"])
+    figure.suptitle("Memory of one fit from a store")
+    return save_figure(figure, path)
+
+
+def _log(axis: Axes, values: list[float], label: str) -> None:
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_xticks(values, labels=[f"{value:,.0f}" for value in values], fontsize=8)
+    axis.set_xticks([], minor=True)
+    axis.set_xlabel(label)
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high * (high / low) ** 0.35)  # room for the legend
+    axis.grid(alpha=0.25, which="both")
+    axis.legend(fontsize=8, loc="upper left")

@@ -1,0 +1,184 @@
+"""The tables of `scaling`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.regression.statistics import BLOCK_BYTES, BLOCK_ROWS
+
+from .experiment import Result, Table
+from .scaling_measures import Size
+from .timing import exponent
+
+Floats = NDArray[np.float64]
+
+NAMES = {
+    "N": "bags N",
+    "D": "random features D",
+    "n": "points a bag n",
+    "d": "dimensions d",
+    "s": "functions s = |V|",
+}
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Fits that differ in one variable.
+
+    Attributes
+    ----------
+    sizes, fit, solve, model : shape (m,)
+        Values of the variable; CPU seconds of the whole fit and of its solve alone; seconds of the
+        pass by the cost model.
+    """
+
+    sizes: Floats
+    fit: Floats
+    solve: Floats
+    model: Floats
+
+    @property
+    def passes(self) -> Floats:
+        """CPU seconds of a fit without its solve."""
+        return self.fit - self.solve
+
+    def upper_exponent(self, seconds: Floats) -> float:
+        """Fitted to the upper half of the sizes, where what is fixed matters least."""
+        upper = slice(len(self.sizes) // 2, None)
+        return exponent(self.sizes[upper], seconds[upper])
+
+
+def measured(results: Sequence[Result], measure: str) -> list[Result]:
+    """Those of one measure."""
+    return [r for r in results if r.point.params["measure"] == measure]
+
+
+def ladder(results: Sequence[Result], middle: Size, name: str) -> Ladder:
+    """The fits that differ from the middle in one variable alone, in its order."""
+    solve = {r.point.params["D"]: r.values["one"] for r in measured(results, "solve")}
+    others = {key: value for key, value in middle.params.items() if key != name}
+    found = [
+        (r.point.params[name], r.values["fit"], solve[r.point.params["D"]], r.values["model"])
+        for r in measured(results, "fit")
+        if all(r.point.params[key] == value for key, value in others.items())
+    ]
+    return Ladder(*np.array(sorted(found), dtype=float).T)
+
+
+def time_tables(results: Sequence[Result], middle: Size) -> list[Table]:
+    """Exponents of all variables, then the seconds they come from."""
+    columns = ["varied", "from", "to", "fitted over", "fit, measured", "without its solve",
+               "cost model"]  # fmt: skip
+    rows: list[list[Any]] = []
+    seconds: list[list[Any]] = []
+    for name, text in NAMES.items():
+        at = ladder(results, middle, name)
+        upper = at.sizes[len(at.sizes) // 2 :]
+        rows.append([
+            text, int(at.sizes[0]), int(at.sizes[-1]), f"{upper[0]:,.0f} … {upper[-1]:,.0f}",
+            *(at.upper_exponent(values) for values in (at.fit, at.passes, at.model)),
+        ])  # fmt: skip
+        for i, value in enumerate(at.sizes):
+            ratio = at.passes[i] / at.model[i]
+            values = [float(v[i]) for v in (at.fit, at.solve, at.model)]
+            seconds.append([name, int(value), *values, float(ratio)])
+    exponents = Table(
+        "Exponents of one fit's time, upper half of each ladder", columns, rows, _time_remarks()
+    )
+    names = ["varied", "value", "fit (s)", "of that, solve (s)", "pass by the cost model (s)",
+             "pass, measured / model"]  # fmt: skip
+    return [exponents, Table("CPU seconds of one fit on one core", names, seconds, [
+        f"In the middle: {_text(middle)}. The least of "
+        f"{measured(results, 'fit')[0].point.params['n_rounds']} fits each.",
+        *_gcv_remark(results),
+    ])]  # fmt: skip
+
+
+def _time_remarks() -> list[str]:
+    return [
+        "Seconds are CPU seconds of this process on one core, reading and decoding included: on a "
+        "machine that is shared they say what wall seconds do not. The solve is a Cholesky "
+        "decomposition (one penalty), measured alone; the cost model (`pass_seconds`) has no "
+        "solve, sines and cosines (∝ N D) or decoding (∝ N n d), for it only cuts fits into tasks: "
+        "it needs the right order.",
+        "Exponents below one are those of sums: what does not grow with the variable, or grows "
+        "slower, is still part of the time. Those of d come from its largest values alone, with s "
+        "kept the same.",
+        "Not measured here: workers 1 to 4 and a scheduler under 1,000 simulated workers; this "
+        "machine has two cores, on which more workers would only wait for each other.",
+    ]
+
+
+def _gcv_remark(results: Sequence[Result]) -> list[str]:
+    solves = [r for r in measured(results, "solve") if "gcv" in r.values]
+    text = "; ".join(
+        f"D = {r.point.params['D']:,}: {r.values['gcv']:.3g} s against {r.values['one']:.3g} s"
+        for r in solves
+    )
+    return [f"A solve by GCV over a grid is one eigendecomposition instead: {text}."]
+
+
+def memory_over(results: Sequence[Result], name: str) -> tuple[Floats, Floats, Floats]:
+    """Sizes, peak bytes, and those of the block of rows among them, over "N" or "D"."""
+    found = [
+        (r.point.params[name], r.values["peak"], block_bytes(r.point.params["D"]))
+        for r in measured(results, "memory")
+        if r.point.params["over"] == name
+    ]
+    sizes, peaks, blocks = np.array(sorted(found), dtype=float).T
+    return sizes, peaks, blocks
+
+
+def block_bytes(n_features: int) -> int:
+    """Of the float32 block of rows that goes through one SYRK."""
+    return 4 * n_features * int(np.clip(BLOCK_BYTES // (4 * n_features), 64, BLOCK_ROWS))
+
+
+def memory_tables(results: Sequence[Result]) -> list[Table]:
+    """Peaks over N, and over D with what of them is the block of rows."""
+    bags, peaks, _ = memory_over(results, "N")
+    n = next(r for r in measured(results, "memory") if r.point.params["over"] == "N").point.params
+    bytes_a_bag = 4 * n["n"] * n["d"]
+    flat = Table(
+        "Peak of the arrays of one fit over N",
+        ["N", "points in the store (MiB)", "peak (MiB)"],
+        [[int(N), N * bytes_a_bag / MIB, p / MIB] for N, p in zip(bags, peaks, strict=True)],
+        [
+            f"D = {n['D']:,}, n = {n['n']:,}, d = {n['d']}. As `tracemalloc` has it: what numpy "
+            "allocates, without the interpreter, code and caches of libraries. Points are read by "
+            "partitions of 32 MiB, of which one is worked on while the next is decoded; where the "
+            "store has no two of them the peak is lower. From the last N but one to the last it "
+            f"changes by a factor {peaks[-1] / peaks[-2]:.3f}.",
+        ],
+    )
+    features, peaks, blocks = memory_over(results, "D")
+    rest = peaks - blocks
+    upper = slice(len(features) // 2, None)
+    squares = Table(
+        "Peak of the arrays of one fit over D",
+        ["D", "peak (MiB)", "of that, block of rows (MiB)", "rest (MiB)", "rest / D² (bytes)"],
+        [
+            [int(D), p / MIB, b / MIB, r / MIB, r / D**2]
+            for D, p, b, r in zip(features, peaks, blocks, rest, strict=True)
+        ],
+        [
+            f"Peak ∝ D^{exponent(features[upper], peaks[upper]):.2f}, and without the block of "
+            f"rows ∝ D^{exponent(features[upper], rest[upper]):.2f}, in the upper half. The block "
+            f"has {BLOCK_ROWS:,} rows up to D = {BLOCK_BYTES // (4 * BLOCK_ROWS):,}, so it is ∝ D, "
+            f"and takes {BLOCK_BYTES // MIB} MiB from there on: a buffer that makes the products "
+            "fast, and most of the peak where D is small. The pass has 8 D² bytes beside it, a "
+            "float64 triangle and a float32 square; the solve has no block and 12 D², which is "
+            "more only beyond the block's limit.",
+        ],
+    )
+    return [flat, squares]
+
+
+def _text(size: Size) -> str:
+    return ", ".join(f"{name} = {value:,}" for name, value in size.params.items())
