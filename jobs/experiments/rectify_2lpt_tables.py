@@ -161,8 +161,8 @@ def _time_remarks(results: Sequence[Result], ways: dict[str, Times]) -> list[str
         f"{n_queries} bags and goes through BLAS, in both methods.",
         "The LSE is `KernelSmoother` with its training rows and their norms in memory, float32: a "
         "call makes two matrix products and the exponential.",
-        f"The extrapolation is the straight line a + b N that fits the LSE's times at the {N_FITTED} "
-        "largest N, over the median time of the 3BE: nothing was measured there.",
+        "The extrapolation is the straight line a + b N that fits the LSE's times at the "
+        f"{N_FITTED} largest N, over the median time of the 3BE: nothing was measured there.",
     ]
     for way, times in ways.items():
         lse, ratio = times.exponents()

@@ -6,7 +6,7 @@ import pytest
 
 from jobs.experiments.dirichlet import SIZES
 from jobs.experiments.over_sizes_report import at_sizes
-from tests.jobs.experiments.reports import results_of
+from tests.jobs.experiments.running import results_of
 from tests.jobs.running import assert_picture, done, settings
 
 

@@ -8,7 +8,7 @@ import pytest
 from jobs.experiments import over_sizes
 from jobs.experiments.gmm_order import SIZES, GMMOrder
 from jobs.experiments.over_sizes_report import at_sizes
-from tests.jobs.experiments.reports import results_of
+from tests.jobs.experiments.running import results_of
 from tests.jobs.running import assert_picture, done, settings
 
 SMALL = SIZES["small"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from jobs.experiments.rectify_2lpt import Rectify2LPT
 from jobs.experiments.rectify_2lpt_settings import SETTINGS
 from jobs.experiments.rectify_2lpt_tables import Times, errors_by_method, of_kind, time_table
 from pipeline import BagStore, TripleBasisRegressor
+from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture, done, settings
 
 SMALL = SETTINGS["small"]
@@ -23,19 +23,7 @@ SMALL = SETTINGS["small"]
 def out_dir(request, tmp_path_factory):
     """What the command leaves behind at small scale, with two seeds."""
     where = tmp_path_factory.mktemp(f"rectify-{request.param}")
-    with pytest.MonkeyPatch.context() as coarse:
-        coarse.setattr("jobs.pictures.DOTS_PER_INCH", 60)
-        done("experiment", "rectify-2lpt", *settings(out_dir=where, seed=request.param))
-    return where
-
-
-def results_of(out_dir):
-    """The report, and its points."""
-    report = json.loads((out_dir / "result.json").read_text())
-    points = [
-        Result(Point(p["label"], p["params"]), p["values"], p["seconds"]) for p in report["points"]
-    ]
-    return report, points
+    return small_run("rectify-2lpt", where, seed=request.param)
 
 
 def test_order_of_the_methods(out_dir):

@@ -10,7 +10,7 @@ from jobs.experiments.experiment import Point, Result
 from jobs.experiments.synthetic_mapping import SETTINGS, SyntheticMapping
 from jobs.experiments.synthetic_mapping_report import by_n_train, crossing, mapping_tables, ratios
 from pipeline import BagStore, DoubleBasisRegressor
-from tests.jobs.experiments.reports import results_of
+from tests.jobs.experiments.running import results_of
 from tests.jobs.running import assert_picture, done, settings
 
 SMALL = SETTINGS["small"]
