@@ -37,8 +37,8 @@ class Settings:
         D at which the solve for a grid of penalties is timed, too.
     memory : Size
         What memory is measured at over N.
-    memory_bags, memory_features : tuple of int
-        N and D of memory.
+    memory_bags, memory_features, memory_rounds : tuple of int, tuple of int, int
+        N and D of memory, and fits of each.
     graph_bags, graph_features : tuple of int
         N and D of graphs; the rest is the middle's.
     """
@@ -50,6 +50,7 @@ class Settings:
     memory: Size
     memory_bags: tuple[int, ...]
     memory_features: tuple[int, ...]
+    memory_rounds: int
     graph_bags: tuple[int, ...]
     graph_features: tuple[int, ...]
 
@@ -61,16 +62,16 @@ SETTINGS = {
         {"N": (512, 1024, 2048, 4096), "D": (128, 256, 512), "n": (16, 64, 256, 1024),
          "d": (1, 2, 4), "s": (4, 16, 64, 256)},
         2, (256,),
-        Size(N=8192, D=128, n=1024, d=2, s=16), (4096, 12_288, 20_480), (512, 1024, 2048),
+        Size(N=8192, D=1024, n=1024, d=2, s=16), (12_288, 20_480), (512, 1024, 2048), 1,
         BILLION, (256, 4096),
     ),
     "paper": Settings(
         Size(N=8192, D=1024, n=256, d=2, s=256),
         {"N": tuple(2**k for k in range(11, 18)), "D": (256, 512, 1024, 2048, 4096),
          "n": (16, 64, 256, 1024, 4096), "d": (1, 2, 4, 8), "s": (16, 64, 256, 1024, 4096)},
-        3, (1024, 2048),
+        5, (1024, 2048),
         Size(N=8192, D=1024, n=256, d=2, s=256), tuple(2**k for k in range(13, 18)),
-        (512, 1024, 2048, 4096),
+        (512, 1024, 2048, 4096), 3,
         BILLION, (1024, 4096),
     ),
 }  # fmt: skip
@@ -108,9 +109,15 @@ class Scaling(Experiment[Settings]):
             )
             for D in s.ladders["D"]
         ]
-        over_bags = [_point("memory", replace(s.memory, N=N), over="N") for N in s.memory_bags]
+        over_bags = [
+            _point("memory", replace(s.memory, N=N), over="N", n_rounds=s.memory_rounds)
+            for N in s.memory_bags
+        ]
         few = replace(s.middle, N=MEMORY_BAGS, n=MEMORY_POINTS)
-        over_features = [_point("memory", replace(few, D=D), over="D") for D in s.memory_features]
+        over_features = [
+            _point("memory", replace(few, D=D), over="D", n_rounds=s.memory_rounds)
+            for D in s.memory_features
+        ]
         graphs = [
             _point("graph", replace(s.middle, N=N, D=D))
             for D in s.graph_features
@@ -126,7 +133,7 @@ class Scaling(Experiment[Settings]):
         if p["measure"] == "fit":
             return fit_seconds(size, p["n_rounds"], self.seed, self.out_dir)
         if p["measure"] == "memory":
-            return {"peak": peak_bytes(size, self.seed, self.out_dir)}
+            return peak_bytes(size, p["n_rounds"], self.seed, self.out_dir)
         return graph_of(size, self.out_dir)
 
     def tables(self, results: Sequence[Result]) -> list[Table]:

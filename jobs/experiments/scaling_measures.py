@@ -10,7 +10,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from pipeline.regression.statistics import StatisticsBuilder
 
 PENALTY_A_BAG = 1e-3
 ROWS_A_WRITE = 2**22  # points
+WARM_UP_BAGS = 64
 
 
 @dataclass(frozen=True)
@@ -152,16 +153,24 @@ def solve_seconds(n_features: int, n_rounds: int, seed: int, gcv: bool) -> dict[
     return found
 
 
-def peak_bytes(size: Size, seed: int, parent: Path) -> int:
-    """The largest sum of arrays alive at a time in a fit from a store, beyond those before it."""
+def peak_bytes(size: Size, n_rounds: int, seed: int, parent: Path) -> dict[str, int]:
+    """The largest sum of arrays alive at a time in a fit from a store, beyond those before it.
+
+    Least and largest over fits, which differ by when chunks are decoded.
+    """
+    few = replace(size, N=WARM_UP_BAGS)
+    with one_core(), random_store(few, seed, parent) as store:
+        fit(store, few)  # what is compiled or kept for later fits is not counted
+    peaks = []
     with one_core(), random_store(size, seed, parent) as store:
-        fit(store, size)  # what is compiled or kept for later fits is not counted
-        tracemalloc.start()
-        try:
-            fit(store, size)
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+        for _ in range(n_rounds):
+            tracemalloc.start()
+            try:
+                fit(store, size)
+                peaks.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+    return {"least": min(peaks), "largest": max(peaks)}
 
 
 def graph_of(size: Size, parent: Path) -> dict[str, float]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result
 from .scaling_measures import Size
-from .scaling_report import MIB, NAMES, Ladder, ladder, memory_over
+from .scaling_report import MIB, NAMES, Ladder, block_bytes, ladder, memory_over
 from .timing import exponent
 
 
@@ -53,14 +54,16 @@ def draw_memory(path: Path, results: Sequence[Result]) -> Path:
     """Peaks of arrays over N and over D."""
     figure = new_figure(11.0, 4.4)
     left, right = figure.subplots(1, 2)
-    bags, peaks, _ = memory_over(results, "N")
+    bags, least, peaks = memory_over(results, "N")
     params = next(r.point.params for r in results if r.point.params.get("over") == "N")
     points = bags * (4 * params["n"] * params["d"] / MIB)
     left.plot(bags, points, ":", color=GREY, label="points of all bags in the store")
-    left.plot(bags, peaks / MIB, "o-", color=BLUE, label="peak of a fit's arrays")
+    left.plot(bags, peaks / MIB, "o-", color=BLUE, label="largest peak of a fit's arrays")
+    left.plot(bags, least / MIB, "s--", color=ORANGE, label="least peak")
     left.set_ylabel("MiB")
     _log(left, bags.tolist(), NAMES["N"])
-    features, peaks, blocks = memory_over(results, "D")
+    features, _, peaks = memory_over(results, "D")
+    blocks = np.array([block_bytes(int(D)) for D in features])
     upper = slice(len(features) // 2, None)
     curves = (
         ("peak of a fit's arrays", peaks, BLUE, "o-"),

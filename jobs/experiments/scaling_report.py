@@ -125,14 +125,14 @@ def _gcv_remark(results: Sequence[Result]) -> list[str]:
 
 
 def memory_over(results: Sequence[Result], name: str) -> tuple[Floats, Floats, Floats]:
-    """Sizes, peak bytes, and those of the block of rows among them, over "N" or "D"."""
+    """Sizes, and least and largest peaks in bytes, over "N" or "D"."""
     found = [
-        (r.point.params[name], r.values["peak"], block_bytes(r.point.params["D"]))
+        (r.point.params[name], r.values["least"], r.values["largest"])
         for r in measured(results, "memory")
         if r.point.params["over"] == name
     ]
-    sizes, peaks, blocks = np.array(sorted(found), dtype=float).T
-    return sizes, peaks, blocks
+    sizes, least, largest = np.array(sorted(found), dtype=float).T
+    return sizes, least, largest
 
 
 def block_bytes(n_features: int) -> int:
@@ -142,22 +142,28 @@ def block_bytes(n_features: int) -> int:
 
 def memory_tables(results: Sequence[Result]) -> list[Table]:
     """Peaks over N, and over D with what of them is the block of rows."""
-    bags, peaks, _ = memory_over(results, "N")
+    bags, least, peaks = memory_over(results, "N")
     n = next(r for r in measured(results, "memory") if r.point.params["over"] == "N").point.params
     bytes_a_bag = 4 * n["n"] * n["d"]
     flat = Table(
         "Peak of the arrays of one fit over N",
-        ["N", "points in the store (MiB)", "peak (MiB)"],
-        [[int(N), N * bytes_a_bag / MIB, p / MIB] for N, p in zip(bags, peaks, strict=True)],
+        ["N", "points in the store (MiB)", "least peak (MiB)", "largest (MiB)"],
+        [
+            [int(N), N * bytes_a_bag / MIB, a / MIB, b / MIB]
+            for N, a, b in zip(bags, least, peaks, strict=True)
+        ],
         [
             f"D = {n['D']:,}, n = {n['n']:,}, d = {n['d']}. As `tracemalloc` has it: what numpy "
             "allocates, without the interpreter, code and caches of libraries. Points are read by "
             "partitions of 32 MiB, of which one is worked on while the next is decoded; where the "
-            "store has no two of them the peak is lower. From the last N but one to the last it "
-            f"changes by a factor {peaks[-1] / peaks[-2]:.3f}.",
+            "store has not three of them the peak is lower. From the last N but one to the last "
+            f"the least peak changes by a factor {least[-1] / least[-2]:.3f}, the largest by "
+            f"{peaks[-1] / peaks[-2]:.3f}; fits of one size differ by when chunks are decoded "
+            f"(fits each: {n['n_rounds']}).",
         ],
     )
-    features, peaks, blocks = memory_over(results, "D")
+    features, _, peaks = memory_over(results, "D")
+    blocks = np.array([block_bytes(int(D)) for D in features], dtype=float)
     rest = peaks - blocks
     upper = slice(len(features) // 2, None)
     squares = Table(
