@@ -17,7 +17,7 @@ from .timing import exponent
 
 def draw_times(path: Path, results: Sequence[Result], middle: Size) -> Path:
     """CPU seconds of a fit, a panel a variable, beside the cost model's."""
-    figure = new_figure(13.0, 7.6)
+    figure = new_figure(10.0, 5.8)
     axes = figure.subplots(2, 3).ravel()
     for axis, name in zip(axes, NAMES, strict=False):
         _panel(axis, ladder(results, middle, name), name)
@@ -25,7 +25,7 @@ def draw_times(path: Path, results: Sequence[Result], middle: Size) -> Path:
     axes[0].set_ylabel("CPU seconds on one core")
     axes[3].set_ylabel("CPU seconds on one core")
     axes[5].axis("off")
-    axes[5].text(0.05, 0.9, _explanation(middle), va="top", transform=axes[5].transAxes)
+    axes[5].text(0.05, 0.9, _explanation(middle), va="top", fontsize=8, transform=axes[5].transAxes)
     figure.suptitle("Time of one fit from a store")
     return save_figure(figure, path)
 
@@ -80,10 +80,10 @@ def draw_memory(path: Path, results: Sequence[Result]) -> Path:
 def _log(axis: Axes, values: list[float], label: str) -> None:
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
-    axis.set_xticks(values, labels=[f"{value:,.0f}" for value in values], fontsize=8)
+    axis.set_xticks(values, labels=[f"{value:,.0f}" for value in values], fontsize=6)
     axis.set_xticks([], minor=True)
     axis.set_xlabel(label)
     low, high = axis.get_ylim()
     axis.set_ylim(low, high * (high / low) ** 0.35)  # room for the legend
-    axis.grid(alpha=0.25, which="both")
-    axis.legend(fontsize=8, loc="upper left")
+    axis.grid(alpha=0.25)
+    axis.legend(fontsize=7, loc="upper left")

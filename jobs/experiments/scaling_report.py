@@ -96,6 +96,7 @@ def time_tables(results: Sequence[Result], middle: Size) -> list[Table]:
     return [exponents, Table("CPU seconds of one fit on one core", names, seconds, [
         f"In the middle: {_text(middle)}. The least of "
         f"{measured(results, 'fit')[0].point.params['n_rounds']} fits each.",
+        _ratio_remark(seconds),
         *_gcv_remark(results),
     ])]  # fmt: skip
 
@@ -113,6 +114,15 @@ def _time_remarks() -> list[str]:
         "Not measured here: workers 1 to 4 and a scheduler under 1,000 simulated workers; this "
         "machine has two cores, on which more workers would only wait for each other.",
     ]
+
+
+def _ratio_remark(rows: Sequence[Sequence[Any]]) -> str:
+    """Where the cost model is furthest from what was measured."""
+    low, high = (f(rows, key=lambda row: row[-1]) for f in (min, max))
+    return (
+        f"A pass takes {low[-1]:.2f} ({low[0]} = {low[1]:,}) to {high[-1]:.2f} ({high[0]} = "
+        f"{high[1]:,}) times what the cost model says; tasks are longer or shorter by as much."
+    )
 
 
 def _gcv_remark(results: Sequence[Result]) -> list[str]:
@@ -158,8 +168,8 @@ def memory_tables(results: Sequence[Result]) -> list[Table]:
             "partitions of 32 MiB, of which one is worked on while the next is decoded; where the "
             "store has not three of them the peak is lower. From the last N but one to the last "
             f"the least peak changes by a factor {least[-1] / least[-2]:.3f}, the largest by "
-            f"{peaks[-1] / peaks[-2]:.3f}; fits of one size differ by when chunks are decoded "
-            f"(fits each: {n['n_rounds']}).",
+            f"{peaks[-1] / peaks[-2]:.3f} (fits each: {n['n_rounds']}). Fits of one size "
+            "differ, probably by what the decoding threads hold when the work's peak comes.",
         ],
     )
     features, _, peaks = memory_over(results, "D")
