@@ -153,7 +153,11 @@ def test_interrupt_is_one_line_and_leaves_a_store(tmp_path):
     """Ctrl-C ends generate with exit code 130 and one line; the store can be opened."""
     url = tmp_path / "bags.zarr"
     many = settings(n_bags=100_000_000, url=url)
-    process = python("-m", "jobs", "generate", "gmm_components", *many, start_new_session=True)
+    process = python(
+        *("-m", "jobs", "generate", "gmm_components", *many),
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests may ignore it
+    )
     while not is_store(url):
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
