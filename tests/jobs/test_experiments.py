@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +25,7 @@ class Squares(Experiment):
     """Squares of a few numbers; remembers which it was asked for, and fails at one of them."""
 
     name, title, source, size = "squares", "Squares", "no paper", "Three numbers."
+    scales = MappingProxyType({"small": None, "paper": None})
     numbers = (1, 2, 3)
     fails_at = None
 
