@@ -14,7 +14,6 @@ from pipeline.densities import Densities
 from pipeline.errors import ConfigError
 from pipeline.models import density_errors
 from pipeline.models.predictions import members
-from pipeline.regression.encoding import ResponseCoefficients
 
 from .density_pictures import draw_densities
 
@@ -98,7 +97,7 @@ def _smoother_errors(
     rows = chosen_bags(model, store, subset, n)
     bags, answers = _read(store, rows)
     truth = np.empty((len(answers), model.response_spec_.n_features))
-    ResponseCoefficients(model.response_spec_).spec.embed(answers, truth)
+    model.response_spec_.embed(answers, truth)
     begun = time.perf_counter()
     smoothed = smoother.coefficients(bags)
     done = time.perf_counter()

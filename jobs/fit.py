@@ -53,10 +53,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         raise ModelError(f"{url}: exists already; choose another model_url or set overwrite=true")
     store = BagStore.open(config.data_url)
     model = config.model.with_embedding(config.embedding).estimator()
-    densities = config.model.task == "densities"
-    if densities and config.target is not None:
-        raise ConfigError("key 'target' is not used with task: densities; its labels are responses")
-    labels = {} if densities else {"target": config.target}
+    config.model.check_target(config.target)
+    labels = {} if config.model.task == "densities" else {"target": config.target}
     with _checkpoints(config) as checkpoints:
         with running_on(config.cluster, store.url), console.progress("fit") as progress:
             try:

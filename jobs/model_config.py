@@ -67,6 +67,15 @@ class ModelSection(Section):
             return self
         return self.model_copy(update={"embedding": named_embedding(name)})
 
+    def check_target(self, target: str | list[str] | None) -> None:
+        """Raise ConfigError for a target beside task: densities."""
+        from pipeline.errors import ConfigError
+
+        if self.task == "densities" and target is not None:
+            raise ConfigError(
+                "key 'target' is not used with task: densities; its labels are responses"
+            )
+
     def estimator(self) -> Any:
         """The estimator, not fitted."""
         from pipeline import (

@@ -119,11 +119,9 @@ def exit_code(report: dict[str, Any]) -> int:
 
 
 def _spec(config: Config) -> Any:
-    from pipeline.errors import ConfigError
     from pipeline.retraining import DriftGate, Retraining, Window
 
-    if config.model.task == "densities" and config.target is not None:
-        raise ConfigError("key 'target' is not used with task: densities; its labels are responses")
+    config.model.check_target(config.target)
     kept = ("state_url", "target", "holdout", "evaluate_bags", "tolerance", "min_new_bags")
     more = ("recompute_every", "checkpoint_url", "checkpoint_seconds")
     return Retraining(
