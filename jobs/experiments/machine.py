@@ -40,3 +40,11 @@ def cpu_name() -> str:
 def versions() -> dict[str, str]:
     """Of Python, of this package and of those that do the work."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def peak_memory() -> int:
+    """Bytes: the most that this process has had resident; on Linux, unlike `getrusage`'s, not
+    that of the process it comes from."""
+    with open("/proc/self/status", encoding="utf-8") as lines:
+        [line] = [line for line in lines if line.startswith("VmHWM")]
+    return 1024 * int(line.split()[1])

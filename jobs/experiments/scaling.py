@@ -2,7 +2,8 @@
 
 One of N (bags), D (random features), n (points a bag), d (dimensions) and s (functions of the
 first basis, |V| in 004) is varied alone around one middle size. Measures of points: "fit" and
-"solve" (CPU seconds on one core), "memory" (arrays alive at a time), "graph" (made without data).
+"solve" (CPU seconds on one core), "memory" (arrays alive at a time), "graph" (made without data),
+"workers" (a fit on local ones) and "scheduler" (under simulated ones).
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pipeline.execution.lane import lane_cores
+
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table
+from .scaling_cluster import fit_on_workers, scheduler_load
+from .scaling_cluster_report import cluster_tables, draw_clusters
 from .scaling_cost import cost_table, graph_table
 from .scaling_measures import Size, fit_seconds, graph_of, peak_bytes, solve_seconds
 from .scaling_pictures import draw_memory, draw_times
@@ -41,6 +46,14 @@ class Settings:
         N and D of memory, and fits of each.
     graph_bags, graph_features : tuple of int
         N and D of graphs; the rest is the middle's.
+    on_workers : Size
+        Of the fit on local workers, in several tasks at the paper's scale.
+    workers, workers_rounds : tuple of int, int
+        How many, and fits of each.
+    simulated : tuple of (workers, seconds a task)
+        That a scheduler has; tasks of equal rate.
+    simulated_tasks, idle_seconds : int, float
+        Tasks of each, and for how long an idle scheduler is watched.
     """
 
     middle: Size
@@ -53,6 +66,12 @@ class Settings:
     memory_rounds: int
     graph_bags: tuple[int, ...]
     graph_features: tuple[int, ...]
+    on_workers: Size
+    workers: tuple[int, ...]
+    workers_rounds: int
+    simulated: tuple[tuple[int, float], ...]
+    simulated_tasks: int
+    idle_seconds: float
 
 
 BILLION = tuple(10**k for k in range(3, 10))
@@ -64,6 +83,8 @@ SETTINGS = {
         2, (256,),
         Size(N=8192, D=1024, n=1024, d=2, s=16), (12_288, 20_480), (512, 1024, 2048), 1,
         BILLION, (256, 4096),
+        Size(N=4096, D=256, n=64, d=2, s=16), (1, 2), 1,
+        ((2, 0.01), (20, 0.1)), 40, 1.0,
     ),
     "paper": Settings(
         Size(N=8192, D=1024, n=256, d=2, s=256),
@@ -73,6 +94,8 @@ SETTINGS = {
         Size(N=8192, D=1024, n=256, d=2, s=256), tuple(2**k for k in range(13, 19)),
         (512, 1024, 2048, 4096), 3,
         BILLION, (1024, 4096),
+        Size(N=2**19, D=2048, n=64, d=2, s=256), (1, 2, 3, 4), 3,
+        ((1, 0.01), (10, 0.1), (100, 1.0), (1000, 10.0)), 2000, 20.0,
     ),
 }  # fmt: skip
 
@@ -123,13 +146,47 @@ class Scaling(Experiment[Settings]):
             for D in s.graph_features
             for N in s.graph_bags
         ]
-        return [*fits, *solves, *over_bags, *over_features, *graphs]
+        return [*fits, *solves, *over_bags, *over_features, *graphs, *self._cluster_points()]
+
+    def _cluster_points(self) -> list[Point]:
+        s = self.settings
+        fits = [
+            Point(
+                f"workers {n}",
+                {
+                    "measure": "workers",
+                    **s.on_workers.params,
+                    "n_workers": n,
+                    "n_rounds": s.workers_rounds,
+                },
+            )
+            for n in s.workers
+        ]
+        loads = [
+            Point(
+                f"scheduler {n}",
+                {
+                    "measure": "scheduler",
+                    "n_workers": n,
+                    "n_tasks": s.simulated_tasks,
+                    "task_seconds": seconds,
+                    "idle_seconds": s.idle_seconds,
+                },
+            )
+            for n, seconds in s.simulated
+        ]
+        return [*fits, *loads]
 
     def measure(self, point: Point, progress: Callback) -> dict[str, Any]:
         p = point.params
         if p["measure"] == "solve":
             return solve_seconds(p["D"], p["n_rounds"], self.seed, p["gcv"])
+        if p["measure"] == "scheduler":
+            sizes = p["n_workers"], p["n_tasks"]
+            return scheduler_load(*sizes, p["task_seconds"], p["idle_seconds"], progress)
         size = Size(**{name: p[name] for name in ("N", "D", "n", "d", "s")})
+        if p["measure"] == "workers":
+            return fit_on_workers(size, p["n_workers"], p["n_rounds"], self.seed, self.out_dir)
         if p["measure"] == "fit":
             return fit_seconds(size, p["n_rounds"], self.seed, self.out_dir)
         if p["measure"] == "memory":
@@ -142,6 +199,7 @@ class Scaling(Experiment[Settings]):
             *time_tables(results, middle),
             *memory_tables(results),
             graph_table(results),
+            *cluster_tables(results, lane_cores()),
             cost_table(results, middle),
         ]
 
@@ -150,6 +208,7 @@ class Scaling(Experiment[Settings]):
         return [
             draw_times(self.out_dir / "times.png", results, middle),
             draw_memory(self.out_dir / "memory.png", results),
+            draw_clusters(self.out_dir / "clusters.png", results, lane_cores()),
         ]
 
 

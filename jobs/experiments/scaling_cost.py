@@ -13,6 +13,7 @@ from pipeline.execution import SPLIT_EVERY
 from pipeline.regression.accumulate import MAX_TASKS
 
 from .experiment import Result, Table
+from .scaling_cluster_report import task_cpu
 from .scaling_measures import Size
 from .scaling_report import ladder, measured
 
@@ -37,7 +38,8 @@ def graph_table(results: Sequence[Result]) -> Table:
         columns,
         rows,
         [
-            f"A task is a range of bags of about a minute, at most {MAX_TASKS:,} of them. It "
+            "A task is a range of bags of at most about a minute on one core, and a GiB of points; "
+            f"there are at most {MAX_TASKS:,}. It "
             "travels as two numbers, a topic and an index, beside merges in a tree; store, "
             "features and encoding are one node that a worker gets once, and random frequencies "
             "are made again from their seed. Bytes are those of the pickled nodes, without the "
@@ -56,6 +58,8 @@ class Cost:
         A bag, measured: CPU of the pass, and bytes of the store.
     work, reading : float
         Of all tasks on all nodes, one after the other on each node.
+    scheduling : float
+        CPU of the scheduler for all tasks, measured under simulated workers.
     merging, solve : float
         The last merges, and one core's solve.
     waves, n_nodes : int
@@ -66,6 +70,7 @@ class Cost:
     n_bytes: float
     work: float
     reading: float
+    scheduling: float
     merging: float
     solve: float
     waves: int
@@ -73,11 +78,13 @@ class Cost:
 
     @property
     def total(self) -> float:
-        return max(self.work, self.reading) + self.merging + self.solve
+        return max(self.work, self.reading, self.scheduling) + self.merging + self.solve
 
 
-def cost_on_paper(passes: float, n_bytes: float, solve: float, D: int, graph: Result) -> Cost:
-    """From core-seconds and bytes a bag, and the graph that is cut for the bags.
+def cost_on_paper(
+    passes: float, n_bytes: float, solve: float, a_task: float, D: int, graph: Result
+) -> Cost:
+    """From core-seconds and bytes a bag, scheduling of a task, and the graph cut for the bags.
 
     Nodes have one lane of all their cores; the busiest one decides. Each level of the tree ends,
     at worst, with a whole node's merges one after the other.
@@ -92,6 +99,7 @@ def cost_on_paper(passes: float, n_bytes: float, solve: float, D: int, graph: Re
         n_bytes,
         bags_a_node * passes / CORES_A_NODE,
         bags_a_node * n_bytes / DISK_A_NODE,
+        tasks * a_task,
         levels * (SPLIT_EVERY - 1) * partial / NETWORK_A_NODE,
         solve,
         waves,
@@ -107,13 +115,14 @@ def costs(results: Sequence[Result], middle: Size) -> dict[int, Cost]:
         for r in measured(results, "fit")
         if all(r.point.params[key] == value for key, value in middle.params.items())
     ]
+    a_task = task_cpu(measured(results, "scheduler")[-1])
     graphs = measured(results, "graph")
     most = max(r.point.params["N"] for r in graphs)
     for graph in (r for r in graphs if r.point.params["N"] == most):
         D = graph.point.params["D"]
         for i in np.flatnonzero(at.sizes == D):
             passes = float(at.passes[i]) / middle.N
-            found[D] = cost_on_paper(passes, n_bytes, float(at.solve[i]), D, graph)
+            found[D] = cost_on_paper(passes, n_bytes, float(at.solve[i]), a_task, D, graph)
     return found
 
 
@@ -122,12 +131,12 @@ def cost_table(results: Sequence[Result], middle: Size) -> Table:
     most = max(r.point.params["N"] for r in measured(results, "graph"))
     rows = [
         [f"{D:,}", c.n_nodes, 1e6 * c.core_seconds, c.n_bytes, most * c.core_seconds / 3600,
-         c.waves, c.work, c.reading, c.merging, c.solve, c.total / 3600]
+         c.waves, c.work, c.reading, c.scheduling, c.merging, c.solve, c.total / 3600]
         for D, c in costs(results, middle).items()
     ]  # fmt: skip
     columns = ["D", "nodes with tasks", "core-µs a bag (measured)", "bytes a bag (measured)",
                "core-hours of the pass", "tasks a node", "pass (s)", "reading (s)",
-               "last merges (s)", "solve (s)", "total (hours)"]  # fmt: skip
+               "scheduler (s)", "last merges (s)", "solve (s)", "total (hours)"]  # fmt: skip
     return Table(
         f"Computed, not measured: {most:,} bags on {NODES:,} nodes",
         columns,
@@ -135,14 +144,15 @@ def cost_table(results: Sequence[Result], middle: Size) -> Table:
         [
             f"Assumed: {CORES_A_NODE} cores a node as fast as this one, all of them busy, "
             f"{DISK_A_NODE / 1e9:g} GB/s from disk or object store and {NETWORK_A_NODE / 1e9:g} "
-            f"GB/s of network for each node, no time lost to the scheduler, n = {middle.n}, "
-            f"d = {middle.d}, s = {middle.s}. Measured: CPU of a fit of {middle.N:,} bags without "
-            "its solve, the size of its store, and the solve (one penalty, one core).",
-            "The pass is that of the busiest node, whose tasks are a whole number; reading goes on "
-            "beside it and the slower of the two counts. The last merges are the worst case: "
-            f"{SPLIT_EVERY - 1} partials of ZᵀZ a level of the tree, one after the other.",
+            f"GB/s of network for each node, n = {middle.n}, d = {middle.d}, s = {middle.s}. "
+            f"Measured: CPU of a fit of {middle.N:,} bags without its solve, the size of its "
+            "store, the solve (one penalty, one core), and the scheduler's CPU time of a task "
+            "under the most simulated workers.",
+            "The pass is that of the busiest node, whose tasks are a whole number; reading and "
+            "scheduling go on beside it and the slowest of the three counts. The last merges are "
+            f"the worst case: {SPLIT_EVERY - 1} partials of ZᵀZ a level of the tree, one after the "
+            "other.",
             "Tasks are cut by the data and the features alone, so that results are the same on any "
-            "cluster, and of a minute of one core each: where the features are few there are fewer "
-            "tasks than nodes, and the other nodes would be idle.",
+            "cluster.",
         ],
     )

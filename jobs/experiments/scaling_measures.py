@@ -71,6 +71,12 @@ class Size:
         return pass_seconds(self.N, self.N * self.n, self.features())
 
 
+def refuse_cluster() -> None:
+    """ParameterError if one is connected: its workers would do what is measured here."""
+    if current_client() is not None:
+        raise ParameterError("scaling measures this machine: run it without a cluster")
+
+
 @contextmanager
 def one_core() -> Iterator[None]:
     """Fits use one thread: others that wait for each other would be counted as work.
@@ -80,8 +86,7 @@ def one_core() -> Iterator[None]:
     ParameterError
         A cluster is connected, whose workers would do what is measured here.
     """
-    if current_client() is not None:
-        raise ParameterError("scaling measures this process: run it without a cluster")
+    refuse_cluster()
     before = os.environ.get(CORES_VARIABLE)
     os.environ[CORES_VARIABLE] = "1"
     try:
@@ -109,9 +114,9 @@ def random_store(size: Size, seed: int, parent: Path) -> Iterator[BagStore]:
         yield store
 
 
-def fit(store: BagStore, size: Size) -> None:
+def fit(store: BagStore, size: Size) -> DoubleBasisRegressor:
     """One fit with one penalty, so that the solve is one Cholesky decomposition."""
-    DoubleBasisRegressor(
+    return DoubleBasisRegressor(
         ProjectionEmbedding(n_per_dim=size.n_per_dim),
         Fourier(size.D, scale=1.0),
         alpha=PENALTY_A_BAG * size.N,

@@ -111,8 +111,6 @@ def _time_remarks() -> list[str]:
         "Exponents below one are those of sums: what does not grow with the variable, or grows "
         "slower, is still part of the time. Those of d come from its largest values alone, with s "
         "kept the same.",
-        "Not measured here: workers 1 to 4 and a scheduler under 1,000 simulated workers; this "
-        "machine has two cores, on which more workers would only wait for each other.",
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import uuid
@@ -47,13 +48,17 @@ class Tally:
 
 
 def worker_report(topic: str, task: int) -> Report:
-    """A report that reaches the client as a Dask event, at most once a second."""
+    """A report that reaches the client as a Dask event, at most once a second.
+
+    Nor more often than the scheduler wants heartbeats: the more workers it has, the rarer.
+    """
     worker = get_worker()
-    last = [0.0]
+    last = [-math.inf]
 
     def report(done: int) -> None:
         now = time.monotonic()
-        if now - last[0] >= SECONDS_BETWEEN_EVENTS:
+        heartbeat = worker.periodic_callbacks["heartbeat"].callback_time / 1000
+        if now - last[0] >= max(SECONDS_BETWEEN_EVENTS, heartbeat):
             last[0] = now
             worker.log_event(topic, {"task": task, "done": int(done)})
 

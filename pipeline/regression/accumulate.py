@@ -20,6 +20,7 @@ from .split import Split
 from .statistics import RidgeStatistics, StatisticsBuilder
 
 TASK_SECONDS = 60.0
+TASK_BYTES = 2**30  # of points in float32: half a minute from a slow object store
 SMALL_TASK_SECONDS = 4.0
 SMALL_TASKS = 16
 MAX_TASKS = 4096
@@ -189,7 +190,8 @@ def ranges_of(task: AccumulateTask) -> list[Range]:
 
 
 def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]:
-    """Cut a fit into tasks of about a minute; small fits into a few, so that lanes fill.
+    """Cut a fit into tasks of at most about a minute and a GiB of points; small fits into a few,
+    so that lanes fill.
 
     A function of the data's size and the features alone, never of workers or chunks: so the
     result is the same on any cluster and for any chunk size.
@@ -197,7 +199,8 @@ def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]
     seconds = pass_seconds(n_bags, n_points, features)
     small = min(SMALL_TASKS, int(np.ceil(seconds / SMALL_TASK_SECONDS)))
     even = 2 ** int(np.ceil(np.log2(max(1, small))))  # shares alike among two or four lanes
-    wanted = max(int(np.ceil(seconds / TASK_SECONDS)), even)
+    n_bytes = 4 * n_points * features.n_dims
+    wanted = max(int(np.ceil(seconds / TASK_SECONDS)), -(-n_bytes // TASK_BYTES), even)
     return split_evenly(n_bags, min(MAX_TASKS, max(1, wanted)))
 
 

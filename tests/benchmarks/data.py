@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jobs.experiments.machine import peak_memory
 from pipeline import BagStore
 from pipeline.datasets import generate, make_dataset
 
@@ -17,7 +18,5 @@ def mixture_store(n_bags: int) -> BagStore:
 
 
 def peak_mib() -> float:
-    """Peak resident memory of this process; unlike getrusage's, not that of its parent."""
-    status = Path("/proc/self/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) / 1024
+    """Peak resident memory of this process."""
+    return peak_memory() / 2**20

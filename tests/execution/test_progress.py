@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.execution import map_tasks
+from pipeline.execution import map_tasks, progress
 from pipeline.execution.progress import Tally
 
 
@@ -82,3 +84,22 @@ def test_tasks_in_this_process():
     assert seen == [(0, 12), (1, 12), (2, 12)]
     assert list(results) == [(1, 20), (2, 30)]
     assert seen[-1] == (12, 12)
+
+
+@pytest.mark.parametrize(("heartbeat", "expected"), [(0.5, 10), (6.0, 2)])
+def test_events_are_as_rare_as_heartbeats(monkeypatch, heartbeat, expected):
+    """One a second on a few workers; on a thousand, of which the scheduler wants a heartbeat in
+    six seconds each, no more than that: so that events do not drown it."""
+    events = []
+    worker = SimpleNamespace(
+        periodic_callbacks={"heartbeat": SimpleNamespace(callback_time=1000 * heartbeat)},
+        log_event=lambda topic, message: events.append(message),
+    )
+    clock = iter(np.arange(0, 10, 0.25))
+    monkeypatch.setattr(progress, "get_worker", lambda: worker)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    report = progress.worker_report("topic", 3)
+    for done in range(40):
+        report(done)
+    assert len(events) == expected
+    assert events[:2] == [{"task": 3, "done": 0}, {"task": 3, "done": int(4 * max(1, heartbeat))}]

@@ -15,7 +15,13 @@ from pipeline.bags import Box, reading
 from pipeline.embeddings import ProjectionSpec
 from pipeline.random_features import FourierSpec
 from pipeline.regression import FeatureMap
-from pipeline.regression.accumulate import MAX_TASKS, AccumulateTask, accumulate, task_ranges
+from pipeline.regression.accumulate import (
+    MAX_TASKS,
+    TASK_BYTES,
+    AccumulateTask,
+    accumulate,
+    task_ranges,
+)
 from pipeline.regression.encoding import OneHot, Reals
 from pipeline.regression.source import MemorySource, StoreSource
 from pipeline.regression.split import Split
@@ -157,6 +163,8 @@ def test_plan(n_bags, size, n_features):
     lengths = [stop - start for start, stop in ranges]
     assert max(lengths) - min(lengths) <= 1
     assert min(lengths) > 0
+    most = 4 * size * feature_map(n_features).n_dims * (max(lengths) - 1)
+    assert most <= TASK_BYTES or len(ranges) == MAX_TASKS
 
 
 def test_plan_of_a_million_bags():
@@ -165,6 +173,12 @@ def test_plan_of_a_million_bags():
     assert len(task_ranges(1000, 200_000, feature_map(2048, 10))) == 1
     grown = [len(task_ranges(n, 200 * n, feature_map(4096, 10))) for n in 10 ** np.arange(10)]
     assert grown == sorted(grown)
+
+
+def test_plan_of_a_billion_bags_with_few_features():
+    """They are cut by their bytes, where computing is cheap: no task reads more than a GiB."""
+    points = 256 * 10**9
+    assert len(task_ranges(10**9, points, feature_map(256, 10))) == -(-4 * 2 * points // 2**30)
 
 
 @pytest.mark.usefixtures("small_partitions", "sixteen_tasks")

@@ -6,16 +6,26 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import psutil
 import pytest
 
 import jobs.experiments.scaling_measures
 from jobs.experiments.experiment import Point, Result
 from jobs.experiments.scaling import SETTINGS, Scaling
+from jobs.experiments.scaling_cluster_report import load_at_a_minute, task_cpu
 from jobs.experiments.scaling_cost import CORES_A_NODE, NODES, cost_on_paper, costs
-from jobs.experiments.scaling_measures import Size, cpu_seconds, one_core, random_store
+from jobs.experiments.scaling_measures import (
+    Size,
+    cpu_seconds,
+    one_core,
+    random_store,
+    refuse_cluster,
+)
 from jobs.experiments.scaling_report import NAMES, block_bytes, ladder, measured, memory_over
+from jobs.experiments.simulated_cluster import PROCESSES, simulated_cluster
 from jobs.experiments.timing import exponent
 from pipeline.errors import ParameterError
+from pipeline.execution import current_client
 from pipeline.execution.lane import lane_cores
 from pipeline.regression.statistics import StatisticsBuilder
 from tests.jobs.experiments.running import results_of, small_run
@@ -64,7 +74,8 @@ def test_graph_of_a_billion_bags_is_small(results):
         assert r.values["tasks"] <= 4096
         assert r.values["bytes"] - r.values["shared"] < 300 * r.values["tasks"]
         assert r.values["largest_task"] == -(-(10**9) // r.values["tasks"])
-        assert 30 < r.values["model_task"] < 90
+        assert r.values["model_task"] < 90
+        assert r.values["largest_task"] * r.point.params["n"] * r.point.params["d"] * 4 <= 2**30
     assert max(r.values["tasks"] for r in largest) > 1000
     for r in graphs:
         assert r.values["nodes"] == 2 * r.values["tasks"]
@@ -97,14 +108,18 @@ def test_upper_exponent_is_that_of_the_upper_half():
 
 
 def test_cost_on_paper():
-    """Of round numbers: the busiest node's tasks, the slower of work and reading, three levels."""
+    """Of round numbers: the busiest node's tasks, the slowest of work, reading and scheduling,
+    three levels."""
     graph = Result(Point("graph", {}), {"tasks": 2500, "largest_task": 400_000}, 0.0)
-    cost = cost_on_paper(1e-3, 2000.0, 7.0, 1000, graph)
+    cost = cost_on_paper(1e-3, 2000.0, 7.0, 4e-3, 1000, graph)
     assert (cost.waves, cost.n_nodes) == (3, NODES)
     assert cost.work == pytest.approx(3 * 400_000 * 1e-3 / CORES_A_NODE)
     assert cost.reading == pytest.approx(3 * 400_000 * 2000 / 0.5e9)
     assert cost.merging == pytest.approx(3 * 15 * 4 * 1000 * 1001 / 1.25e9)
+    assert cost.scheduling == pytest.approx(10)
     assert cost.total == pytest.approx(cost.work + cost.merging + 7)
+    slow = cost_on_paper(1e-3, 2000.0, 7.0, 1.0, 1000, graph)
+    assert slow.total == pytest.approx(2500 + cost.merging + 7)
 
 
 def test_costs_come_from_the_middle(results):
@@ -115,6 +130,48 @@ def test_costs_come_from_the_middle(results):
     [passes] = at.passes[at.sizes == MIDDLE.D]
     assert found[MIDDLE.D].core_seconds == pytest.approx(passes / MIDDLE.N)
     assert found[MIDDLE.D].n_bytes == pytest.approx(4 * MIDDLE.n * MIDDLE.d, rel=0.25)
+
+
+def test_workers_find_the_same_model(results):
+    """However many, they come to the same bits, and what they took was counted."""
+    fits = measured(results, "workers")
+    assert len({r.values["coefficients"] for r in fits}) == 1
+    assert all(r.values["cpu"] > 0 and r.values["peak_a_worker"] > 2**26 for r in fits)
+
+
+def test_scheduler_under_simulated_workers(results):
+    """Tasks that sleep end in no less than so many workers take for them; its time is counted."""
+    for r in measured(results, "scheduler"):
+        n_workers, seconds = r.point.params["n_workers"], r.point.params["task_seconds"]
+        a_worker = r.point.params["n_tasks"] / n_workers
+        assert r.values["wall"] >= a_worker * seconds
+        assert r.values["cpu"] > 0
+        assert task_cpu(r) < r.values["cpu"]
+
+
+def test_simulated_workers_are_many_and_end():
+    """The scheduler knows each by an address of its own; after the block no process is left."""
+    with simulated_cluster(7) as (scheduler, bare):
+        everything = psutil.Process().children(recursive=True)
+        processes = [each for each in everything if simulated_cluster.__module__ in each.cmdline()]
+        assert len(processes) == 1 + PROCESSES
+        addresses = current_client().scheduler_info(n_workers=-1)["workers"]
+        assert len(addresses) == 7
+        assert all(address.startswith("tcp://127.0.0.1:") for address in addresses)
+        assert len({worker["id"] for worker in addresses.values()}) == 7
+        assert scheduler in processes
+        assert 0 < bare <= scheduler.memory_info().rss + 2**26
+        with pytest.raises(ParameterError, match="without a cluster"):
+            refuse_cluster()
+    assert not psutil.wait_procs(processes, timeout=60)[1]
+
+
+def test_load_of_the_scheduler():
+    """Of round numbers: heartbeats are not a task's, and a minute has one task a worker."""
+    values = {"cpu": 5.0, "idle": 0.1, "wall": 20.0}
+    load = Result(Point("", {"n_workers": 1000, "n_tasks": 500}), values, 0.0)
+    assert task_cpu(load) == pytest.approx(6e-3)
+    assert load_at_a_minute(load) == pytest.approx(0.1 + 6e-3 * 1000 / 60)
 
 
 def test_one_core_is_given_back(monkeypatch):
@@ -165,13 +222,14 @@ def test_middle_is_on_every_ladder(scale):
 def test_tables_and_pictures(out_dir):
     """One row a variable, what is computed and what is left out is said, pictures are drawn."""
     report, results = results_of(out_dir)
-    exponents, seconds, _, _, graph, cost = report["tables"]
+    exponents, seconds, _, _, graph, fits, loads, cost = report["tables"]
     assert [row[0] for row in exponents["rows"]] == list(NAMES.values())
-    assert any("Not measured here: workers" in remark for remark in exponents["remarks"])
     assert len(seconds["rows"]) == sum(len(v) for v in SETTINGS["small"].ladders.values())
     assert len(graph["rows"]) == len(measured(results, "graph"))
     assert cost["title"].startswith("Computed, not measured: 1,000,000,000 bags")
-    assert report["pictures"] == ["times.png", "memory.png"]
+    assert [row[0] for row in fits["rows"]] == list(SETTINGS["small"].workers)
+    assert [row[0] for row in loads["rows"]] == [n for n, _ in SETTINGS["small"].simulated]
+    assert report["pictures"] == ["times.png", "memory.png", "clusters.png"]
     for name in report["pictures"]:
         assert_picture(out_dir / name)
     assert [r.point for r in results] == Scaling("small", 0, out_dir).points()
