@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import LogLocator, NullLocator
 from numpy.typing import NDArray
 
 from ..pictures import new_figure, save_figure
@@ -105,6 +106,10 @@ def draw_images(path: Path, results: Sequence[Result], name: str, n_train: Seque
         right.plot(seconds[method], errors.mean(axis=0), color=color, marker=marker, label=method)
     left.set_xlabel("training images")
     left.set_ylabel("error rate on test images, %")
+    left.set_yscale("log", nonpositive="clip")
+    left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    left.yaxis.set_major_formatter("{x:g}")
+    left.yaxis.set_minor_locator(NullLocator())
     log_seconds(right)
     for axis in (left, right):
         axis.grid(alpha=0.25)
