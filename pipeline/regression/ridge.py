@@ -15,6 +15,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from .spectrum import Spectrum
 from .statistics import RidgeStatistics
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ def solve(statistics: RidgeStatistics, alpha: float, noise: float) -> RidgeSolut
     _check_rows(statistics)
     alphas, scores = np.array([float(alpha)]), np.full(1, np.nan)
     if alpha == 0:
-        coef = _Spectrum(statistics).least_norm(noise * statistics.trace)
+        coef = Spectrum(statistics).least_norm(noise * statistics.trace)
     else:
         coef = _cholesky(statistics, alpha)
     return _solution(statistics, coef, float(alpha), alphas, scores)
@@ -67,7 +68,7 @@ def solve_gcv(
     """
     _check_rows(statistics)
     grid = np.asarray(alphas, dtype=np.float64)
-    spectrum = _Spectrum(statistics)
+    spectrum = Spectrum(statistics)
     n = statistics.n
     units = _target_variance(statistics) if units is None else units
     scores = np.empty(len(grid))
@@ -118,37 +119,6 @@ def solve_judged(
     return RidgeSolution(final.coef, final.intercept, best, grid, scores)
 
 
-class _Spectrum:
-    """The eigendecomposition of the centred Gram matrix and of what is solved with it."""
-
-    def __init__(self, statistics: RidgeStatistics) -> None:
-        values, vectors = scipy.linalg.eigh(
-            statistics.centred_gram().T,
-            lower=True,
-            overwrite_a=True,
-            check_finite=False,  # the other triangle is not set
-            driver="evd",
-        )
-        self.values = np.maximum(values, 0.0)
-        self.vectors = vectors
-        self.cross = vectors.T @ statistics.centred_cross()
-
-    def solve(self, alpha: float) -> NDArray[np.float64]:
-        return self.vectors @ (self.cross / (self.values + alpha)[:, None])
-
-    def least_norm(self, rounding: float) -> NDArray[np.float64]:
-        keep = self.values > rounding
-        inverse = np.divide(1.0, self.values, out=np.zeros_like(self.values), where=keep)
-        return self.vectors @ (self.cross * inverse[:, None])
-
-    def degrees_of_freedom(self, alpha: float) -> float:
-        return float(np.sum(self.values / (self.values + alpha)))
-
-    def residual_squares(self, alpha: float, yy: NDArray[np.float64]) -> NDArray[np.float64]:
-        e = self.values[:, None]
-        return np.maximum(0.0, yy - np.sum(self.cross**2 * (e + 2 * alpha) / (e + alpha) ** 2, 0))
-
-
 def _cholesky(statistics: RidgeStatistics, alpha: float) -> NDArray[np.float64]:
     try:
         factor = scipy.linalg.cho_factor(
@@ -164,7 +134,7 @@ def _cholesky(statistics: RidgeStatistics, alpha: float) -> NDArray[np.float64]:
             "eigenvalues clipped at zero (precision='float64' resolves smaller ones)",
             alpha,
         )
-        return _Spectrum(statistics).solve(alpha)
+        return Spectrum(statistics).solve(alpha)
 
 
 def _solution(
