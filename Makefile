@@ -7,7 +7,7 @@ demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
 test: venv
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 test-clusters: .venv/clusters
 	deploy/slurm/test-cluster install

@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "rff-error": "rff_error:FeatureError",
     "fastmmd": "fastmmd:FastMMD",
     "scaling": "scaling:Scaling",
+    "peers": "peers:Peers",
 }
 
 

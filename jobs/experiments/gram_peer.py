@@ -52,7 +52,21 @@ class GramPeer:
         k = self.n_neighbours
         own = divergence_matrix(training, divergence="symmetric_kl", k=k)
         cross = divergence_matrix(test, training, "symmetric_kl", k=k)
-        median, n_fit = median_scale(own), len(training) - len(training) // 10
+        return self.predict_from(own, cross, targets)
+
+    def predict_from(
+        self, own: Floats, cross: Floats, targets: Floats
+    ) -> tuple[Floats, dict[str, Any]]:
+        """As `predict`, from squared distances of any kind.
+
+        Parameters
+        ----------
+        own : float64, shape (N, N)
+            Of the training bags from each other.
+        cross : float64, shape (n_test, N)
+        targets : float64, shape (N, t)
+        """
+        median, n_fit = median_scale(own), len(targets) - len(targets) // 10
         few, held_out = slice(None, n_fit), slice(n_fit, None)
         scores = {
             (multiplier, alpha): _errors(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,51 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """Calls that were made in turn.
+
+    Attributes
+    ----------
+    seconds : mapping from a call's name to its seconds, one a round
+    last : mapping from a call's name to what it returned in the last round
+    """
+
+    seconds: Mapping[str, list[float]]
+    last: Mapping[str, Any]
+
+    def compared(self, ours: str, peer: str) -> dict[str, float]:
+        """Medians of both, and median and range of peer / ours over rounds: so that a machine's
+        drift hits both."""
+        pairs = zip(self.seconds[ours], self.seconds[peer], strict=True)
+        ratios = [theirs / our for our, theirs in pairs]
+        return {
+            "ours": statistics.median(self.seconds[ours]),
+            "peer": statistics.median(self.seconds[peer]),
+            "ratio": statistics.median(ratios),
+            "low": min(ratios),
+            "high": max(ratios),
+        }
+
+
+def in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> Rounds:
+    """Rounds in which each call is made once."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    last: dict[str, Any] = {}
+    for _ in range(n_rounds):
+        for name, call in calls.items():
+            last.pop(name, None)  # not in memory beside the next one
+            begun = time.perf_counter()
+            last[name] = call()
+            seconds[name].append(time.perf_counter() - begun)
+    return Rounds(seconds, last)
+
+
 def timed_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict[str, float]:
     """Median seconds of each call, over rounds in which each is made once, after one unmeasured."""
     for call in calls.values():
         call()
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(n_rounds):
-        for name, call in calls.items():
-            begun = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - begun)
+    seconds = in_turn(calls, n_rounds).seconds
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 

@@ -22,7 +22,7 @@ LIMITS = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(n_dims=st.integers(1, 3), limits=LIMITS, basis=st.sampled_from(BASES))
 def test_equals_brute_force(n_dims, limits, basis):
     """Tensor sets, balls and their intersection hold what a loop over a cube finds, in order;
@@ -32,7 +32,7 @@ def test_equals_brute_force(n_dims, limits, basis):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(n_dims=st.integers(1, 4), limits=LIMITS, basis=st.sampled_from(BASES))
 def test_prefix_runs_spell_the_set(n_dims, limits, basis):
     """Prefixes, run lengths and first changes say what the set says, index by index."""

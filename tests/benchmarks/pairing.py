@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from jobs.experiments.timing import in_turn
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,16 @@ def pair(
     a floor that we can only approach.
     """
     ours(), other()
-    a, b = [], []
-    for _ in range(repeats):
-        a.append(seconds(ours))
-        b.append(seconds(other))
-    ratios = [x / y if floor else y / x for x, y in zip(a, b, strict=True)]
+    rounds = in_turn({"ours": ours, "other": other}, repeats)
+    names = ("other", "ours") if floor else ("ours", "other")
+    found = rounds.compared(*names)
+    medians = dict(zip(names, (found["ours"], found["peer"]), strict=True))
     return Row(
         name,
-        statistics.median(a),
-        statistics.median(b),
-        statistics.median(ratios),
-        min(ratios),
-        max(ratios),
+        medians["ours"],
+        medians["other"],
+        found["ratio"],
+        found["low"],
+        found["high"],
         target,
     )
-
-
-def seconds(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start

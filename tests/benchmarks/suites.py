@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
+from sklearn.kernel_approximation import RBFSampler
 
+from jobs.experiments.peers_regression import bag_features, fit_dask, fit_sklearn
 from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
 from pipeline.execution import lane
 from pipeline.random_features.fourier_kernels import sine_cosine
@@ -17,7 +19,6 @@ from pipeline.random_features.fourier_kernels import sine_cosine
 from .data import mixture_store
 from .hdd import hdd
 from .pairing import Row, pair
-from .peers import bag_features, fit_dask, fit_sklearn
 from .serving import serving
 
 SCALE = 1.0
@@ -92,11 +93,12 @@ def peers(n_bags: int = 50_000, n_features: int = 4096) -> list[Row]:
     """A whole fit against scikit-learn, and against dask.array on two workers."""
     store = mixture_store(n_bags)
     gamma, alpha = 1 / (2 * SCALE**2), 1e-3 * n_bags
+    sampler = RBFSampler(gamma=gamma, n_components=n_features, random_state=0)
     rows = [
         pair(
             f"whole fit / scikit-learn RBFSampler + Ridge, N = {n_bags:,}, D = {n_features:,}",
             lambda: _fit(store, n_features, alpha),
-            lambda: fit_sklearn(store.url, n_bags, n_features, gamma, alpha),
+            lambda: fit_sklearn(store.url, n_bags, sampler, alpha),
             repeats=2,
             target="≥ 4 ×",
         )

@@ -127,7 +127,7 @@ def test_cube_without_any_particle_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 @given(
     n=st.integers(0, 60), n_cubes=st.integers(1, 5), seed=st.integers(0, 99), walls=st.booleans()
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_particle_is_in_its_cube(n: int, n_cubes: int, seed: int, walls: bool) -> None:
     """Cube by cube: the particles within its walls, lower ones included, in their order."""
     size = 3.7

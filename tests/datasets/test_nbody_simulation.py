@@ -196,7 +196,7 @@ def test_periodic_shift_moves_everything_along(today: tuple[np.ndarray, np.ndarr
 
 
 @given(st.floats(-1e6, 1e6), st.sampled_from([1.0, 64.0, 100.1]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_wrapped_positions_lie_in_the_box(x: float, size: float) -> None:
     """Any coordinate comes to [0, size), by whole boxes."""
     positions = np.array([[x, -1e-20, size], [size * round(x / size), -5e-324, -size]])

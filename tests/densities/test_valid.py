@@ -29,7 +29,7 @@ def wild(n, n_dims, basis="cosine", constant=1.0, seed=0, n_per_dim=4, box=None)
     arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 60)), elements=FINITE),
     st.floats(1e-3, 1e3),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_threshold_solves_its_equation(values, scale):
     """max(v − c, 0) has mean one, whatever the values: ties, all negative, one value."""
     values = values * scale
@@ -42,7 +42,7 @@ def test_threshold_solves_its_equation(values, scale):
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_theorem(data):
     """No density is farther from max(p − c, 0) than it was from p (Gajek 1986)."""
     m = data.draw(st.integers(1, 40))

@@ -64,7 +64,7 @@ class Worker:
         return task
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     n=st.integers(1, 60),
     split_every=st.integers(2, 9),
@@ -102,7 +102,7 @@ def test_a_run_cut_off_anywhere(n, split_every, every, strengths):
     assert finished <= n + cuts * (every - 1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     n=st.integers(1, 40),
     every=st.integers(1, 5),

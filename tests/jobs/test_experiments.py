@@ -14,7 +14,7 @@ from jobs.experiments.experiment import Experiment, Point, Table
 from jobs.experiments.machine import machine, versions
 from jobs.experiments.markdown import table_lines
 from jobs.experiments.runner import point_path, run_experiment
-from jobs.experiments.timing import exponent, linear_growth, timed_in_turn
+from jobs.experiments.timing import exponent, in_turn, linear_growth, timed_in_turn
 from jobs.pictures import new_figure, save_figure
 from jobs.terminal import Terminal
 from pipeline.errors import StoreError
@@ -181,6 +181,24 @@ def test_timed_in_turn(monkeypatch):
     medians = timed_in_turn({"a": lambda: call("a"), "b": lambda: call("b")}, 3)
     assert medians == {"a": 2, "b": 20}
     assert made == ["a", "b"] * 4
+
+
+def test_rounds(monkeypatch):
+    """Calls alternate, ratios are those of one round, and the last round's results are kept."""
+    clock = [0.0]
+    costs, answers = {"a": iter([1, 2, 4]), "b": iter([3, 2, 20])}, iter(range(6))
+
+    def call(name):
+        clock[0] += next(costs[name])
+        return next(answers)
+
+    timer = SimpleNamespace(perf_counter=lambda: clock[0])
+    monkeypatch.setattr("jobs.experiments.timing.time", timer)
+    rounds = in_turn({"a": lambda: call("a"), "b": lambda: call("b")}, 3)
+    assert rounds.seconds == {"a": [1, 2, 4], "b": [3, 2, 20]}
+    assert rounds.last == {"a": 4, "b": 5}
+    found = rounds.compared("a", "b")
+    assert found == {"ours": 2, "peer": 3, "ratio": 3, "low": 1, "high": 5}
 
 
 def test_growth():

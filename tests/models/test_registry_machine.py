@@ -185,7 +185,6 @@ def machine_settings(max_examples: int) -> settings:
     return settings(
         max_examples=max_examples,
         stateful_step_count=12,
-        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
 

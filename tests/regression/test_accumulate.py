@@ -147,7 +147,7 @@ def test_one_hot(tmp_path):
     np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     n_bags=st.integers(1, 10**9),
     size=st.integers(1, 10**6),

@@ -6,6 +6,7 @@ import numpy as np
 
 from jobs.experiments.gram_peer import GramPeer
 from pipeline import Bags
+from pipeline.divergences import divergence_matrix
 
 
 def problem():
@@ -35,3 +36,15 @@ def test_choice_by_training_bags_alone():
     one, again = GramPeer().predict(bags[:60], y[:60, None], bags[60:61])
     assert choice == again
     np.testing.assert_allclose(one, many[:1], atol=1e-9)
+
+
+def test_any_distances():
+    """From the matrices of its own divergence it predicts what it predicts from bags."""
+    bags, y = problem()
+    peer, targets = GramPeer(), y[:60, None]
+    own = divergence_matrix(bags[:60], divergence="symmetric_kl", k=4)
+    cross = divergence_matrix(bags[60:], bags[:60], "symmetric_kl", k=4)
+    predicted, choice = peer.predict(bags[:60], targets, bags[60:])
+    again, chosen = peer.predict_from(own, cross, targets)
+    assert choice == chosen
+    np.testing.assert_allclose(again, predicted, atol=1e-9)
