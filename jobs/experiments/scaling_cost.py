@@ -127,16 +127,16 @@ def costs(results: Sequence[Result], middle: Size) -> dict[int, Cost]:
 
 
 def cost_table(results: Sequence[Result], middle: Size) -> Table:
-    """Hours for the largest N of the graphs."""
+    """What the largest N of the graphs would take."""
     most = max(r.point.params["N"] for r in measured(results, "graph"))
     rows = [
         [f"{D:,}", c.n_nodes, 1e6 * c.core_seconds, c.n_bytes, most * c.core_seconds / 3600,
-         c.waves, c.work, c.reading, c.scheduling, c.merging, c.solve, c.total / 3600]
+         c.waves, c.work, c.reading, c.scheduling, c.merging, c.solve, c.total]
         for D, c in costs(results, middle).items()
     ]  # fmt: skip
     columns = ["D", "nodes with tasks", "core-µs a bag (measured)", "bytes a bag (measured)",
                "core-hours of the pass", "tasks a node", "pass (s)", "reading (s)",
-               "scheduler (s)", "last merges (s)", "solve (s)", "total (hours)"]  # fmt: skip
+               "scheduler (s)", "last merges (s)", "solve (s)", "total (s)"]  # fmt: skip
     return Table(
         f"Computed, not measured: {most:,} bags on {NODES:,} nodes",
         columns,
