@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from pydantic import Field
@@ -45,29 +44,23 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from pipeline import BagStore
     from pipeline.bags.urls import exists, normalize_url
-    from pipeline.errors import ConfigError, ModelError, ParameterError
+    from pipeline.errors import ModelError
+    from pipeline.models.saving import is_of_run, save_model
+    from pipeline.regression.checkpoints import checkpoints_of
 
     begun = time.perf_counter()
     url = normalize_url(config.model_url)
-    if exists(url) and not config.overwrite:
+    ours = is_of_run(url, console.run)
+    if exists(url) and not (config.overwrite or ours):
         raise ModelError(f"{url}: exists already; choose another model_url or set overwrite=true")
     store = BagStore.open(config.data_url)
-    model = config.model.with_embedding(config.embedding).estimator()
     config.model.check_target(config.target)
-    labels = {} if config.model.task == "densities" else {"target": config.target}
-    with _checkpoints(config) as checkpoints:
-        with running_on(config.cluster, store.url), console.progress("fit") as progress:
-            try:
-                model.fit(
-                    store,
-                    holdout=config.holdout,
-                    progress=progress,
-                    checkpoints=checkpoints,
-                    **labels,
-                )
-            except ParameterError as error:
-                raise ConfigError(f"section 'model': {error}") from error
-        model.save(url, overwrite=config.overwrite)
+    model = _saved(url) if ours else None
+    if model is None:
+        with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
+            model = _fitted(config, store, checkpoints, console)
+            overwrite = config.overwrite or is_of_run(url, console.run)
+            save_model(model, url, overwrite, console.run)
     report = {
         "model_url": url,
         "data_url": store.url,
@@ -80,10 +73,30 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return report
 
 
-def _checkpoints(config: Config) -> AbstractContextManager[Any]:
-    """The fit's checkpoints; they are removed when the model has been saved."""
-    from pipeline.regression import Checkpoints
+def _saved(url: str) -> Any:
+    """What this run saved before it was killed; None where it did not come to the end of it."""
+    from pipeline import load_model
+    from pipeline.errors import ModelError
 
-    if config.checkpoint_url is None:
-        return nullcontext()
-    return Checkpoints(config.checkpoint_url, config.checkpoint_seconds)
+    try:
+        return load_model(url)
+    except ModelError:
+        return None
+
+
+def _fitted(config: Config, store: Any, checkpoints: Any, console: Terminal) -> Any:
+    from pipeline.errors import ConfigError, ParameterError
+
+    model = config.model.with_embedding(config.embedding).estimator()
+    labels = {} if config.model.task == "densities" else {"target": config.target}
+    with running_on(config.cluster, store.url), console.progress("fit") as progress:
+        try:
+            return model.fit(
+                store,
+                holdout=config.holdout,
+                progress=progress,
+                checkpoints=checkpoints,
+                **labels,
+            )
+        except ParameterError as error:
+            raise ConfigError(f"section 'model': {error}") from error

@@ -134,15 +134,16 @@ def cancel(run: str, root: str | None) -> None:
 
 @click.command(hidden=True)
 @click.argument("url")
+@click.option("--attempt", required=True)
 @click.option("--log", required=True)
-def drive(url: str, log: str) -> None:
+def drive(url: str, attempt: str, log: str) -> None:
     """What a launcher starts."""
 
     def action() -> None:
         from .cli import give_up
         from .drive import drive as driven
 
-        driven(url, log, give_up)
+        driven(url, attempt, log, give_up)
 
     _exit("drive", action)
 

@@ -32,7 +32,14 @@ class Terminal:
     ----------
     out, err : rich.console.Console, optional
         Default stdout and stderr.
+
+    Attributes
+    ----------
+    run : str or None
+        The id of the submitted run whose job it is; None for another job, or a step of one.
     """
+
+    run: str | None = None
 
     def __init__(self, out: Console | None = None, err: Console | None = None) -> None:
         self.out = out or Console(highlight=False)

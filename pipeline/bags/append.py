@@ -10,12 +10,12 @@ import numpy as np
 import zarr
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DataError, StoreError
+from ..errors import DataError, StoreError, WriterBusyError
 from .bags import Bags, check_finite
 from .box import Box
 from .durable import remove_partials
 from .identity import IdRegistry, as_ids
-from .layout import StoreMeta, replace_ids
+from .layout import StoreMeta, read_attributes, replace_ids
 from .responses import Responses, as_responses
 from .tail import TailWriter
 from .targets import targets_matrix
@@ -132,7 +132,7 @@ class AppendSession:
                 tail.flush()
             self._out.sync()
             meta = self._grown(source)
-            self._group.update_attributes(meta.to_attributes())
+            self._publish(meta)
             return meta, self._out.commit()
 
     def set_box(self, box: Box) -> None:
@@ -153,6 +153,26 @@ class AppendSession:
     def close(self) -> None:
         """Nothing is written any more once this returns; for `BagStore.appending`."""
         self._out.close()
+
+    def _publish(self, meta: StoreMeta) -> None:
+        """Write the new counts; an object store may have done so though its answer was lost."""
+        url = self._store.url
+        try:
+            self._group.update_attributes(meta.to_attributes())
+        except WriterBusyError:
+            raise
+        except StoreError as error:
+            if local_path(url) is not None or is_transactional(url):
+                raise
+            try:
+                found = StoreMeta.from_attributes(read_attributes(url), url)
+            except StoreError:
+                raise StoreError(
+                    f"{url}: nobody can tell whether the new bags were committed ({error.__cause__}"
+                    "); compare their number, `bags info`, before appending them again"
+                ) from error.__cause__
+            if found != meta:
+                raise
 
     def _grown(self, source: Mapping[str, Any] | None) -> StoreMeta:
         return self._meta.grown(

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from zarr.abc.buffer import Buffer
-from zarr.abc.store import Store
+from zarr.abc.buffer import Buffer, BufferPrototype
+from zarr.abc.store import ByteRequest, Store
 from zarr.storage import LocalStore, WrapperStore
 
-from ..errors import StoreError
+from ..errors import BagbasisError, StoreError
 
 PARTIAL = ".partial"  # what Zarr calls its temporary files, too
 
@@ -25,17 +25,21 @@ class WriterStore(WrapperStore[Store]):
     On local files an object that takes another's place is on the disk before it does, and
     `sync` brings the rest there: a power failure loses nothing that was committed. After an error
     or an interrupt Zarr leaves other writes running; `close` waits for those under way and
-    refuses later ones, so that they never land among the next session's.
+    refuses later ones, so that they never land among the next session's. Whatever the filesystem
+    raises becomes a StoreError that names the object.
 
     Parameters
     ----------
+    url : str
+        Of the bag store, for messages.
     store : Store
     still_ours : callable
         Raises when the writer has lost the store; asked before every write.
     """
 
-    def __init__(self, store: Store, still_ours: Callable[[], None]) -> None:
+    def __init__(self, url: str, store: Store, still_ours: Callable[[], None]) -> None:
         super().__init__(store)
+        self._url = url
         self._still_ours = still_ours
         self._unsynced: set[Path] = set()
         self._folders: set[Path] = set()
@@ -43,8 +47,18 @@ class WriterStore(WrapperStore[Store]):
         self._closed = False
         self._changed = threading.Condition()
 
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        with self._naming(key, "reading"):
+            return await self._store.get(key, prototype, byte_range)
+
+    async def delete_dir(self, prefix: str) -> None:
+        with self._naming(prefix, "deleting"):
+            await self._store.delete_dir(prefix)
+
     async def set(self, key: str, value: Buffer) -> None:
-        with self._write_under_way():
+        with self._write_under_way(), self._naming(key, "writing"):
             await asyncio.to_thread(self._still_ours)
             if isinstance(self._store, LocalStore):
                 await asyncio.to_thread(self._replace, self._store.root, key, value)
@@ -70,6 +84,20 @@ class WriterStore(WrapperStore[Store]):
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: self._running == 0)
+
+    @contextmanager
+    def _naming(self, key: str, action: str) -> Iterator[None]:
+        try:
+            yield
+        except BagbasisError:
+            raise
+        except Exception as error:
+            known = isinstance(error, OSError) and error.strerror
+            reason = known or f"{type(error).__name__}: {error}"
+            raise StoreError(
+                f"{self._url}: {_described(key)}: {action} failed ({reason}); nothing was "
+                "committed; try again when the place can be reached and written"
+            ) from error
 
     @contextmanager
     def _write_under_way(self) -> Iterator[None]:
@@ -103,6 +131,14 @@ class WriterStore(WrapperStore[Store]):
             if not replaces:
                 self._unsynced.add(path)
             self._folders.update(f for f in path.parents if f == root or root in f.parents)
+
+
+def _described(key: str) -> str:
+    """An object of a bag store, by its array and its name in that array."""
+    array, slash, chunk = key.partition("/c/")
+    if slash:
+        return f"array {array!r}, object c/{chunk}"
+    return f"object {key!r}" if key else "all objects"
 
 
 def remove_partials(root: Path) -> None:

@@ -11,14 +11,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, WriterBusyError
 from .transactions import is_transactional
-from .urls import filesystem, local_path
+from .urls import filesystem, local_path, reaching
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
 LEASE_SECONDS = 120.0
@@ -159,9 +159,14 @@ class _Lease:
         """The lease as it is stored; empty without one."""
         self._fs.invalidate_cache(self._root)
         try:
-            text = self._fs.cat_file(self._path)
+            with self._reaching():
+                text = self._fs.cat_file(self._path)
         except FileNotFoundError:
             return {}
+        except StoreError:
+            raise
+        except OSError as error:
+            raise _not_writable(f"{self._url}/{LOCK_NAME}", error) from error
         try:
             lease = dict(json.loads(text))
             return {**lease, "renewed": float(lease["renewed"])}
@@ -178,9 +183,12 @@ class _Lease:
                 f"lease ends {LEASE_SECONDS:.0f} s after its last sign of life"
             )
         try:
-            if held:
-                self._fs.rm_file(self._path)
-            self._fs.pipe_file(self._path, self._body(), mode="create")
+            with self._reaching():
+                if held:
+                    self._fs.rm_file(self._path)
+                self._fs.pipe_file(self._path, self._body(), mode="create")
+        except StoreError:
+            raise
         except (FileExistsError, FileNotFoundError) as error:
             raise WriterBusyError(
                 f"{self._url}: another writer is appending; try again later"
@@ -197,7 +205,8 @@ class _Lease:
                 f"{self._url}: another writer took the store over; nothing was committed"
             )
         if time.time() - held["renewed"] > LEASE_SECONDS / 8:
-            self._fs.pipe_file(self._path, self._body())
+            with self._reaching():
+                self._fs.pipe_file(self._path, self._body())
 
     def renew_until(self, over: threading.Event) -> None:
         while not over.wait(LEASE_SECONDS / 4):
@@ -214,6 +223,9 @@ class _Lease:
                 self._fs.rm_file(self._path)
         except Exception as error:
             logger.warning("%s: the lease could not be released (%s)", self._url, error)
+
+    def _reaching(self) -> AbstractContextManager[None]:
+        return reaching(f"{self._url}/{LOCK_NAME}")
 
     def _body(self) -> bytes:
         lease = {"owner": self._token, "host": socket.gethostname(), "renewed": time.time()}

@@ -224,7 +224,7 @@ class BagStore(Snapshot):
         """
         self._check_session()
         check_finite(points, np.array([0, len(points)]))
-        out = WriterStore(zarr_store(self.url), self._check_session)
+        out = WriterStore(self.url, zarr_store(self.url), self._check_session)
         with write_errors(self.url):
             array = zarr.open_array(out, path="points", mode="r+")
             array = array.with_config({"write_empty_chunks": True})

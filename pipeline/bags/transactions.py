@@ -85,13 +85,12 @@ class Transaction(WriterStore):
     """
 
     def __init__(self, url: str, still_ours: Callable[[], None], since: str | None) -> None:
-        self._url = url
         with _errors(url):
             repository = _repository(url, make=since is None)
             self._session = repository.writable_session(BRANCH)
         if since is not None and self._session.snapshot_id != since:
             raise _overtaken(url)
-        super().__init__(self._session.store, still_ours)
+        super().__init__(url, self._session.store, still_ours)
 
     def commit(self) -> str:
         """Commit everything written; the new snapshot's id.

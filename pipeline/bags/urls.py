@@ -64,7 +64,7 @@ def writer_store(url: str, still_ours: Callable[[], None], since: str | None) ->
     """
     if is_transactional(url):
         return Transaction(url, still_ours, since)
-    return WriterStore(zarr_store(url), still_ours)
+    return WriterStore(url, zarr_store(url), still_ours)
 
 
 def current_snapshot(url: str) -> str | None:
@@ -117,7 +117,10 @@ def reaching(url: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise StoreError(f"{url}: can not be reached ({reason})") from error
+        raise StoreError(
+            f"{url}: can not be reached ({reason}); see to credentials, endpoint and network, and "
+            "try again"
+        ) from error
 
 
 def remove(url: str) -> None:
@@ -131,4 +134,5 @@ def remove(url: str) -> None:
         return
     if exists(url):
         fs, remote = filesystem(url)
-        fs.rm(remote, recursive=True)
+        with reaching(url):
+            fs.rm(remote, recursive=True)

@@ -20,11 +20,14 @@ Block = tuple[Bags, NDArray[np.float64]]
 
 
 class ResponseBlock(NamedTuple):
-    """A block of bags with their targets, shape (n, len(target_names)), and their responses."""
+    """A block of bags with their targets, shape (n, len(target_names)), and their responses.
+
+    None for bags of a dataset without any.
+    """
 
     bags: Bags
     targets: NDArray[np.float64]
-    responses: Responses
+    responses: Responses | None
 
 
 @dataclass(frozen=True, kw_only=True)

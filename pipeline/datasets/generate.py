@@ -4,7 +4,8 @@ Rows of points are dealt out to tasks in whole shards of the store, so that no t
 one object; a block of bags that lies across a border is made by both. Which bag a row belongs to
 is known beforehand from the blocks' sizes. Waves of tasks are committed one after the other, so
 that a killed run goes on at its last wave. The bags depend on the dataset alone: not on the
-cluster, the shards or the waves. Bags with responses come as whole blocks, see `generate_blocks`.
+cluster, the shards or the waves. Bags with responses, and those of a store kept by Icechunk, come
+as whole blocks, see `generate_blocks`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from ..bags import BagStore
 from ..bags.append import AppendSession
 from ..bags.bags import offsets_of
+from ..bags.transactions import is_transactional
 from ..bags.urls import exists, normalize_url
 from ..errors import InterruptedStoreError, ParameterError, StoreError
 from ..execution import Progress, Report, current_client, lane, map_tasks
@@ -111,7 +113,7 @@ def generate(
     source = {"dataset": dataset.name, "params": dataset.params, "n_bags": n_bags}
     store = _open_or_create(dataset, normalize_url(url), source, chunk_points, overwrite)
     session = partial(_session, store, source, dataset.block_bags)
-    if isinstance(dataset, ResponseDataset):
+    if isinstance(dataset, ResponseDataset) or is_transactional(store.url):
         append_blocks(dataset, store, n_bags, session, progress)
     while store.n_bags < n_bags:
         with session() as writer:

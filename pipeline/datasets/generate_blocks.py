@@ -1,8 +1,9 @@
-"""Generating bags with responses: whole blocks, each made once, written by this process.
+"""Generating whole blocks of bags, each made once, written by this process.
 
-How many points a response has is known only when it is made, so rows can not be dealt out
-beforehand; and a block may be a simulation of minutes, which must not be made twice. Tasks send
-their blocks here, where they are written in order. The bags depend on the dataset alone.
+So it is with responses: how many points one has is known only when it is made, so rows can not be
+dealt out beforehand; and a block may be a simulation of minutes, which must not be made twice. So
+it is in a store kept by Icechunk, too, whose transactions are of one process. Tasks send their
+blocks here, where they are written in order. The bags depend on the dataset alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..bags import BagStore
 from ..bags.append import AppendSession
 from ..errors import DataError, WriterBusyError
 from ..execution import Progress, Report, current_client, map_tasks
-from .base import ResponseBlock, ResponseDataset
+from .base import Dataset, ResponseBlock, ResponseDataset
 
 COMMIT_SECONDS = 30.0  # of work that a killed run may lose, and the blocks under way
 BLOCKS_A_WORKER = 4  # made before the first of them is written: they wait on the workers
@@ -26,13 +27,13 @@ BLOCKS_A_WORKER = 4  # made before the first of them is written: they wait on th
 class BlockTask:
     """One block, of which the first ``n_bags`` bags are wanted."""
 
-    dataset: ResponseDataset
+    dataset: Dataset
     index: int
     n_bags: int
 
 
 def append_blocks(
-    dataset: ResponseDataset,
+    dataset: Dataset,
     store: BagStore,
     n_bags: int,
     session: Callable[[], AbstractContextManager[AppendSession]],
@@ -76,7 +77,7 @@ def _write_for_a_while(
 
 
 def made_blocks(
-    dataset: ResponseDataset, first: int, n_bags: int, progress: Progress | None
+    dataset: Dataset, first: int, n_bags: int, progress: Progress | None
 ) -> Generator[tuple[int, ResponseBlock], None, None]:
     """The blocks of bags ``first:n_bags`` in order, each with the number of its first bag.
 
@@ -113,7 +114,7 @@ def _behind(before: int, n_bags: int, progress: Progress | None) -> Progress | N
 
 def make_block(task: BlockTask, report: Report) -> ResponseBlock:
     """A task's bags, targets and responses."""
-    block = task.dataset.response_block(task.index)
+    block = _block(task.dataset, task.index)
     if len(block.bags) < task.n_bags:
         raise DataError(
             f"{task.dataset.name}: block {task.index} holds {len(block.bags)} bags, expected "
@@ -122,4 +123,10 @@ def make_block(task: BlockTask, report: Report) -> ResponseBlock:
     report(task.n_bags)
     bags, targets, responses = block
     n = task.n_bags
-    return ResponseBlock(bags[:n], targets[:n], responses[:n])
+    return ResponseBlock(bags[:n], targets[:n], None if responses is None else responses[:n])
+
+
+def _block(dataset: Dataset, index: int) -> ResponseBlock:
+    if isinstance(dataset, ResponseDataset):
+        return dataset.response_block(index)
+    return ResponseBlock(*dataset.block(index), None)

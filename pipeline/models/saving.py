@@ -29,6 +29,7 @@ from .replacing import attributes_of, check_replaceable, discard, put_in_place
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"
+RUN = "bagbasis_run"
 ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor)
@@ -44,7 +45,9 @@ OWN_KEYS = {  # what only this kind of estimator has
 PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
 
 
-def save_model(model: Any, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+def save_model(
+    model: Any, url: str | os.PathLike[str], overwrite: bool = False, run: str | None = None
+) -> None:
     """Write a fitted estimator; a reader finds the whole model or none.
 
     Locally the model is written beside the target and renamed; elsewhere its attributes, without
@@ -54,6 +57,8 @@ def save_model(model: Any, url: str | os.PathLike[str], overwrite: bool = False)
     ----------
     overwrite : bool
         Replace a saved model that is there; nothing else is ever replaced.
+    run : str, optional
+        The id of the submitted run that saves it, to be known again by; see `is_of_run`.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def save_model(model: Any, url: str | os.PathLike[str], overwrite: bool = False)
     try:
         if path is None:
             remove(url)
-        _write(model, state, fresh)
+        _write(model, state, fresh, run)
         if path is not None:
             put_in_place(Path(fresh), path)
     except OSError as error:
@@ -79,6 +84,14 @@ def save_model(model: Any, url: str | os.PathLike[str], overwrite: bool = False)
     finally:
         if path is not None:
             discard(fresh)
+
+
+def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
+    """Whether that submitted run saved what is at the URL, or was killed while it did.
+
+    False for a run of None.
+    """
+    return run is not None and attributes_of(normalize_url(url)).get(RUN) == run
 
 
 def load_model(url: str | os.PathLike[str]) -> Any:
@@ -115,8 +128,9 @@ def load_model(url: str | os.PathLike[str]) -> Any:
         raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
 
 
-def _write(model: Any, state: dict[str, Any], url: str) -> None:
-    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes={ATTRIBUTE: {}})
+def _write(model: Any, state: dict[str, Any], url: str, run: str | None) -> None:
+    attributes: dict[str, Any] = {ATTRIBUTE: {}} | ({} if run is None else {RUN: run})
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
     for name in _arrays(type(model)):
         # a chunk that is lost reads as NaN, one that is flipped fails its checksum
         group.create_array(

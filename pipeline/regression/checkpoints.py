@@ -28,6 +28,7 @@ from ..errors import ParameterError
 from ..execution import SPLIT_EVERY
 from ..files import discard, names_in, reading, writing
 from .accumulate import AccumulateTask, FitStatistics, pass_seconds, ranges_of
+from .encoding import encoding_to_dict
 from .partials import read_partial, write_partial
 from .source import StoreSource
 
@@ -127,11 +128,16 @@ class Checkpoints:
 CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
 
 
-def checkpoints_of(given: CheckpointsLike) -> AbstractContextManager[Checkpoints | None]:
-    """What `fit` was given as ``checkpoints=``: a URL's are removed when the block ends well."""
+def checkpoints_of(
+    given: CheckpointsLike, seconds: float = SECONDS
+) -> AbstractContextManager[Checkpoints | None]:
+    """What was given as ``checkpoints=``: those of a URL are removed when the block ends well.
+
+    ``seconds`` is for those of a URL, as in `Checkpoints`.
+    """
     if given is None or isinstance(given, Checkpoints):
         return nullcontext(given)
-    return Checkpoints(given)
+    return Checkpoints(given, seconds)
 
 
 @dataclass(frozen=True)
@@ -207,7 +213,7 @@ def describe(task: AccumulateTask) -> dict[str, Any]:
         "bags": [task.source.start, task.source.end],  # type: ignore[union-attr]
         "target_names": list(task.source.target_names),
         "features": task.features.to_dict(),
-        "encoding": {"kind": type(task.encoding).__name__, **asdict(task.encoding)},  # type: ignore[call-overload]
+        "encoding": encoding_to_dict(task.encoding),
         "holdout": asdict(task.holdout) if task.holdout else None,
         "validation": asdict(task.validation) if task.validation else None,
         "precision": task.precision,

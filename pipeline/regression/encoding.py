@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,3 +72,8 @@ class ResponseCoefficients:
         out = np.empty((len(rows), self.n_targets))
         chosen = labels.of(rows)
         return out, self.spec.embed(chosen, out)
+
+
+def encoding_to_dict(encoding: Encoding) -> dict[str, Any]:
+    """Everything that an encoding's rows depend on, in types JSON knows."""
+    return {"kind": type(encoding).__name__, **asdict(encoding)}  # type: ignore[call-overload]

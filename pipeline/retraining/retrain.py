@@ -21,7 +21,7 @@ from ..bags.urls import exists, local_path, normalize_url
 from ..errors import BusyError, ConfigError, StoreError, WriterBusyError
 from ..execution import Progress
 from ..models import Registry
-from ..regression import Checkpoints
+from ..regression.checkpoints import checkpoints_of
 from .fingerprint import check_same_store
 from .labels import n_labelled
 from .rounds import NewRound
@@ -95,7 +95,7 @@ def retrain(
         reason = _nothing_to_do(spec, store, state)
         if reason is not None:
             return outcome or Outcome(NOTHING, {"decision": NOTHING, "reason": reason})
-        with _checkpoints(spec) as checkpoints:
+        with checkpoints_of(spec.checkpoint_url, spec.checkpoint_seconds) as checkpoints:
             with nullcontext() if computing is None else computing(store) as progress:
                 made = NewRound(spec, folder, store, state, progress, checkpoints)
                 journal = made.decide()
@@ -157,12 +157,6 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
-
-
-def _checkpoints(spec: Retraining) -> AbstractContextManager[Checkpoints | None]:
-    if spec.checkpoint_url is None:
-        return nullcontext()
-    return Checkpoints(spec.checkpoint_url, spec.checkpoint_seconds)
 
 
 @contextmanager

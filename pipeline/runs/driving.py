@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from ..bags.urls import local_path
-from ..errors import BagbasisError
-from ..files import writing
+from ..errors import BagbasisError, BusyError
+from ..files import discard, writing
 from .state import (
     BEAT,
     BEAT_SECONDS,
     CANCEL,
+    CHECKPOINTS,
     LOG,
+    RUN,
     STATE,
     Status,
     read_json,
@@ -35,19 +37,36 @@ logger = logging.getLogger(__name__)
 class Driving:
     """Writes a run's state while its job runs.
 
+    A run that is submitted again belongs to that attempt's driver from then on: one that waited in
+    a queue does not begin, and one that was thought dead stops and writes nothing more.
+
     Parameters
     ----------
     url : str
         The run's folder.
+    attempt : str
+        The submission that started this driver.
     log : Path
         What the driver prints into.
     cancel : callable
         Called once, in a thread, when somebody wants the run to stop.
+
+    Raises
+    ------
+    RunError
+        No such run.
+    BusyError
+        The run was submitted again since.
     """
 
-    def __init__(self, url: str, log: Path, cancel: Callable[[], None]) -> None:
+    def __init__(self, url: str, attempt: str, log: Path, cancel: Callable[[], None]) -> None:
         self.url = url
         self.record = read_record(url)
+        if self.record["attempt"] != attempt:
+            raise BusyError(
+                f"{url}: the run was submitted again since; this driver, of a submission before, "
+                "does nothing"
+            )
         self._log = log
         self._cancel = cancel
         self._cancelled = False
@@ -84,6 +103,8 @@ class Driving:
             said = {"error": " ".join(line.split()), "traceback": traceback.format_exc()}
             self._finish(beating, Status.FAILED, **said)
             raise
+        if self._is_ours():
+            discard(f"{self.url}/{CHECKPOINTS}")  # a fit that found its model saved left them
         self._finish(beating, Status.DONE, report=report)
 
     def give_up(self) -> None:
@@ -98,7 +119,8 @@ class Driving:
 
     def _write(self, status: Status, **more: Any) -> None:
         values = {"attempt": self.record["attempt"], "status": str(status), "begun": self._begun}
-        write_json(f"{self.url}/{STATE}", {**values, **more})
+        if self._is_ours():
+            write_json(f"{self.url}/{STATE}", {**values, **more})
 
     def _beat_on(self) -> None:
         while not self._over.wait(BEAT_SECONDS):
@@ -109,6 +131,8 @@ class Driving:
                 logger.warning("no sign of life could be written: %s", error)
 
     def _beat(self) -> None:
+        if not self._is_ours():
+            return
         step, done, total = self._now
         where = {"host": os.uname().nodename, "pid": os.getpid()}
         values = {"attempt": self.record["attempt"], "time": time.time(), **where}
@@ -122,6 +146,14 @@ class Driving:
             self._cancelled = True
             self._cancel()
 
+    def _is_ours(self) -> bool:
+        """Whether the run was not submitted again since."""
+        record = read_json(f"{self.url}/{RUN}") or self.record
+        return bool(record["attempt"] == self.record["attempt"])
+
     def _is_unwanted(self) -> bool:
+        if not self._is_ours():
+            logger.warning("%s: the run was submitted again; this driver stops", self.url)
+            return True
         wish = read_json(f"{self.url}/{CANCEL}")
         return wish is not None and wish.get("attempt") == self.record["attempt"]

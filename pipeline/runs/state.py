@@ -3,6 +3,8 @@
 ``run.json`` is the client's: what was submitted. ``state.json`` and ``beat.json`` are the
 driver's: how it stands, and a sign of life every few seconds. ``cancel.json`` is a client's wish.
 So the state lives as long as the filesystem does, whatever becomes of scheduler, driver and client.
+Each submission of a run, the first or a resumption, is an attempt with a name: ``run.json`` has the
+last one's, and only its driver writes.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from ..files import reading, writing
 BEAT_SECONDS = 5.0
 DEAD_SECONDS = 60.0
 RUN, STATE, BEAT, CANCEL, LOG = "run.json", "state.json", "beat.json", "cancel.json", "log.txt"
+CHECKPOINTS = "checkpoints"
 
 
 class Status(StrEnum):

@@ -16,7 +16,7 @@ from ..bags.urls import local_path, normalize_url
 from ..errors import ConfigError, RunError
 from .launching import LAUNCHERS
 from .run import Run, attach, root_of
-from .state import CANCEL, LOG, RUN, Status, write_json
+from .state import CANCEL, CHECKPOINTS, LOG, RUN, Status, write_json
 
 FORMAT_VERSION = 1
 PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")
@@ -60,7 +60,7 @@ def submit(
     place = root_of(root) or beside_output(values)
     url = f"{normalize_url(place)}/{run_id}"
     if job in CHECKPOINTED and values.get("checkpoint_url") is None:
-        values["checkpoint_url"] = f"{url}/checkpoints"
+        values["checkpoint_url"] = f"{url}/{CHECKPOINTS}"
     record = {
         "format": FORMAT_VERSION,
         "id": run_id,
@@ -152,7 +152,8 @@ def _start(url: str, record: dict[str, Any]) -> Run:
     record = {**record, "submitted": time.time(), "attempt": uuid.uuid4().hex}
     write_json(f"{url}/{RUN}", record)
     log = local_log(url)
-    command = [sys.executable, "-m", "jobs", "drive", url, "--log", str(log)]
+    command = [sys.executable, "-m", "jobs", "drive", url]
+    command += ["--attempt", record["attempt"], "--log", str(log)]
     try:
         LAUNCHERS[record["launcher"]](command, log, record["id"])
     except RunError:

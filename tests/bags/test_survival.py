@@ -214,7 +214,7 @@ def test_no_write_comes_after_a_failed_append(store, monkeypatch):
 
 def test_no_write_starts_once_the_session_is_over(store):
     """A write that Zarr gets to only after the session's end is refused: the lock is gone."""
-    out = WriterStore(LocalStore(store.url), lambda: None)
+    out = WriterStore(store.url, LocalStore(store.url), lambda: None)
     value = default_buffer_prototype().buffer.from_bytes(b"late")
     sync(out.set("points/c/90/0", value))
     out.close()

@@ -14,10 +14,11 @@ CHUNK_POINTS = 100  # 1,600 rows a shard; a block has about 5,100
 
 
 def small_waves() -> None:
-    """Six shards a wave, one a task, instead of a gigabyte."""
+    """Six shards a wave, one a task, instead of a gigabyte; and a commit after every block."""
     module = importlib.import_module("pipeline.datasets.generate")
     module.TASK_VALUES = 1
     module.WAVE_TASKS = 6
+    importlib.import_module("pipeline.datasets.generate_blocks").COMMIT_SECONDS = 0
 
 
 if __name__ == "__main__":

@@ -123,9 +123,13 @@ def test_two_processes_write_what_one_does(tmp_path: Path, monkeypatch: pytest.M
     assert again.n_bags == 2500
 
 
-def test_killed_twice_and_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After kill -9 in two different waves, the third run only adds what was missing."""
-    url, n_bags = tmp_path / "x.zarr", 9 * BLOCK + 100
+@pytest.mark.parametrize("prefix", ["", "icechunk+file://"])
+def test_killed_twice_and_run_again(
+    prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After kill -9 in two different waves, the third run only adds what was missing; in a store
+    kept by Icechunk as well."""
+    url, n_bags = f"{prefix}{tmp_path}/x.zarr", 9 * BLOCK + 100
     committed = [0]
     for kill_at in (3500, 7000):
         command = [sys.executable, "-m", "tests.datasets.generating", url, n_bags, kill_at]
@@ -285,7 +289,7 @@ def test_reserved_points_and_registered_bags_must_agree(tmp_path: Path) -> None:
     span=st.integers(1, 3000),
     max_points=st.integers(1, 30_000),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_plan_gives_every_row_to_one_task(
     n_bags: int, before: int, row: int, span: int, max_points: int
 ) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pipeline.regression.source import StoreSource
 
@@ -59,6 +61,24 @@ def kill(pid: int) -> None:
     """SIGKILL a process and wait until it is gone."""
     os.kill(pid, signal.SIGKILL)
     until(lambda: not alive(pid))
+
+
+def kill_a_worker(cluster: Any, gate: Gate, fit: Callable[[], object]) -> None:
+    """Do the fit: when all workers stand at its gate, one of them is killed and the gate opened.
+
+    There are as many workers as before in the end.
+    """
+    workers = set(cluster.run(os.getpid).values())
+    fitting = threading.Thread(target=fit)
+    fitting.start()
+    until(lambda: gate.waiting() == workers)
+    victim = min(workers)
+    kill(victim)
+    gate.open()
+    fitting.join(120)
+    assert not fitting.is_alive()
+    cluster.wait_for_workers(len(workers))
+    assert victim not in set(cluster.run(os.getpid).values())
 
 
 def alive(pid: int) -> bool:

@@ -23,7 +23,7 @@ from pipeline.regression import accumulate as accumulation
 from pipeline.regression.accumulate import AccumulateTask, accumulate
 from pipeline.regression.encoding import Reals
 from pipeline.regression.source import MemorySource, StoreSource
-from tests.execution.gated import Gate, GatedSource, alive, kill, until
+from tests.execution.gated import Gate, GatedSource, kill_a_worker, until
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import unpacked
 
@@ -292,24 +292,13 @@ def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path, monkeyp
     monkeypatch.setattr("pipeline.regression.source.StoreSource", GatedSource)
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     gate = Gate(f"{store.url}.gate").arm()
-    workers = set(cluster.run(os.getpid).values())
     fitted = regressor()
-    fit = threading.Thread(target=lambda: fitted.fit(store, holdout=0.1))
-    fit.start()
-    until(lambda: gate.waiting() == workers)
-    victim = min(workers)
-    kill(victim)
-    assert not alive(victim)
-    gate.open()
-    fit.join(120)
-    assert not fit.is_alive()
+    kill_a_worker(cluster, gate, lambda: fitted.fit(store, holdout=0.1))
+    cluster.run(small_partitions)
     model, _ = alone["float64", 50]
     np.testing.assert_allclose(fitted.coef_, model.coef_, rtol=0, atol=1e-9)
     assert fitted.report_["n_bags_fitted"] == model.report_["n_bags_fitted"]
     assert fitted.report_["n_points_seen"] == model.report_["n_points_seen"]
-    cluster.wait_for_workers(len(workers))
-    assert victim not in set(cluster.run(os.getpid).values())
-    cluster.run(small_partitions)
 
 
 def test_four_workers(cluster, stores, alone):

@@ -12,7 +12,7 @@ from pipeline import BagStore, ProjectionEmbedding, RandomFourierFeatures, Tripl
 from pipeline.bags import reading
 from pipeline.errors import DataError
 from pipeline.execution import connect
-from tests.execution.gated import Gate, alive, kill, until
+from tests.execution.gated import Gate, kill_a_worker, until
 from tests.execution.gated_pairs import GatedPairs
 from tests.oracles.labelled import labelled_bags
 
@@ -84,22 +84,12 @@ def test_killed_worker_changes_nothing(cluster, alone, tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.regression.pairs.StorePairs", GatedPairs)
     store = store_of(tmp_path / "s.zarr", 50)
     gate = Gate(f"{store.url}.gate").arm()
-    workers = set(cluster.run(os.getpid).values())
     fitted = regressor()
-    fit = threading.Thread(target=lambda: fitted.fit(store, holdout=0.1))
-    fit.start()
-    until(lambda: gate.waiting() == workers)
-    victim = min(workers)
-    kill(victim)
-    assert not alive(victim)
-    gate.open()
-    fit.join(120)
-    assert not fit.is_alive()
+    kill_a_worker(cluster, gate, lambda: fitted.fit(store, holdout=0.1))
+    cluster.run(small_partitions)
     scale = np.abs(alone.coef_).max()
     np.testing.assert_allclose(fitted.coef_, alone.coef_, rtol=0, atol=1e-11 * scale)
     assert fitted.report_["n_bags_fitted"] == alone.report_["n_bags_fitted"]
-    cluster.wait_for_workers(len(workers))
-    cluster.run(small_partitions)
 
 
 def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path, monkeypatch):

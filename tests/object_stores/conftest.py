@@ -7,13 +7,19 @@ import uuid
 import fsspec
 import pytest
 
-from tests.object_stores.moto_server import serving
+from tests.object_stores.moto_server import OneAtATime, serving
 
 
 @pytest.fixture(scope="module")
-def s3():
+def moto():
+    """The application that plays S3."""
+    return OneAtATime()
+
+
+@pytest.fixture(scope="module")
+def s3(moto):
     """An S3 played by moto: this process, and those it starts, reach it by ``s3://`` URLs."""
-    with serving() as environment, pytest.MonkeyPatch.context() as patch:
+    with serving(moto) as environment, pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
         fsspec.filesystem("s3").clear_instance_cache()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,16 +29,39 @@ class OneAtATime:
     def __init__(self) -> None:
         self._app = DomainDispatcherApplication(create_backend_app)
         self._lock = threading.Lock()
+        self._lost: Callable[[str], bool] = lambda request: False
+        self._done = False
 
     def __call__(self, environ: Any, start: Callable[..., Any]) -> Iterable[bytes]:
+        lost = self._lost(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
+        answer: list[bytes] = []
         with self._lock:
-            return list(self._app(environ, start))
+            if not lost or self._done:
+                answer = list(self._app(environ, start))
+            else:
+                start("503 Service Unavailable", [])
+        if lost:
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+        return answer
+
+    @contextmanager
+    def losing(self, pattern: str, done: bool = False) -> Iterator[None]:
+        """The connection breaks off at every request like this, ``PUT /bucket/key``.
+
+        ``done`` says whether the server does what it was asked before.
+        """
+        self._done = done
+        self._lost = lambda request: re.search(pattern, request) is not None
+        try:
+            yield
+        finally:
+            self._lost = lambda request: False
 
 
 @contextmanager
-def serving() -> Iterator[dict[str, str]]:
+def serving(app: OneAtATime) -> Iterator[dict[str, str]]:
     """The server, on a free port; yields the environment in which ``s3://`` leads to it."""
-    server = make_server("127.0.0.1", 0, OneAtATime(), threaded=True, request_handler=Quiet)
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

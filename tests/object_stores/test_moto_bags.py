@@ -8,9 +8,11 @@ import boto3
 import fsspec
 import numpy as np
 import pytest
+import s3fs
+from botocore.exceptions import BotoCoreError
 from zarr.core.sync import sync
 
-from pipeline import BagStore, load_model
+from pipeline import Bags, BagStore, load_model
 from pipeline.bags import lock
 from pipeline.bags.lock import LEASE_SECONDS
 from pipeline.errors import ModelError, StoreError, WriterBusyError
@@ -170,6 +172,70 @@ def test_moto_icechunk_reader_sees_one_snapshot(bucket):
     model_of(BATCH).check(reader)
     model_of(2 * BATCH).check(reader.refresh())
     reader.verify()
+
+
+@pytest.fixture
+def impatient(s3, monkeypatch):
+    """Clients that try no request again."""
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+    fsspec.filesystem("s3").clear_instance_cache()
+    yield
+    fsspec.filesystem("s3").clear_instance_cache()
+
+
+def append_losing(store, losing):
+    """Append the next batch, with a connection that breaks off once the session is open."""
+    bags, targets, ids, responses = batch(store.n_bags // BATCH)
+    responses = None if store.response_dims is None else responses
+    with store.appending() as session, losing:
+        session.write(Bags.from_list(bags), targets, ids, responses=responses)
+        session.commit()
+
+
+LOST = {
+    "PUT .*/s.zarr/points/c/1/0$": "array 'points', object c/1/0: writing failed",
+    "GET .*/responses/points/c/0/0$": "array 'responses/points', object c/0/0: reading failed",
+    "PUT .*/ids/zarr.json$": "object 'ids/zarr.json': writing failed",
+    "GET .*/writer.lock$": "points/writer.lock: can not be reached",
+    "PUT .*/s.zarr/zarr.json$": "object 'zarr.json': writing failed",
+}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_moto_connection_lost_in_an_append(bucket, moto):
+    """A connection that breaks off in the middle of an append is one error of ours that names
+    store, array and object, with botocore's as its cause; the store is as it was, and the next
+    append succeeds."""
+    url = f"{bucket}/data/s.zarr"
+    store = BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8)
+    for _ in range(2):
+        append_batch(store)
+    for request, named in LOST.items():
+        with pytest.raises(StoreError) as caught:
+            append_losing(store, moto.losing(request))
+        assert str(caught.value).startswith(url)
+        assert named in str(caught.value)
+        assert "try again" in str(caught.value)
+        assert isinstance(caught.value.__cause__, BotoCoreError)
+        model_of(2 * BATCH).check(BagStore.open(url))
+    append_batch(store)
+    model_of(3 * BATCH).check(BagStore.open(url))
+    store.verify()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_moto_answer_to_a_commit_is_lost(store, moto):
+    """A commit that was made, though nobody heard so, is one; where nobody can tell, the error
+    says that."""
+    with moto.losing("PUT .*/s.zarr/zarr.json$", done=True):
+        append_batch(store)
+    model_of(BATCH).check(BagStore.open(store.url))
+    told = r"s\.zarr: nobody can tell whether .* were committed .*`bags info`, before"
+    with pytest.raises(StoreError, match=told) as caught:
+        append_losing(store, moto.losing("(GET|PUT) .*/s.zarr/zarr.json$", done=True))
+    assert isinstance(caught.value.__cause__, BotoCoreError)
+    model_of(2 * BATCH).check(BagStore.open(store.url))
 
 
 @pytest.mark.parametrize("wrong", ["credentials", "endpoint"])

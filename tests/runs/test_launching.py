@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 
 import pytest
 
 from pipeline.errors import RunError
 from pipeline.runs import Status, attach, resume, submit
-from pipeline.runs.driving import Driving
 from pipeline.runs.launching import launch_sbatch
-from pipeline.runs.submitting import local_log
+from tests.runs.drivers import driven
 
 CONFIG = {"data_url": "/data/bags.zarr", "model_url": "/data/m.zarr"}
 
@@ -64,7 +64,8 @@ def test_driver_as_a_batch_job(slurm, tmp_path):
     assert name == "sbatch"
     assert f"--job-name={run.id}" in args[:script]
     assert f"--output={tmp_path}/runs 100%%; $(touch x)/{run.id}/log.txt" in args[:script]
-    command = [sys.executable, "-m", "jobs", "drive", run.url, "--log", f"{run.url}/log.txt"]
+    command = [sys.executable, "-m", "jobs", "drive", run.url]
+    command += ["--attempt", run.record()["attempt"], "--log", f"{run.url}/log.txt"]
     assert args[script + 1 :] == command
     assert asked["script"] == '#!/bin/sh\nexec "$@"\n'
     assert run.status() is Status.SUBMITTED
@@ -109,13 +110,32 @@ def test_cancelled_in_the_queue(slurm, tmp_path, has_scancel):
     with pytest.raises(RunError, match="is cancelled; there is nothing to cancel"):
         run.cancel()
     ran = []
-    with (
-        pytest.raises(KeyboardInterrupt),
-        Driving(run.url, local_log(run.url), lambda: None).running(),
-    ):
+    with pytest.raises(KeyboardInterrupt), driven(run).running():
         ran.append("the job")
     assert ran == []
     assert run.status() is Status.CANCELLED
+
+
+def test_scancel_that_fails(slurm, tmp_path):
+    """A driver that stays in the queue after its run was submitted again ends with one line when
+    it begins, in a process of its own: the later driver does the job, alone."""
+    slurm("sbatch", "17\n")
+    slurm("scancel", err="scancel: error: Unable to contact slurm controller\n", code=1)
+    store = tmp_path / "bags.zarr"
+    config = {"dataset": "gmm_components", "n_bags": 10, "url": str(store)}
+    run = submit("generate", config, root=tmp_path / "runs", launcher="sbatch")
+    run.cancel()
+    resume(run)
+    calls = [asked["args"] for name, asked in slurm.asked() if name == "sbatch"]
+    older, later = [args[args.index(sys.executable) :] for args in calls]
+    ended = subprocess.run(older, capture_output=True, text=True, check=False)
+    assert ended.returncode == 4, ended.stderr
+    [line] = ended.stderr.splitlines()
+    assert f"{run.url}: the run was submitted again since" in line
+    assert run.status() is Status.SUBMITTED
+    assert not store.exists()
+    subprocess.run(later, check=True, capture_output=True)
+    assert run.result()["n_bags"] == 10
 
 
 def test_wish_is_for_one_attempt(slurm, tmp_path):
@@ -125,6 +145,6 @@ def test_wish_is_for_one_attempt(slurm, tmp_path):
     run.cancel()
     resume(run)
     assert run.status() is Status.SUBMITTED
-    with Driving(run.url, local_log(run.url), lambda: None).running():
+    with driven(run).running():
         pass
     assert run.status() is Status.DONE

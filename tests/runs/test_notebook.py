@@ -12,10 +12,9 @@ from traitlets.config import Config
 
 from pipeline.errors import StoreError
 from pipeline.runs import LAUNCHERS, Status, notebook, submit
-from pipeline.runs.driving import Driving
 from pipeline.runs.run import Run
-from pipeline.runs.submitting import local_log
 from tests.execution.gated import until
+from tests.runs.drivers import driven
 
 CONFIG = {"data_url": "/data/bags.zarr", "model_url": "/data/m.zarr"}
 
@@ -55,7 +54,7 @@ def no_follower():
 @pytest.mark.parametrize("what", ["run", "progress"])
 def test_a_notebook_shows_a_run_as_it_moves(kernel, run, what):
     """A run, or its progress, is one display that is replaced until the run is over."""
-    driving = Driving(run.url, local_log(run.url), lambda: None)
+    driving = driven(run)
     kernel.display_formatter.format(run if what == "run" else run.progress())
     assert "is submitted" in shown(kernel)
     with driving.running():
@@ -81,7 +80,7 @@ def test_a_terminal_shows_it_once(shell, run):
 
 def test_a_run_that_is_over_is_not_followed(kernel, run):
     """What went wrong is shown, as text and never as HTML of its own."""
-    driving = Driving(run.url, local_log(run.url), lambda: None)
+    driving = driven(run)
     with pytest.raises(StoreError), driving.running():
         raise StoreError("<script>s.zarr</script>: not found")
     kernel.display_formatter.format(run)

@@ -9,10 +9,9 @@ import pytest
 
 from pipeline.errors import ConfigError, RunError, StoreError
 from pipeline.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
-from pipeline.runs.driving import Driving
 from pipeline.runs.launching import launch_here
 from pipeline.runs.state import BEAT, DEAD_SECONDS, STATE, read_json, write_json
-from pipeline.runs.submitting import local_log
+from tests.runs.drivers import driven
 
 
 @pytest.fixture
@@ -38,10 +37,6 @@ CONFIG = {"data_url": "/data/bags.zarr", "model_url": "/data/m.zarr", "model": {
 
 def submitted(root, launcher="local", **config):
     return submit("fit", {**CONFIG, **config}, root=root, launcher=launcher)
-
-
-def driven(run):
-    return Driving(run.url, log=local_log(run.url), cancel=lambda: None)
 
 
 def long_ago(run, name, **changes):
@@ -103,7 +98,7 @@ def test_wish_to_cancel_is_heard_once(root, launched):
     """The driver hears a wish to cancel, once, and none that was for a driver before it."""
     heard = []
     run = submitted(root)
-    driving = Driving(run.url, local_log(run.url), lambda: heard.append(1))
+    driving = driven(run, lambda: heard.append(1))
     driving._heed()
     assert heard == []
     run.cancel()
@@ -112,7 +107,7 @@ def test_wish_to_cancel_is_heard_once(root, launched):
     assert heard == [1]
     long_ago(run, "run.json", submitted=time.time() - 2 * DEAD_SECONDS)
     resume(run)
-    Driving(run.url, local_log(run.url), lambda: heard.append(2))._heed()
+    driven(run, lambda: heard.append(2))._heed()
     assert heard == [1]
 
 
@@ -159,6 +154,27 @@ def test_resume(root, launched):
         pass
     with pytest.raises(RunError, match="is done; only one that died"):
         resume(run)
+
+
+def test_driver_that_was_thought_dead(root, launched):
+    """A driver whose run was submitted again meanwhile stops, once it looks, and writes over
+    nothing that the later one wrote."""
+    heard = []
+    run = submitted(root)
+    older = driven(run, lambda: heard.append(1))
+    with older.running() as report:
+        report["n_bags"] = 9
+        long_ago(run, BEAT, time=time.time() - DEAD_SECONDS - 1)
+        resume(run)
+        older._heed()
+        older._heed()
+        assert heard == [1]
+        older._beat()
+        assert run.status() is Status.SUBMITTED
+        with driven(run).running() as later:
+            later["n_bags"] = 10
+    older.give_up()
+    assert run.result() == {"n_bags": 10}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""``python -m tests.jobs.stopping PLACE FOLDER ARGS``: ``bags ARGS``, which stands still there.
+
+At "saved" the model is there, and its checkpoints, too; at "discarded" all is done but for saying
+so.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from jobs.cli import main
+from pipeline.models import saving
+from pipeline.runs.driving import Driving
+from tests.execution.gated import Gate
+
+
+def stop_at(place: str, gate: Gate) -> None:
+    """Whoever comes to the place waits at the gate."""
+    if place == "saved":
+        save_model = saving.save_model
+
+        def save(*args: Any) -> None:
+            save_model(*args)
+            gate.wait()
+
+        saving.save_model = save  # type: ignore[assignment]
+    elif place == "discarded":
+        Driving._finish = waiting(Driving._finish, gate)  # type: ignore[method-assign]
+
+
+def waiting(function: Callable[..., None], gate: Gate) -> Callable[..., None]:
+    """The function, behind the gate."""
+
+    def wait(*args: Any, **more: Any) -> None:
+        gate.wait()
+        function(*args, **more)
+
+    return wait
+
+
+if __name__ == "__main__":
+    place, folder, *sys.argv[1:] = sys.argv[1:]
+    stop_at(place, Gate(folder))
+    main()

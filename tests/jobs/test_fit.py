@@ -1,0 +1,94 @@
+"""Fits of submitted runs: a run knows its own model again, and nobody else's."""
+
+from __future__ import annotations
+
+import sys
+
+import fsspec
+import pytest
+import zarr
+
+from jobs import fit
+from jobs.terminal import Terminal
+from pipeline import load_model
+from pipeline.errors import ModelError
+from pipeline.runs import LAUNCHERS, Status, resume, submit
+from pipeline.runs import state as states
+from pipeline.runs.launching import launch_here
+from tests.execution.gated import Gate, kill, until
+
+MODEL = {"random_features": {"n_features": 32}}
+
+
+def run_fit(data, model_url, run, **config):
+    """``bags fit`` in this process, as the job of a run."""
+    console = Terminal()
+    console.run = run
+    values = {"data_url": str(data / "bags.zarr"), "model_url": str(model_url), "model": MODEL}
+    return fit.run(fit.Config(**values, **config), console)
+
+
+def killed(run, gate):
+    """The run, whose driver came to the gate and was killed there by SIGKILL."""
+    until(gate.waiting)
+    [pid] = gate.waiting()
+    kill(pid)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(states, "DEAD_SECONDS", 0.0)
+        assert run.status() is Status.DIED
+        return resume(run)
+
+
+@pytest.mark.parametrize("place", ["saved", "discarded"])
+def test_killed_between_saving_and_the_end(regression, tmp_path, place):
+    """A driver killed when its model is there, but the run is not done: resumed, it finishes with
+    that model, makes no other one, and leaves no checkpoints."""
+    gate = Gate(tmp_path / "gate").arm()
+
+    def stopping(command, log, run_id):
+        given = [sys.executable, "-m", "tests.jobs.stopping", place, str(gate.folder)]
+        return launch_here([*given, *command[3:]], log, run_id)
+
+    url = tmp_path / "m.zarr"
+    config = {"data_url": str(regression / "bags.zarr"), "model_url": str(url), "model": MODEL}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(LAUNCHERS, "local", stopping)
+        run = submit("fit", config, root=tmp_path / "runs")
+        until(gate.waiting)
+    written = (url / "zarr.json").stat()  # which is replaced as a whole
+    run = killed(run, gate)
+    report = run.result(timeout=120)
+    assert report["n_bags_fitted"] == 300
+    assert report["alpha"] == load_model(url).alpha_
+    assert (url / "zarr.json").stat().st_ino == written.st_ino
+    assert (url / "zarr.json").stat().st_mtime_ns == written.st_mtime_ns
+    assert not (tmp_path / "runs" / run.id / "checkpoints").exists()
+
+
+def test_model_of_somebody_else(regression, tmp_path):
+    """A model of another run, or of none, is refused as before; only told to, it is replaced."""
+    url = tmp_path / "m.zarr"
+    for first, then in ((None, "a"), ("a", "b"), ("b", None)):
+        run_fit(regression, url, first, overwrite=True)
+        with pytest.raises(ModelError, match="exists already"):
+            run_fit(regression, url, then)
+    assert run_fit(regression, url, "b")["model_url"] == str(url)
+
+
+def test_killed_while_saving(regression, monkeypatch):
+    """Where a model is not put in place by a rename, half of it is the run's own as well: the
+    run replaces it, and no other one does."""
+    url = "memory://killed-while-saving/m.zarr"
+
+    def die(*args):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zarr.Group, "update_attributes", die)
+        with pytest.raises(KeyboardInterrupt):
+            run_fit(regression, url, "a")
+    assert fsspec.filesystem("memory").exists("/killed-while-saving/m.zarr/zarr.json")
+    with pytest.raises(ModelError, match="exists already"):
+        run_fit(regression, url, "b")
+    run_fit(regression, url, "a")
+    assert load_model(url).report_["n_bags_fitted"] == 300
