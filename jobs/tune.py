@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import Field
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 STATE = "state.json"
 
 
-class Compared(ModelSection):
-    """A model section with one number to compare by: the error of real targets or classes."""
-
-    task: Literal["regression", "classification"] = Field(
-        default="regression", description="what is predicted: numbers or classes"
-    )
-
-
 class Config(ClusterConfig, DirectoryConfig):
     """See ``configs/tune.yaml``."""
 
@@ -46,8 +38,8 @@ class Config(ClusterConfig, DirectoryConfig):
     holdout: float = Field(
         default=0.0, ge=0, lt=1, description="fraction of the bags no candidate sees, for evaluate"
     )
-    model: Compared = Field(
-        default=Compared(), description="what is fitted, but for what is searched"
+    model: ModelSection = Field(
+        default=ModelSection(), description="what is fitted, but for what is searched"
     )
     search: SearchSection = Field(default=SearchSection(), description="what is compared")
     cache_url: str | None = Field(
@@ -63,14 +55,16 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from pipeline import BagStore
     from pipeline.bags.urls import exists, normalize_url
     from pipeline.errors import ConfigError, ModelError, ParameterError
+    from pipeline.models.saving import is_of_run, save_model
     from pipeline.tuning import Search, tune
 
     from .tune_picture import draw_tuning
 
     begun = time.perf_counter()
     url = normalize_url(config.model_url)
-    if exists(url) and not config.overwrite:
+    if exists(url) and not (config.overwrite or is_of_run(url, console.run)):
         raise ModelError(f"{url}: exists already; choose another model_url or set overwrite=true")
+    config.model.check_target(config.target)
     embeddings = embeddings_of(config.search.embedding, config.model.embedding)
     search = Search(
         [build(section) for section in embeddings],
@@ -96,7 +90,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             )
         except ParameterError as error:
             raise ConfigError(f"sections 'search' and 'model': {error}") from error
-    result.model.save(url, overwrite=config.overwrite)
+    overwrite = config.overwrite or is_of_run(url, console.run)
+    save_model(result.model, url, overwrite, console.run)
     names = candidate_names(result, labels_of(embeddings))
     best = write_best(out_dir / "best.yaml", config, result, embeddings)
     picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from ..bags import Bags, BagStore, Box, Responses, as_bags, as_responses
-from ..bags.plan import sample_ranges
-from ..bags.reading import iter_pairs, sample_of_responses
+from ..bags.plan import Range, sample_ranges
+from ..bags.reading import iter_pairs, pair_partitions, prefetch, sample_of_responses
 from ..embeddings.transform import box_of_bags
 from ..errors import DataError, ParameterError
 from .source import MemorySource, StoreSource
@@ -52,6 +53,11 @@ class StorePairs(StoreSource):
 
     def batches(self, start: int, stop: int) -> Iterator[Any]:
         return iter_pairs(self.store, start, stop)
+
+    def labels(self, runs: Sequence[Range]) -> Iterator[tuple[Range, Responses]]:
+        ranges = [part for run in runs for part in pair_partitions(self.store, *run)]
+        with closing(prefetch(lambda r: self.store.responses(*r), ranges)) as loaded:
+            yield from zip(ranges, loaded, strict=True)
 
     def response_sample(self, n_runs: int, run_length: int) -> Iterator[Bags]:
         return sample_of_responses(self.store, n_runs, run_length, self.start, self.stop)

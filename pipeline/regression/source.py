@@ -114,6 +114,11 @@ class StoreSource:
         for (a, b), bags in iter_bags(self.store, start, stop):
             yield (a, b), bags, self.store.targets(a, b, self.target_names)
 
+    def labels(self, runs: Sequence[Range]) -> Iterator[tuple[Range, Any]]:
+        """What `batches` gives as labels, of some ranges and without the bags."""
+        for start, stop in runs:
+            yield (start, stop), self.store.targets(start, stop, self.target_names)
+
     def sample(self, n_runs: int, run_length: int) -> Iterator[Bags]:
         return sample_of(self.store, n_runs, run_length, self.start, self.stop)
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore
 from ..bags.plan import Range
+from ..errors import ParameterError
 from ..execution import Progress
 from .accumulate import FitStatistics
 from .checkpoints import CheckpointsLike
@@ -101,6 +102,10 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         return self
 
     def _problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+        if target is not None:
+            raise ParameterError(
+                f"target is {target!r}; a TripleBasisRegressor learns responses: leave it out"
+            )
         pairs = within(as_pairs(X, labels), bags)
         spec = resolve_response(self.response_embedding, pairs)
         attributes = {"response_spec_": spec, "target_names_": ()}

@@ -1,9 +1,9 @@
 """Choosing an embedding, σ and λ by successive halving over a growing number of bags."""
 
 from .candidates import Candidate
-from .halving import Tuning, tune
+from .halving import tune
 from .order import Rung
-from .records import Score
+from .records import Score, Tuning
 from .search import Search
 
 __all__ = ["Candidate", "Rung", "Score", "Search", "Tuning", "tune"]

@@ -1,8 +1,8 @@
-"""Coefficients of bags kept beside their store while models of them are compared.
+"""Coefficients of bags, and their targets, kept beside their store while models are compared.
 
-One Zarr group an embedding. A block of bags is one object an array, replaced by one rename (or
-one PUT), with a checksum: a block is there whole or counts as not there, and is computed again.
-So a killed writer needs no repair, and a damaged block none either.
+One Zarr group an embedding, and one for the targets that all share. A block of bags is one object,
+replaced by one rename (or one PUT), with a checksum: a block is there whole or counts as not
+there, and is computed again. So a killed writer needs no repair, and a damaged block none either.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from ..errors import StoreError
 from ..files import names_in
 from .candidates import digest
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ATTRIBUTE = "bagbasis_coefficients"
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.zarr")
-COEFFICIENTS, TARGETS = "coefficients", "targets"
-
-Rows = tuple[NDArray[np.float32], NDArray[np.float64]]
+ROWS = "rows"
+MISSING = float("inf")  # what is no coefficient and no target
 
 
 def store_identity(store: BagStore) -> str:
@@ -37,23 +36,24 @@ def store_identity(store: BagStore) -> str:
 
 
 @dataclass(frozen=True)
-class CoefficientCache:
-    """Coefficients and targets of all bags in tuning's order, shapes (n_bags, s) and (n_bags, k).
+class RowCache:
+    """One row a bag, finite or NaN, in tuning's order, shape (n_bags, n_columns).
 
     Parameters
     ----------
     url : str
-    n_bags, n_features, n_targets, block_length : int
+    n_bags, n_columns, block_length : int
+    dtype : {"float32", "float64"}
     """
 
     url: str
     n_bags: int
-    n_features: int
-    n_targets: int
+    n_columns: int
     block_length: int
+    dtype: str
 
     def open(self) -> OpenCache:
-        """The arrays, made where they are not there yet.
+        """The array, made where it is not there yet.
 
         Raises
         ------
@@ -73,19 +73,14 @@ class CoefficientCache:
 
     def _create(self) -> zarr.Group:
         group = zarr.open_group(zarr_store(self.url), mode="w", zarr_format=3)
-        # missing data reads as what is no coefficient and no target
-        for name, columns, dtype, fill in (
-            (COEFFICIENTS, self.n_features, "float32", float("nan")),
-            (TARGETS, self.n_targets, "float64", float("inf")),
-        ):
-            group.create_array(
-                name,
-                shape=(self.n_bags, columns),
-                chunks=(self.block_length, columns),
-                dtype=dtype,
-                compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
-                fill_value=fill,
-            )
+        group.create_array(
+            ROWS,
+            shape=(self.n_bags, self.n_columns),
+            chunks=(self.block_length, self.n_columns),
+            dtype=self.dtype,
+            compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
+            fill_value=MISSING,
+        )
         group.update_attributes({ATTRIBUTE: FORMAT_VERSION})
         return group
 
@@ -96,31 +91,28 @@ class CoefficientCache:
 
 
 class OpenCache:
-    """A cache's arrays, for one task."""
+    """A cache's array, for one task."""
 
-    def __init__(self, cache: CoefficientCache, group: zarr.Group) -> None:
+    def __init__(self, cache: RowCache, group: zarr.Group) -> None:
         self._cache = cache
-        self._arrays: Any = {name: group[name] for name in (COEFFICIENTS, TARGETS)}
+        self._array: Any = group[ROWS]
 
-    def read(self, block: int) -> Rows | None:
-        """Coefficients and targets of a block's bags; None where it is missing or damaged."""
+    def read(self, block: int) -> NDArray[Any] | None:
+        """The rows of a block's bags; None where it is missing or damaged."""
         try:
-            coefficients = np.asarray(self._arrays[COEFFICIENTS][self._rows(block)])
-            targets = np.asarray(self._arrays[TARGETS][self._rows(block)])
+            rows = np.asarray(self._array[self._bags(block)])
         except Exception:  # whatever a codec makes of damaged bytes
             return None
-        whole = np.isfinite(np.add.reduce(coefficients.ravel())) and not np.isinf(targets).any()
-        return (coefficients, targets) if whole else None
+        return None if np.isinf(rows).any() else rows
 
-    def write(self, block: int, coefficients: NDArray[Any], targets: NDArray[Any]) -> None:
+    def write(self, block: int, rows: NDArray[Any]) -> None:
         """Keep a block; StoreError where it can not be written."""
         try:
-            self._arrays[TARGETS][self._rows(block)] = targets
-            self._arrays[COEFFICIENTS][self._rows(block)] = coefficients
+            self._array[self._bags(block)] = rows
         except OSError as error:
             raise _unwritable(self._cache.url, error) from error
 
-    def _rows(self, block: int) -> slice:
+    def _bags(self, block: int) -> slice:
         length = self._cache.block_length
         return slice(block * length, min((block + 1) * length, self._cache.n_bags))
 

@@ -1,7 +1,9 @@
 """`tune`: successive halving over a growing number of bags, then one fit to all of them.
 
 Every rung compares the candidates left by their error on a held-out tenth (001, §5), for all
-penalties from one pass, and keeps the best of them for the next rung, which has more bags.
+penalties from one pass, and keeps the best of them for the next rung, which has more bags. Of
+densities the error is that of their coefficients: by Parseval the squared L2 distance, predicted
+to projected (004, §3.4).
 """
 
 from __future__ import annotations
@@ -9,57 +11,31 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
 from ..bags import BagStore
 from ..bags.urls import normalize_url
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.progress import silent
-from ..regression import DoubleBasisClassifier, DoubleBasisRegressor
-from ..regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
-from ..regression.encoding import OneHot, Reals
-from ..regression.estimators import _distinct
+from ..regression import RidgeStatistics
+from ..regression.double_basis import VALIDATION_SEED, DoubleBasis, holdout_split
+from ..regression.encoding import encoding_to_dict
 from ..regression.ridge import solve_validation
-from ..regression.source import StoreSource, as_source
+from ..regression.source import StoreSource
 from ..regression.split import Split
-from .cache import CoefficientCache, discard_folder, discard_others, store_identity
-from .candidates import Candidate, digest, resolve_candidates
+from .cache import RowCache, discard_folder, discard_others, store_identity
+from .candidates import digest, resolve_candidates
 from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
-from .records import Records, Score
+from .records import Records, Score, Tuning
 from .scoring import ScoreStatistics, ScoreTask, score_statistics
 from .search import Search
 
 HELD_STATISTICS_BYTES = 2**30
 LEAST_HELD_OUT = 10
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What `tune` found.
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-    rungs : list of Rung
-    scores : list of dict
-        Of each rung, the `Score` of each candidate compared there, by its position.
-    winner : int
-        Position of the winning candidate.
-    model : fitted estimator
-        The winner, fitted to all bags.
-    """
-
-    candidates: list[Candidate]
-    rungs: list[Rung]
-    scores: list[dict[int, Score]]
-    winner: int
-    model: Any
 
 
 def tune(
@@ -76,32 +52,36 @@ def tune(
 ) -> Tuning:
     """Choose embedding, σ and λ, and fit the best to all bags.
 
-    Coefficients of an embedding are computed once a bag and kept beside the store; a rung adds
-    only its new bags to the statistics of the one before. λ is chosen anew in the last fit, as
-    ``estimator.alpha`` says, since the best λ a bag falls with the number of bags; penalties given
-    as numbers are of all bags, and a rung takes its share of them.
+    Coefficients of an embedding are computed once a bag and kept beside the store, those of the
+    responses once for all embeddings; a rung adds only its new bags to the statistics of the one
+    before. λ is chosen anew in the last fit, as ``estimator.alpha`` says, since the best λ a bag
+    falls with the number of bags; penalties given as numbers are of all bags, and a rung takes its
+    share of them.
 
     Parameters
     ----------
     store : BagStore
-    estimator : DoubleBasisRegressor or DoubleBasisClassifier, not fitted
-        Whose other parameters the candidates share.
+    estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor, not fitted
+        Whose other parameters the candidates share, ``response_embedding`` among them.
     search : Search
     target, holdout
-        As in `fit`; bags in the holdout are seen by no candidate.
+        As in `fit`; bags in the holdout are seen by no candidate. No target with a
+        TripleBasisRegressor.
     records : path, optional
         A local file for the scores; with it a tune that was killed goes on where it was.
     cache_url : str, optional
         Folder for the coefficients; default ``<store>.cache``.
     keep_cache : bool
-        Leave the winner's coefficients there; those of other embeddings never stay.
+        Leave the winner's coefficients and the targets there; those of other embeddings never
+        stay.
     progress : callable (bags done, bags in all), optional
         Starts again at 0 with each rung, and for the last fit.
 
     Raises
     ------
     DataError
-        Not enough labelled bags, or bags that can not be embedded.
+        Not enough labelled bags, no responses where the estimator learns them, or bags that can
+        not be embedded.
     ParameterError
         A value that the search, an embedding or the estimator refuses; before any pass.
     StoreError
@@ -127,27 +107,22 @@ class _Tuner:
         cache_url: str | os.PathLike[str] | None,
     ) -> None:
         search.check()
-        if not isinstance(estimator, (DoubleBasisRegressor, DoubleBasisClassifier)):
+        if not isinstance(estimator, DoubleBasis):
             raise ParameterError(
-                f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor or a "
-                "DoubleBasisClassifier"
+                f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor, a "
+                "DoubleBasisClassifier or a TripleBasisRegressor"
             )
         estimator._check_parameters(holdout)
-        source, _ = as_source(store, None, target)
-        assert isinstance(source, StoreSource)
-        self.source = source
-        self.estimator, self.search, self.target, self.holdout = estimator, search, target, holdout
-        self.candidates = resolve_candidates(source, estimator, search)
+        self.problem = estimator._problem(store, None, target)
+        assert isinstance(self.problem.source, StoreSource)
+        self.source, self.encoding = self.problem.source, self.problem.encoding
+        self.estimator, self.search, self.holdout = estimator, search, holdout
+        self.candidates = resolve_candidates(self.source, estimator, search)
         n_bags, longest = store.n_bags, max(self._length(i) for i in range(len(self.candidates)))
         first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
-        self.order: RunOrder = run_order(n_bags, first, longest, search.seed)
+        row_bytes = 4 * longest + 8 * self.encoding.n_targets
+        self.order: RunOrder = run_order(n_bags, first, row_bytes, search.seed)
         self.rungs = plan_rungs(self.order, first, len(self.candidates), search.eta)
-        self.encoding = (
-            OneHot.of(_distinct(source))
-            if is_classifier(estimator)
-            else Reals(len(source.target_names))
-        )
-        self.split = Split(holdout, HOLDOUT_SEED) if holdout else None
         self.validation = Split(estimator.validation_fraction, VALIDATION_SEED)
         self.identity = store_identity(store)
         self.folder = normalize_url(cache_url) if cache_url else f"{store.url}.cache"
@@ -164,12 +139,14 @@ class _Tuner:
             self._discard({self.candidates[c].embedding for c in left})
         model = self.candidates[left[0]].estimator(self.estimator, self.search)
         self._held.clear()
-        model.fit(self.source.store, target=self.target, holdout=self.holdout, progress=progress)
+        model._fit(self.problem, self.holdout, progress)
         return Tuning(self.candidates, self.rungs, found, left[0], model)
 
     def clean(self, kept: int | None) -> None:
-        """Delete the caches but that of one embedding."""
+        """Delete the caches but that of one embedding and of the targets; None: these as well."""
         self._discard(set() if kept is None else {kept})
+        if kept is None:
+            self._targets.remove()
         discard_folder(self.folder)
 
     def _compare(self, r: int, left: Sequence[int], progress: Progress) -> dict[int, Score]:
@@ -201,7 +178,11 @@ class _Tuner:
             )
         with lane():
             path = solve_validation(
-                train, held_out, self._penalties(train.n, rung), self.estimator._noise
+                train,
+                held_out,
+                self._penalties(train.n, rung),
+                self.estimator._noise,
+                self._units(held_out),
             )
         errors = np.where(np.isfinite(path.scores), path.scores, np.inf)
         return Score(
@@ -222,15 +203,17 @@ class _Tuner:
             return held[1]
         before = self._statistics(c, r - 1, progress) if r else None
         blocks = (self.rungs[r - 1].n_blocks if r else 0, self.rungs[r].n_blocks)
-        cache = self._cache(self.candidates[c].embedding)
-        cache.open()  # so that workers find it, and only one process makes it
+        coefficients = self._coefficients(self.candidates[c].embedding)
+        for cache in (coefficients, self._targets):
+            cache.open()  # so that workers find it, and only one process makes it
         task = ScoreTask(
             self.source,
             self.order,
-            cache,
+            coefficients,
+            self._targets,
             self.candidates[c].features,
             self.encoding,
-            self.split,
+            holdout_split(self.holdout),
             self.validation,
             self.estimator.precision,
         )
@@ -251,6 +234,15 @@ class _Tuner:
             if place >= n_kept or room < 0:
                 del self._held[c]
 
+    def _units(self, held_out: RidgeStatistics) -> NDArray[np.float64] | None:
+        """The estimator's own, such that the mean of the targets held out has an error of 1."""
+        units = self.estimator._units(self.encoding)
+        if units is None:
+            return None
+        variance = held_out.centred_yy() / held_out.n
+        scaled: NDArray[np.float64] = units * (np.mean(variance / units) or 1.0)
+        return scaled
+
     def _penalties(self, n_train: int, rung: Rung) -> NDArray[np.float64]:
         grid: NDArray[np.float64] = self.estimator._alpha_grid(n_train)
         return grid if self._penalties_a_bag else grid * (rung.n_bags / self.order.n_bags)
@@ -268,7 +260,7 @@ class _Tuner:
             "penalties_a_bag": self._penalties_a_bag,
             "validation_fraction": float(base.validation_fraction),
             "precision": base.precision,
-            "classes": is_classifier(base),
+            "encoding": encoding_to_dict(self.encoding),
         }
         return digest([self._data_key(), settings, rung.n_bags])
 
@@ -276,21 +268,23 @@ class _Tuner:
         order = [self.order.run_length, self.order.seed]
         return [self.identity, list(self.source.target_names), self.holdout, order]
 
-    def _cache(self, embedding: int) -> CoefficientCache:
+    def _coefficients(self, embedding: int) -> RowCache:
         c = next(c for c in self.candidates if c.embedding == embedding)
-        spec = c.features.to_dict()["embedding"]
-        return CoefficientCache(
-            f"{self.folder}/{self.identity}-{digest([self._data_key(), spec])}.zarr",
-            self.order.n_bags,
-            c.features.embedding.n_features,
-            len(self.source.target_names),
-            self.order.block_length,
-        )
+        key = c.features.to_dict()["embedding"]
+        return self._cache(key, c.features.embedding.n_features, "float32")
+
+    @property
+    def _targets(self) -> RowCache:
+        return self._cache(encoding_to_dict(self.encoding), self.encoding.n_targets, "float64")
+
+    def _cache(self, key: Any, n_columns: int, dtype: str) -> RowCache:
+        url = f"{self.folder}/{self.identity}-{digest([self._data_key(), key])}.zarr"
+        return RowCache(url, self.order.n_bags, n_columns, self.order.block_length, dtype)
 
     def _discard(self, kept: set[int]) -> None:
         """Delete the caches of embeddings that are out."""
         for embedding in {candidate.embedding for candidate in self.candidates} - kept:
-            self._cache(embedding).remove()
+            self._coefficients(embedding).remove()
 
     def _length(self, c: int) -> int:
         return self.candidates[c].features.embedding.n_features

@@ -66,17 +66,17 @@ class Rung:
     n_kept: int
 
 
-def run_order(n_bags: int, first_bags: int, n_features: int, seed: int) -> RunOrder:
+def run_order(n_bags: int, first_bags: int, row_bytes: int, seed: int) -> RunOrder:
     """Runs as long as leaves enough of them in the first rung, and a block in memory.
 
     Parameters
     ----------
     first_bags : int
         Bags of the first rung.
-    n_features : int
-        Length of the longest embedding.
+    row_bytes : int
+        Of what is kept of a bag, by the longest embedding.
     """
-    fits = MAX_BLOCK_BYTES // (4 * RUNS_A_BLOCK * n_features)
+    fits = MAX_BLOCK_BYTES // (RUNS_A_BLOCK * row_bytes)
     wanted = min(max(MIN_RUN, first_bags // RUNS_A_RUNG), MAX_RUN)
     return RunOrder(n_bags, max(1, min(wanted, fits, n_bags)), seed)
 

@@ -7,8 +7,11 @@ import os
 import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import StoreError
+from .candidates import Candidate
+from .order import Rung
 
 FORMAT_VERSION = 1
 
@@ -21,7 +24,7 @@ class Score:
     ----------
     error : float
         Mean squared error on the bags held out over the targets' variance there (the mean over
-        targets or classes), of the best penalty.
+        targets or classes; of densities the squared L2 distances of both), of the best penalty.
     n_bags, n_train, n_held_out : int
         Of the rung, and the labelled ones that were fitted and held out.
     alpha : float
@@ -37,6 +40,29 @@ class Score:
     alphas: tuple[float, ...]
     errors: tuple[float, ...]
     seconds: float
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What `tune` found.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+    rungs : list of Rung
+    scores : list of dict
+        Of each rung, the `Score` of each candidate compared there, by its position.
+    winner : int
+        Position of the winning candidate.
+    model : fitted estimator
+        The winner, fitted to all bags.
+    """
+
+    candidates: list[Candidate]
+    rungs: list[Rung]
+    scores: list[dict[int, Score]]
+    winner: int
+    model: Any
 
 
 class Records:

@@ -15,12 +15,12 @@ from ..bags.reading import partitions, prefetch
 from ..execution import Progress, Report, map_reduce
 from ..regression import FeatureMap, RidgeStatistics
 from ..regression.accumulate import task_ranges
-from ..regression.encoding import Reals
+from ..regression.encoding import Encoding
 from ..regression.feature_map import naming
 from ..regression.source import StoreSource
 from ..regression.split import Split
 from ..regression.statistics import StatisticsBuilder
-from .cache import CoefficientCache, Rows
+from .cache import RowCache
 from .order import RunOrder
 
 
@@ -36,23 +36,24 @@ class ScoreStatistics:
 
     @property
     def n_bytes(self) -> int:
-        return 2 * self.train.gram.nbytes
+        return 2 * (self.train.gram.nbytes + self.train.cross.nbytes)
 
 
 @dataclass(frozen=True)
 class ScoreTask:
     """Statistics of a range of blocks: a pure function of its fields and the range.
 
-    Coefficients come from the cache; those that are not there are computed and put there. So the
-    first σ of an embedding fills it and the others only read, on any number of workers, and after
-    a kill.
+    Coefficients and targets come from their caches; what is not there is computed and put there.
+    So the first σ of an embedding fills the one, the first candidate the other, and all others
+    only read, on any number of workers, and after a kill.
     """
 
     source: StoreSource
     order: RunOrder
-    cache: CoefficientCache
+    coefficients: RowCache
+    targets: RowCache
     features: FeatureMap
-    encoding: Reals
+    encoding: Encoding
     holdout: Split | None
     validation: Split
     precision: str
@@ -60,24 +61,43 @@ class ScoreTask:
     def __call__(self, blocks: Range, report: Report) -> ScoreStatistics:
         train = self._builder(None)
         held = self._builder(train.square)
-        cache = self.cache.open()
+        targets, coefficients = self.targets.open(), self.coefficients.open()
         first = self.order.bags_before(blocks[0])
         for block in range(*blocks):
             runs = self.order.runs(block)
-            rows = cache.read(block)
+            y, rows = targets.read(block), coefficients.read(block)
+            if y is None:
+                y = self._encode(runs)
+                targets.write(block, y)
+            used = ~np.isnan(y[:, 0])
             if rows is None:
-                rows = self._embed(runs)
-                cache.write(block, *rows)
-            self._add(rows, runs, train, held)
+                rows = self._embed(runs, used)
+                coefficients.write(block, rows)
+            apart = _members(self.validation, runs)
+            self._add(rows, y, used & ~apart, train)
+            self._add(rows, y, used & apart, held)
             report(self.order.bags_before(block + 1) - first)
         return ScoreStatistics(train.finish(), held.finish())
 
-    def _embed(self, runs: Sequence[Range]) -> Rows:
-        """Coefficients and targets of the bags of some runs; zeros where a bag is not used."""
-        store, names = self.source.store, self.source.target_names
-        targets = np.concatenate([store.targets(a, b, names) for a, b in runs])
-        used = self._used(targets, runs)
-        out = np.zeros((len(targets), self.features.embedding.n_features), dtype=np.float32)
+    def _encode(self, runs: Sequence[Range]) -> NDArray[np.float64]:
+        """Targets of the bags of some runs; NaN without a label, or kept out of fitting."""
+        out = np.full((sum(b - a for a, b in runs), self.encoding.n_targets), np.nan)
+        done = 0
+        for (start, stop), labels in self.source.labels(runs):
+            used = self.encoding.labelled(labels)
+            if self.holdout is not None:
+                used = used & ~self.holdout.members(start, stop)
+            rows = np.flatnonzero(used)
+            if len(rows):
+                with naming(self.source.url, start + rows):
+                    out[done + rows], _ = self.encoding.rows(labels, rows)
+            done += stop - start
+        return out
+
+    def _embed(self, runs: Sequence[Range], used: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Coefficients of the bags of some runs; zeros where a bag is not used."""
+        store = self.source.store
+        out = np.zeros((len(used), self.features.embedding.n_features), dtype=np.float32)
         ranges = [part for run in runs for part in partitions(store, *run)]
         done = 0
         with closing(prefetch(lambda r: store.read(*r), ranges)) as loaded:
@@ -88,32 +108,23 @@ class ScoreTask:
                         chosen = bags if len(rows) == len(bags) else bags[rows]
                         out[done + rows] = self.features.embed(chosen, np.float32)[0]
                 done += stop - start
-        return out, targets
+        return out
 
     def _add(
         self,
-        block: Rows,
-        runs: Sequence[Range],
-        train: StatisticsBuilder,
-        held: StatisticsBuilder,
+        coefficients: NDArray[np.float32],
+        targets: NDArray[np.float64],
+        chosen: NDArray[np.bool_],
+        builder: StatisticsBuilder,
     ) -> None:
-        coefficients, targets = block
-        used = np.flatnonzero(self._used(targets, runs))
-        apart = _members(self.validation, runs)[used]
-        for builder, rows in ((train, used[~apart]), (held, used[apart])):
-            y, _ = self.encoding.rows(targets, rows)
-            done = 0
-            while done < len(rows):
-                room = builder.room(len(rows) - done)
-                stop = done + len(room)
-                self.features.features_of(coefficients[rows[done:stop]], room)
-                builder.commit(y[done:stop])
-                done = stop
-
-    def _used(self, targets: NDArray[np.float64], runs: Sequence[Range]) -> NDArray[np.bool_]:
-        """Labelled bags that are not kept out of fitting."""
-        labelled = self.encoding.labelled(targets)
-        return labelled if self.holdout is None else labelled & ~_members(self.holdout, runs)
+        rows = np.flatnonzero(chosen)
+        done = 0
+        while done < len(rows):
+            room = builder.room(len(rows) - done)
+            part = rows[done : done + len(room)]
+            self.features.features_of(coefficients[part], room)
+            builder.commit(targets[part])
+            done += len(part)
 
     def _builder(self, scratch: NDArray[np.float32] | None) -> StatisticsBuilder:
         n_features, n_targets = self.features.n_features, self.encoding.n_targets

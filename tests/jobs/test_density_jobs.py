@@ -53,6 +53,39 @@ def test_fit_and_evaluate(fitted, tmp_path):
     assert "smoother" not in whole
 
 
+def test_tune_leaves_a_model_that_fit_makes_again(fitted, tmp_path):
+    """The report has every candidate and its L2 error over the variance, the response basis is
+    one for all, and bags fit makes the same model of best.yaml."""
+    urls = settings(data_url=fitted / "bags.zarr", model_url=tmp_path / "tuned.zarr")
+    search = settings(
+        search__embedding="{max_norm: [1, 5]}",
+        search__random_features__scale_multiplier="[0.5, 1]",
+        model__validation_fraction=0.3,
+        out_dir=tmp_path,
+        **MODEL,
+    )
+    printed = done("tune", CONFIGS / "tune.yaml", *urls, *search)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert len(report["candidates"]) == 4
+    errors = [candidate["error"] for candidate in report["candidates"]]
+    assert 0 < min(errors) == report["winner"]["error"] < max(errors) < 1
+    assert "max_norm 5" in report["winner"]["name"]
+    assert report["winner"]["name"] in printed
+    assert report["targets"] == []
+    assert_picture(tmp_path / "tune.png")
+    done("fit", tmp_path / "best.yaml", *settings(model_url=tmp_path / "again.zarr"))
+    tuned, again = load_model(tmp_path / "tuned.zarr"), load_model(tmp_path / "again.zarr")
+    assert isinstance(tuned, TripleBasisRegressor)
+    assert (
+        tuned.response_spec_
+        == again.response_spec_
+        == load_model(fitted / "model.zarr").response_spec_
+    )
+    assert tuned.features_ == again.features_
+    assert tuned.holdout_ == again.holdout_ == 0.1
+    np.testing.assert_array_equal(tuned.coef_, again.coef_)
+
+
 @pytest.mark.parametrize("format", ["parquet", "zarr"])
 def test_predict_writes_coefficients(fitted, tmp_path, format):
     """Coefficients with the bags' ids, a column an index, and what basis they belong to."""
@@ -81,10 +114,15 @@ def test_refusals(fitted, tmp_path):
     assert "key 'target' is not used with task: densities" in line
     line = refused(2, *fit, *settings(**{**MODEL, "model__task": "regression"}))
     assert "response_embedding is used with task: densities alone" in line
+    tune = ["tune", CONFIGS / "tune.yaml", *urls, *settings(out_dir=tmp_path / "t", **MODEL)]
+    line = refused(2, *tune, *settings(target="k"))
+    assert "key 'target' is not used with task: densities" in line
     plain = tmp_path / "plain.zarr"
     done("generate", "digits", *settings(url=plain))
     line = refused(1, "fit", *settings(data_url=plain, model_url=tmp_path / "m.zarr", **MODEL))
     assert "holds no responses" in line
+    assert "holds no responses" in refused(1, *tune, *settings(data_url=plain))
+    assert not (tmp_path / "t").exists()
     urls = settings(data_url=plain, model_url=fitted / "model.zarr", out_dir=tmp_path / "e")
     assert "dimension" in refused(1, "evaluate", *urls)
     urls = settings(data_url=fitted / "bags.zarr", model_url=fitted / "model.zarr")

@@ -13,10 +13,13 @@ import numpy as np
 import pytest
 import yaml
 
+from jobs import tune
+from jobs.config import load_config
 from jobs.embedding_config import EMBEDDINGS, named_embedding
+from jobs.terminal import Terminal
 from jobs.tune_search import default_search, embeddings_of, labels_of
 from pipeline import load_model
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, ModelError
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 SMALL = settings(
@@ -157,7 +160,6 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
         ({"search__rungs": "3"}, ["unknown key 'search.rungs'", "first_bags"]),
         ({"search__first_bags": "301"}, ["first_bags is 301; there are 300 bags"]),
         ({"model__random_features__scale": "2.0"}, ["scale is 2.0"]),
-        ({"model__task": "densities"}, ["'model.task' is 'densities'", "'classification'"]),
         ({"target": "weight"}, ["no target 'weight'"]),
     ],
 )
@@ -177,6 +179,30 @@ def test_model_that_is_there_is_not_replaced(regression):
     line = refused(1, "tune", *SMALL, *urls(regression, regression))
     assert "exists already" in line
     assert not (regression / "tune").exists()
+
+
+def test_cut_off_between_model_and_report(regression, tmp_path, monkeypatch):
+    """A submitted tune that was cut off when its model was saved goes on, with that model in its
+    way; another one is refused."""
+
+    def cut_off(*args):
+        raise KeyboardInterrupt
+
+    given = [*SMALL, *urls(regression, tmp_path)][1::2]
+    config = load_config(tune.Config, None, tuple(given), {})
+
+    def tuned_by(run):
+        console = Terminal().without_tables()
+        console.run = run
+        return tune.run(config, console)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tune, "write_best", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            tuned_by("a")
+    with pytest.raises(ModelError, match="exists already"):
+        tuned_by("b")
+    assert tuned_by("a")["fit"] == load_model(tmp_path / "model.zarr").report_
 
 
 def test_lists_are_alternatives_but_for_parameters_that_are_lists():

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
-from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from pipeline import (
+    BagStore,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+)
 from pipeline.bags import Bags
 from pipeline.regression import FeatureMap
 from pipeline.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
 from pipeline.regression.split import Split
 from pipeline.tuning import Search
+from tests.oracles import fourier, ridge, series
 from tests.oracles.labelled import labelled_bags
 
 N = 480
 SHARE = 0.25
 BAGS, Y = labelled_bags(N, seed=3)
+RESPONSES = [None if i % 7 == 6 else 1 - bag[:, :1] ** 2 for i, bag in enumerate(BAGS)]
+ANSWERED = np.array([response is not None for response in RESPONSES])
+N_THIRD = 5
 SEARCH = Search(
     [ProjectionEmbedding(n_per_dim=n) for n in (1, 3, 8)], (0.02, 1.0, 50.0), first_bags=96
 )
@@ -29,6 +42,18 @@ def estimator(kind: Any = DoubleBasisRegressor, **params: Any) -> Any:
     """64 features in double precision; a quarter of the bags compares candidates."""
     defaults = {"alpha": "validation", "validation_fraction": SHARE, "precision": "float64"}
     return kind(random_features=RandomFourierFeatures(64), **{**defaults, **params})
+
+
+def density_estimator(**params: Any) -> Any:
+    """The same for densities, with five coefficients of a response."""
+    defaults = {"response_embedding": ProjectionEmbedding(n_per_dim=N_THIRD)}
+    return estimator(TripleBasisRegressor, **{**defaults, **params})
+
+
+def stored_pairs(url: Any, **options: Any) -> BagStore:
+    """A store of the bags with their responses."""
+    store = BagStore.create(url, 2, response_dims=1, **{"dtype": np.float64, **options})
+    return store.append(BAGS, responses=RESPONSES)
 
 
 def errors_by_loop(
@@ -52,6 +77,43 @@ def errors_by_loop(
         squares = ((fitted.reshape(-1, y.shape[1]) - y[held]) ** 2).mean(axis=0)
         errors.append(float(np.mean(squares / y[held].var(axis=0))))
     return errors
+
+
+def density_errors_by_solve(
+    features: FeatureMap, bags: Any, alphas: Any, holdout: float = 0.0
+) -> list[float]:
+    """Held-out squared L2 error of the response densities over their variance, each penalty's
+    normal equations solved by themselves, from coefficients in the precision of the cache."""
+    first, _ = features.embed(bags, np.float32)
+    assert features.fourier is not None
+    z, y = fourier.features(first, features.fourier.frequencies()), coefficients_by_loop()
+    used = ANSWERED & ~Split(holdout, HOLDOUT_SEED).members(0, len(z))
+    apart = Split(SHARE, VALIDATION_SEED).members(0, len(z))
+    train, held = used & ~apart, used & apart
+    variance = y[held].var(axis=0).sum()
+    errors = []
+    for alpha in alphas:
+        predicted = ridge.predict(z[held], ridge.ridge(z[train], y[train], alpha))
+        errors.append(float(((predicted - y[held]) ** 2).sum(axis=1).mean() / variance))
+    return errors
+
+
+@lru_cache
+def coefficients_by_loop() -> NDArray[np.float64]:
+    """Of the responses, shape (N, N_THIRD); NaN where there is none."""
+    indices = series.index_set_by_loop(1, N_THIRD, None, "cosine")
+    answers = [response for response in RESPONSES if response is not None]
+    y = np.full((N, N_THIRD), np.nan)
+    y[ANSWERED] = series.project_by_loop(answers, indices, "cosine", (0,), (1,), marginals=1)[0]
+    return y
+
+
+def kept_blocks(folder: Any, dtype: str = "float32") -> list[Path]:
+    """Blocks in caches of coefficients, or with "float64" of targets."""
+    caches = [
+        path for path in Path(folder).iterdir() if zarr.open_array(path / "rows").dtype == dtype
+    ]
+    return sorted(block for cache in caches for block in cache.glob("rows/c/*/0"))
 
 
 def errors_of(tuning: Any) -> list[dict[int, tuple[float, ...]]]:

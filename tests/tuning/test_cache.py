@@ -1,4 +1,4 @@
-"""Coefficients beside a store: a block is there whole or not at all, and never of other data."""
+"""Rows beside a store: a block is there whole or not at all, and never of other data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from pipeline import BagStore
 from pipeline.errors import StoreError
-from pipeline.tuning.cache import CoefficientCache, discard_others, store_identity
+from pipeline.tuning.cache import RowCache, discard_others, store_identity
 from tests.oracles.labelled import labelled_bags, stored
 
 N, LENGTH = 70, 32
@@ -21,50 +21,49 @@ ROOT = Path(__file__).parents[2]
 NAME = f"{'0' * 16}-{'1' * 16}.zarr"
 
 
-def cache_at(folder, n_features=3):
-    return CoefficientCache(f"{folder}/{NAME}", N, n_features, 2, LENGTH)
+def cache_at(folder, dtype="float32"):
+    return RowCache(f"{folder}/{NAME}", N, 3, LENGTH, dtype)
 
 
-def rows_of(block):
+def rows_of(block, dtype="float32"):
     rng = np.random.default_rng(block)
-    n = min(LENGTH, N - block * LENGTH)
-    targets = rng.standard_normal((n, 2))
-    targets[::5] = np.nan
-    return rng.standard_normal((n, 3)).astype(np.float32), targets
+    rows = rng.standard_normal((min(LENGTH, N - block * LENGTH), 3)).astype(dtype)
+    rows[::5] = np.nan
+    return rows
 
 
-def check(found, block):
-    for ours, truth in zip(found, rows_of(block), strict=True):
-        assert ours.dtype == truth.dtype
-        np.testing.assert_array_equal(ours, truth)
+def check(found, block, dtype="float32"):
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, rows_of(block, dtype))
 
 
-def objects(folder, name="coefficients"):
-    return sorted((Path(folder) / NAME / name / "c").glob("*/0"))
+def objects(folder):
+    return sorted((Path(folder) / NAME / "rows" / "c").glob("*/0"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("remote", [False, True])
-def test_blocks_come_back_and_missing_ones_are_missing(tmp_path, remote):
-    """What was written is read by another process's copy; the rest is None, here and elsewhere."""
+def test_blocks_come_back_and_missing_ones_are_missing(tmp_path, remote, dtype):
+    """What was written is read by another process's copy, bags without a target among it; the
+    rest is None, here and elsewhere."""
     folder = f"memory://{uuid.uuid4().hex}" if remote else tmp_path
-    written = cache_at(folder).open()
-    written.write(0, *rows_of(0))
-    written.write(2, *rows_of(2))
-    again = cache_at(folder).open()
-    check(again.read(0), 0)
-    check(again.read(2), 2)
+    written = cache_at(folder, dtype).open()
+    written.write(0, rows_of(0, dtype))
+    written.write(2, rows_of(2, dtype))
+    again = cache_at(folder, dtype).open()
+    check(again.read(0), 0, dtype)
+    check(again.read(2), 2, dtype)
     assert again.read(1) is None
     cache_at(folder).remove()
     assert cache_at(folder).open().read(0) is None
 
 
-@pytest.mark.parametrize("array", ["coefficients", "targets"])
 @pytest.mark.parametrize("harm", ["removed", "empty", "cut", "flipped"])
-def test_damaged_block_counts_as_missing(tmp_path, array, harm):
+def test_damaged_block_counts_as_missing(tmp_path, harm):
     """A block with a lost, emptied, cut or altered object is not read, and can be written anew."""
-    cache_at(tmp_path).open().write(0, *rows_of(0))
-    cache_at(tmp_path).open().write(1, *rows_of(1))
-    (damaged, _) = objects(tmp_path, array)
+    cache_at(tmp_path).open().write(0, rows_of(0))
+    cache_at(tmp_path).open().write(1, rows_of(1))
+    (damaged, _) = objects(tmp_path)
     content = damaged.read_bytes()
     damaged.unlink()
     if harm != "removed":
@@ -74,7 +73,7 @@ def test_damaged_block_counts_as_missing(tmp_path, array, harm):
     opened = cache_at(tmp_path).open()
     assert opened.read(0) is None
     check(opened.read(1), 1)
-    opened.write(0, *rows_of(0))
+    opened.write(0, rows_of(0))
     check(opened.read(0), 0)
 
 
@@ -82,40 +81,39 @@ KILLED = """
 import os, sys
 from pathlib import Path
 import numpy as np
-from pipeline.tuning.cache import CoefficientCache
+from pipeline.tuning.cache import RowCache
 
-opened = CoefficientCache(sys.argv[1], *map(int, sys.argv[2:6])).open()
+opened = RowCache(sys.argv[1], *map(int, sys.argv[2:5]), "float32").open()
 replace = Path.replace
 def dying(path, target):
-    if "coefficients/c" in str(target):
+    if "rows/c" in str(target):
         os._exit(9)
     return replace(path, target)
 Path.replace = dying
-opened.write(0, np.ones((32, 3), np.float32), np.ones((32, 2)))
+opened.write(0, np.ones((32, 3), np.float32))
 """
 
 
 def test_killed_writer_leaves_no_block(tmp_path):
     """A process that dies with the object written, but not in its place, leaves no block."""
-    arguments = [str(tmp_path / NAME), *map(str, (N, 3, 2, LENGTH))]
+    arguments = [str(tmp_path / NAME), *map(str, (N, 3, LENGTH))]
     died = subprocess.run([sys.executable, "-c", KILLED, *arguments], cwd=ROOT, check=False)
     assert died.returncode == 9
-    assert objects(tmp_path, "targets")
     assert not objects(tmp_path)
     opened = cache_at(tmp_path).open()
     assert opened.read(0) is None
-    opened.write(0, *rows_of(0))
+    opened.write(0, rows_of(0))
     check(opened.read(0), 0)
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}"])
 def test_cache_with_damaged_metadata_is_made_anew(tmp_path, text):
     """Metadata that a killed maker left half-written are replaced, not refused."""
-    cache_at(tmp_path).open().write(0, *rows_of(0))
+    cache_at(tmp_path).open().write(0, rows_of(0))
     (tmp_path / NAME / "zarr.json").write_text(text)
     opened = cache_at(tmp_path).open()
     assert opened.read(0) is None
-    opened.write(0, *rows_of(0))
+    opened.write(0, rows_of(0))
     check(opened.read(0), 0)
 
 
@@ -128,7 +126,7 @@ def test_full_disk_is_one_clear_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(StoreError, match=rf"{NAME}: .*No space left.*cache_url"):
-        opened.write(0, *rows_of(0))
+        opened.write(0, rows_of(0))
     (tmp_path / "file").write_text("")
     monkeypatch.undo()
     with pytest.raises(StoreError, match=r"file.*can not be kept there"):

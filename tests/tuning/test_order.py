@@ -52,7 +52,7 @@ def test_the_order_is_the_same_for_ever():
 def test_rungs_grow_and_end_with_one(n_bags, n_candidates, eta, first_bags):
     """Rungs are nested prefixes, each keeps at least a share 1/eta, and one candidate is left."""
     first = first_rung(n_bags, n_candidates, eta, min(n_bags, first_bags) or None)
-    order = run_order(n_bags, first, 100, 0)
+    order = run_order(n_bags, first, 400, 0)
     rungs = plan_rungs(order, first, n_candidates, eta)
     assert rungs[0].n_candidates == n_candidates
     assert rungs[-1].n_kept == 1
@@ -67,7 +67,7 @@ def test_rungs_grow_and_end_with_one(n_bags, n_candidates, eta, first_bags):
 def test_default_first_rung_leaves_one_for_all_bags():
     """15 candidates of a million bags: 1/27, 1/9 and 1/3 of the bags, then the last fit."""
     first = first_rung(10**6, 15, 3, None)
-    rungs = plan_rungs(run_order(10**6, first, 100, 0), first, 15, 3)
+    rungs = plan_rungs(run_order(10**6, first, 400, 0), first, 15, 3)
     assert [(rung.n_candidates, rung.n_kept) for rung in rungs] == [(15, 5), (5, 2), (2, 1)]
     assert 0.33e6 < rungs[-1].n_bags < 0.36e6  # whole blocks
     assert first_rung(10**4, 15, 3, None) == LEAST_BAGS
@@ -76,9 +76,9 @@ def test_default_first_rung_leaves_one_for_all_bags():
 
 def test_blocks_of_long_embeddings_fit_in_memory():
     """The longer the embedding, the shorter the runs."""
-    for n_features in (100, 10_000, 10**6):
-        order = run_order(10**8, 10**7, n_features, 0)
-        assert order.block_length * n_features * 4 <= MAX_BLOCK_BYTES
+    for row_bytes in (400, 40_000, 4 * 10**6):
+        order = run_order(10**8, 10**7, row_bytes, 0)
+        assert order.block_length * row_bytes <= MAX_BLOCK_BYTES
 
 
 def test_first_rung_beyond_the_store_is_refused():

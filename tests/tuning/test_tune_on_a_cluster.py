@@ -10,16 +10,47 @@ from pipeline import connect
 from pipeline.regression import accumulate as accumulation
 from pipeline.tuning import tune
 from tests.oracles.labelled import stored
-from tests.tuning.problems import BAGS, SEARCH, Y, errors_of, estimator
+from tests.tuning.problems import (
+    BAGS,
+    SEARCH,
+    Y,
+    density_estimator,
+    errors_of,
+    estimator,
+    kept_blocks,
+    stored_pairs,
+)
 
 
 def test_two_workers_find_what_one_process_finds(tmp_path, monkeypatch):
-    """Scores, winner and model are those of one process, and all blocks are in the cache."""
+    """Scores, winner and model are those of one process, and all blocks are in the caches: of
+    targets and of densities."""
     monkeypatch.setattr(accumulation, "SMALL_TASK_SECONDS", 1e-9)
-    store = stored(tmp_path / "s.zarr", BAGS, Y)
-    alone = tune(store, estimator(), SEARCH, cache_url=tmp_path / "alone", keep_cache=True)
+    problems = [
+        (stored(tmp_path / "targets.zarr", BAGS, Y), estimator()),
+        (stored_pairs(tmp_path / "pairs.zarr"), density_estimator()),
+    ]
+    alone = [tuned(*problem, tmp_path / "alone") for problem in problems]
     with connect("local", n_workers=2, cores_per_worker=1):
-        shared = tune(store, estimator(), SEARCH, cache_url=tmp_path / "shared", keep_cache=True)
+        shared = [tuned(*problem, tmp_path / "shared") for problem in problems]
+    for (ours, our_blocks), (truth, blocks) in zip(shared, alone, strict=True):
+        check(ours, truth)
+        assert our_blocks == blocks
+        assert all(len(names) == truth.rungs[-1].n_blocks for names in blocks)
+
+
+def tuned(store, base, folder):
+    """A tune, and the blocks of coefficients and of targets that it leaves."""
+    cache = folder / Path(store.url).stem
+    result = tune(store, base, SEARCH, cache_url=cache, keep_cache=True)
+    return result, [
+        [block.relative_to(cache) for block in kept_blocks(cache, dtype)]
+        for dtype in ("float32", "float64")
+    ]
+
+
+def check(shared, alone):
+    """The same up to the order of sums."""
     assert shared.rungs == alone.rungs
     assert shared.candidates == alone.candidates
     for ours, truth in zip(errors_of(shared), errors_of(alone), strict=True):
@@ -28,9 +59,3 @@ def test_two_workers_find_what_one_process_finds(tmp_path, monkeypatch):
             np.testing.assert_allclose(ours[c], truth[c], rtol=1e-6)
     assert shared.winner == alone.winner
     np.testing.assert_allclose(shared.model.coef_, alone.model.coef_, rtol=1e-6, atol=1e-9)
-    kept = [
-        sorted(p.name + p.parent.name for p in Path(tmp_path / name).glob("*/coefficients/c/*/0"))
-        for name in ("alone", "shared")
-    ]
-    assert kept[0] == kept[1]
-    assert len(kept[0]) == alone.rungs[-1].n_blocks
