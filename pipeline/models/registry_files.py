@@ -106,11 +106,12 @@ def _upload(staged: Path, url: str) -> None:
     fs, root = filesystem(url)
     files = [path for path in sorted(staged.rglob("*")) if path.is_file()]
     inner = [path for path in files if path != staged / GROUP]
-    fs.put(
-        [str(path) for path in inner],
-        [f"{root}/{path.relative_to(staged).as_posix()}" for path in inner],
-    )
-    fs.pipe_file(f"{root}/{GROUP}", (staged / GROUP).read_bytes())
+    with reaching(url):
+        fs.put(
+            [str(path) for path in inner],
+            [f"{root}/{path.relative_to(staged).as_posix()}" for path in inner],
+        )
+        fs.pipe_file(f"{root}/{GROUP}", (staged / GROUP).read_bytes())
     fs.invalidate_cache(root)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from ..bags import Box
-from ..bags.urls import exists, local_path, normalize_url, remove, zarr_store
+from ..bags.urls import exists, local_path, normalize_url, reaching, remove, zarr_store
 from ..embeddings import EMBEDDINGS, ProjectionSpec
 from ..errors import ModelError, StoreError
 from ..random_features import RandomFourierFeatures
@@ -73,11 +73,14 @@ def save_model(
     path = local_path(url)
     fresh = url if path is None else f"{path}.partial-{uuid.uuid4().hex[:8]}"
     try:
-        if path is None:
-            remove(url)
-        _write(model, state, fresh, run)
+        with reaching(url):
+            if path is None:
+                remove(url)
+            _write(model, state, fresh, run)
         if path is not None:
             put_in_place(Path(fresh), path)
+    except StoreError as error:
+        raise ModelError(f"{error}; nothing was saved") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelError(f"{url}: saving failed ({reason}); nothing was saved") from error

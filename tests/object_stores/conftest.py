@@ -6,6 +6,7 @@ import uuid
 
 import fsspec
 import pytest
+import s3fs
 
 from tests.object_stores.moto_server import OneAtATime, serving
 
@@ -33,3 +34,13 @@ def bucket(s3):
     url = f"s3://bags-{uuid.uuid4().hex[:12]}"
     fsspec.filesystem("s3").mkdir(url)
     return url
+
+
+@pytest.fixture
+def impatient(s3, monkeypatch):
+    """Clients that try no request again."""
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+    fsspec.filesystem("s3").clear_instance_cache()
+    yield
+    fsspec.filesystem("s3").clear_instance_cache()

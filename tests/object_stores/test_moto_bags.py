@@ -8,7 +8,6 @@ import boto3
 import fsspec
 import numpy as np
 import pytest
-import s3fs
 from botocore.exceptions import BotoCoreError
 from zarr.core.sync import sync
 
@@ -172,16 +171,6 @@ def test_moto_icechunk_reader_sees_one_snapshot(bucket):
     model_of(BATCH).check(reader)
     model_of(2 * BATCH).check(reader.refresh())
     reader.verify()
-
-
-@pytest.fixture
-def impatient(s3, monkeypatch):
-    """Clients that try no request again."""
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
-    fsspec.filesystem("s3").clear_instance_cache()
-    yield
-    fsspec.filesystem("s3").clear_instance_cache()
 
 
 def append_losing(store, losing):

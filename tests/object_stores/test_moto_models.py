@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from botocore.exceptions import BotoCoreError
 
 from pipeline import load_model
 from pipeline.errors import ModelError
@@ -31,6 +32,30 @@ def test_moto_model_is_saved_and_replaced(bucket):
     fitted(NEW).save(url, overwrite=True)
     assert_is(load_model(url), NEW)
     np.testing.assert_array_equal(load_model(url).predict(BAGS), fitted(NEW).predict(BAGS))
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("kept", ["c/", "zarr.json"])
+def test_moto_connection_lost_in_a_save(bucket, moto, kept):
+    """A connection that breaks off while a model is saved or registered is one error of ours; no
+    part of a model is loaded or listed, and the next try succeeds."""
+    url, registry = f"{bucket}/m.zarr", Registry(f"{bucket}/registry")
+    for where, save in (
+        ("m.zarr", lambda: fitted(OLD).save(url, overwrite=True)),
+        ("registry", lambda: registry.register(fitted(OLD))),
+    ):
+        told = "s3://.*can not be reached .*try again; (nothing|the model) was"
+        lost = moto.losing(f"PUT .*/{where}.*{kept}")
+        with pytest.raises(ModelError, match=told) as caught, lost:
+            save()
+        assert isinstance(caught.value.__cause__.__cause__, BotoCoreError)
+    with pytest.raises(ModelError):
+        load_model(url)
+    assert registry.list() == ()
+    fitted(OLD).save(url, overwrite=True)
+    assert_is(load_model(url), OLD)
+    registry.promote(registry.register(fitted(OLD)))
+    assert_is(registry.load_current(), OLD)
 
 
 def test_moto_registry(bucket):
