@@ -55,9 +55,9 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         raise ModelError(f"{url}: exists already; choose another model_url or set overwrite=true")
     store = BagStore.open(config.data_url)
     config.model.check_target(config.target)
-    model = _saved(url) if ours else None
-    if model is None:
-        with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
+    with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
+        model = _saved(url) if ours else None
+        if model is None:
             model = _fitted(config, store, checkpoints, console)
             overwrite = config.overwrite or is_of_run(url, console.run)
             save_model(model, url, overwrite, console.run)

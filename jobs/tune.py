@@ -46,7 +46,9 @@ class Config(ClusterConfig, DirectoryConfig):
         default=None,
         description="folder for coefficients meanwhile; null: beside the store, DATA_URL.cache",
     )
-    keep_cache: bool = Field(default=False, description="leave the winner's coefficients there")
+    keep_cache: bool = Field(
+        default=False, description="leave the winner's coefficients and the targets there"
+    )
     overwrite: bool = Field(default=False, description="replace a model that is there")
 
 

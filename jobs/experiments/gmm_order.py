@@ -112,9 +112,11 @@ class GMMOrder(OverSizes):
             "magnitude below AIC, BIC and CV. Here: "
             + (f"it does not beat {', '.join(lost)}" if lost else "it has the lowest error at each")
             + f"{close}; AIC to CV take {least:,.0f} to {most:,.0f} times its time in batches.",
-            f"AIC, BIC and CV on the first {n} test bags (the column beside them has the 2BE on "
-            f"the same), by scikit-learn's `GaussianMixture`, full covariances, k-means starts; CV "
-            f"has {N_FOLDS} folds. AIC and BIC share ten fits, of which each one's time is all. "
+            f"AIC, BIC and CV have the first {n} test bags (the column beside them has the 2BE on "
+            f"the same), the others all {self.settings.n_test:,}, for which those three would take "
+            f"{_hours(sizes, self.settings.n_test):.1f} h. Their fits are by "
+            f"scikit-learn's `GaussianMixture`, full covariances, k-means starts; CV has {N_FOLDS} "
+            "folds. AIC and BIC share ten fits, of which each one's time is all. "
             "Their times are medians over bags, which EM takes one after the other, on one core.",
             "Why AIC, BIC and CV lose: with few points to a component the likelihood has peaks "
             "where components sit on single points, that no penalty makes up for; and EM knows "
@@ -137,6 +139,11 @@ def _not_surely_beaten(sizes: Sequence[AtSize], margin: float) -> list[str]:
         for mse in [size.mse("2BE") if name == "KK" else size.first["mse"]]
         if size.mse(name) - margin * size.methods[name]["se"] <= mse
     ]
+
+
+def _hours(sizes: Sequence[AtSize], n_bags: int) -> float:
+    """Of AIC, BIC (which share their fits) and CV on so many bags of each size."""
+    return sum(s.time("AIC", "single") + s.time("CV", "single") for s in sizes) * n_bags / 3600
 
 
 def _timed(call: Callable[..., Any], *args: Any) -> tuple[Any, float]:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result, Table
+from .timing import DISTURBED
 
 WAYS = {"batch": "batches", "single": "one bag a call"}
 LEARNED, CONSTANT = ("2BE", "KK"), "constant"
@@ -117,10 +118,12 @@ def time_tables(results: Sequence[Result]) -> list[Table]:
             "From points in memory to the prediction, without training, the least of calls in "
             f"turn; a batch has {n_queries} bags and goes through BLAS.",
             f"Choosing and fitting took the 2BE {_span(sizes, '2BE')} and KK {_span(sizes, 'KK')}.",
+            DISTURBED,
         ],
         "single": [
             "KK is one product of all training rows with the query, one exponential of all and one "
-            "sum, as lean as numpy has it. Of the 2BE's time most is the call and not the numbers."
+            "sum, as lean as numpy has it. Of the 2BE's time most is the call and not the numbers.",
+            DISTURBED,
         ],
     }
     return [

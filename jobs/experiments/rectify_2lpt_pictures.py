@@ -95,17 +95,18 @@ def draw_times(path: Path, results: Sequence[Result], n_paper: int) -> Path:
     ways = {way: Times.of(results, way) for way in WAYS}
     for way, times in ways.items():
         style, color = STYLES[way]
-        reach = np.array([times.n_pairs.max(), n_paper])
+        reach = [times.n_pairs[-1], n_paper]
+        ends = np.array([times.at(n) for n in reach])
         lse_exponent, ratio_exponent = times.exponents()
         left.plot(times.n_pairs, times.lse, style, marker="o", color=ORANGE,
                   label=f"LSE, {WAYS[way]} (∝ N^{lse_exponent:.2f})")  # fmt: skip
         left.plot(times.n_pairs, times.three_be, style, marker="s", color=BLUE,
                   label=f"3BE, {WAYS[way]}")  # fmt: skip
-        left.plot(reach, times.lse_at(reach), ":", color=ORANGE)
-        left.plot(reach, [times.constant] * 2, ":", color=BLUE)
+        left.plot(reach, ends[:, 0], ":", color=ORANGE)
+        left.plot(reach, ends[:, 1], ":", color=BLUE)
         right.plot(times.n_pairs, times.ratios, style, marker="o", color=color,
                    label=f"{WAYS[way]} (∝ N^{ratio_exponent:.2f})")  # fmt: skip
-        extrapolated = times.lse_at(reach) / times.constant
+        extrapolated = ends[:, 0] / ends[:, 1]
         right.plot(reach, extrapolated, ":", color=color,
                    label=f"extrapolated, not measured: {extrapolated[1]:,.0f}×")  # fmt: skip
     left.plot([], [], ":", color=GREY, label="extrapolated, not measured")
@@ -113,7 +114,7 @@ def draw_times(path: Path, results: Sequence[Result], n_paper: int) -> Path:
     left.plot(n_paper, paper[0], "*", markersize=13, color=ORANGE, label="LSE in 004: 4.977 s")
     left.plot(n_paper, paper[1], "*", markersize=13, color=BLUE, label="3BE in 004: 0.009 s")
     right.plot(n_paper, paper[0] / paper[1], "*", markersize=13, color=GREY,
-               label="004: about 500×, against its own smoother")  # fmt: skip
+               label=f"004: {paper[0] / paper[1]:.0f}×, against its own smoother")  # fmt: skip
     _finish(left, "seconds a bag")
     _finish(right, "time of the LSE / time of the 3BE")
     figure.suptitle("Prediction time, points in memory to coefficients of the density")

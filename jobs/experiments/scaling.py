@@ -51,7 +51,7 @@ class Settings:
     workers, workers_rounds : tuple of int, int
         How many, and fits of each.
     simulated : tuple of (workers, seconds a task)
-        That a scheduler has; tasks of equal rate.
+        That a scheduler has.
     simulated_tasks, idle_seconds : int, float
         Tasks of each, and for how long an idle scheduler is watched.
     """
@@ -95,7 +95,7 @@ SETTINGS = {
         (512, 1024, 2048, 4096), 3,
         BILLION, (1024, 4096),
         Size(N=2**19, D=2048, n=64, d=2, s=256), (1, 2, 3, 4), 3,
-        ((1, 0.01), (10, 0.1), (100, 1.0), (1000, 10.0)), 2000, 20.0,
+        ((1, 0.01), (10, 0.1), (100, 1.0), (1000, 60.0)), 2000, 20.0,
     ),
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from pipeline.execution import SPLIT_EVERY
 from pipeline.regression.accumulate import MAX_TASKS
 
 from .experiment import Result, Table
-from .scaling_cluster_report import task_cpu
+from .scaling_cluster_report import scheduling_seconds
 from .scaling_measures import Size
 from .scaling_report import ladder, measured
 
@@ -82,9 +82,9 @@ class Cost:
 
 
 def cost_on_paper(
-    passes: float, n_bytes: float, solve: float, a_task: float, D: int, graph: Result
+    passes: float, n_bytes: float, solve: float, D: int, graph: Result, load: Result
 ) -> Cost:
-    """From core-seconds and bytes a bag, scheduling of a task, and the graph cut for the bags.
+    """From core-seconds and bytes a bag, the graph cut for the bags, and a scheduler's load.
 
     Nodes have one lane of all their cores; the busiest one decides. Each level of the tree ends,
     at worst, with a whole node's merges one after the other.
@@ -99,7 +99,7 @@ def cost_on_paper(
         n_bytes,
         bags_a_node * passes / CORES_A_NODE,
         bags_a_node * n_bytes / DISK_A_NODE,
-        tasks * a_task,
+        scheduling_seconds(load, tasks),
         levels * (SPLIT_EVERY - 1) * partial / NETWORK_A_NODE,
         solve,
         waves,
@@ -115,14 +115,14 @@ def costs(results: Sequence[Result], middle: Size) -> dict[int, Cost]:
         for r in measured(results, "fit")
         if all(r.point.params[key] == value for key, value in middle.params.items())
     ]
-    a_task = task_cpu(measured(results, "scheduler")[-1])
+    load = measured(results, "scheduler")[-1]
     graphs = measured(results, "graph")
     most = max(r.point.params["N"] for r in graphs)
     for graph in (r for r in graphs if r.point.params["N"] == most):
         D = graph.point.params["D"]
         for i in np.flatnonzero(at.sizes == D):
             passes = float(at.passes[i]) / middle.N
-            found[D] = cost_on_paper(passes, n_bytes, float(at.solve[i]), a_task, D, graph)
+            found[D] = cost_on_paper(passes, n_bytes, float(at.solve[i]), D, graph, load)
     return found
 
 
@@ -146,8 +146,8 @@ def cost_table(results: Sequence[Result], middle: Size) -> Table:
             f"{DISK_A_NODE / 1e9:g} GB/s from disk or object store and {NETWORK_A_NODE / 1e9:g} "
             f"GB/s of network for each node, n = {middle.n}, d = {middle.d}, s = {middle.s}. "
             f"Measured: CPU of a fit of {middle.N:,} bags without its solve, the size of its "
-            "store, the solve (one penalty, one core), and the scheduler's CPU time of a task "
-            "under the most simulated workers.",
+            "store, the solve (one penalty, one core), and the scheduler's CPU time of a task and "
+            "of heartbeats under the most simulated workers.",
             "The pass is that of the busiest node, whose tasks are a whole number; reading and "
             "scheduling go on beside it and the slowest of the three counts. The last merges are "
             f"the worst case: {SPLIT_EVERY - 1} partials of ZᵀZ a level of the tree, one after the "

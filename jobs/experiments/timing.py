@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+
+DISTURBED = (
+    "The machine was not kept free of other work: a single time out of line with its neighbours "
+    "may be a disturbed one."
+)
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,6 @@ def timed_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 def exponent(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
     """b of the power law c · size^b that fits best, in logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-
-
-def linear_growth(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> tuple[float, float]:
-    """(a, b) of the line a + b · size, a, b ≥ 0, of least relative error."""
-    rows = np.column_stack([1 / seconds, sizes / seconds])
-    (a, b), _ = nnls(rows, np.ones(len(sizes)))
-    return float(a), float(b)
 
 
 def timed_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, float]:

@@ -6,8 +6,8 @@ import asyncio
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from zarr.abc.buffer import Buffer, BufferPrototype
@@ -26,7 +26,8 @@ class WriterStore(WrapperStore[Store]):
     `sync` brings the rest there: a power failure loses nothing that was committed. After an error
     or an interrupt Zarr leaves other writes running; `close` waits for those under way and
     refuses later ones, so that they never land among the next session's. Whatever the filesystem
-    raises becomes a StoreError that names the object.
+    raises in `get`, `set`, `set_if_not_exists`, `delete` and `delete_dir`, all that the groups
+    and arrays of a bag store call, becomes a StoreError that names the object.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class WriterStore(WrapperStore[Store]):
         Of the bag store, for messages.
     store : Store
     still_ours : callable
-        Raises when the writer has lost the store; asked before every write.
+        Raises when the writer has lost the store; asked before every write and deletion.
     """
 
     def __init__(self, url: str, store: Store, still_ours: Callable[[], None]) -> None:
@@ -53,17 +54,26 @@ class WriterStore(WrapperStore[Store]):
         with self._naming(key, "reading"):
             return await self._store.get(key, prototype, byte_range)
 
+    async def delete(self, key: str) -> None:
+        async with self._changing(key, "deleting"):
+            await self._store.delete(key)
+            self._forget(key)
+
     async def delete_dir(self, prefix: str) -> None:
-        with self._naming(prefix, "deleting"):
+        async with self._changing(prefix, "deleting"):
             await self._store.delete_dir(prefix)
+            self._forget(prefix)
 
     async def set(self, key: str, value: Buffer) -> None:
-        with self._write_under_way(), self._naming(key, "writing"):
-            await asyncio.to_thread(self._still_ours)
+        async with self._changing(key, "writing"):
             if isinstance(self._store, LocalStore):
                 await asyncio.to_thread(self._replace, self._store.root, key, value)
             else:
                 await self._store.set(key, value)
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        async with self._changing(key, "writing"):
+            await self._store.set_if_not_exists(key, value)
 
     def sync(self) -> None:
         """Bring everything written so far to the disk; objects elsewhere are there already."""
@@ -84,6 +94,12 @@ class WriterStore(WrapperStore[Store]):
         with self._changed:
             self._closed = True
             self._changed.wait_for(lambda: self._running == 0)
+
+    @asynccontextmanager
+    async def _changing(self, key: str, action: str) -> AsyncIterator[None]:
+        with self._write_under_way(), self._naming(key, action):
+            await asyncio.to_thread(self._still_ours)
+            yield
 
     @contextmanager
     def _naming(self, key: str, action: str) -> Iterator[None]:
@@ -131,6 +147,13 @@ class WriterStore(WrapperStore[Store]):
             if not replaces:
                 self._unsynced.add(path)
             self._folders.update(f for f in path.parents if f == root or root in f.parents)
+
+    def _forget(self, key: str) -> None:
+        """What was deleted need not be brought to the disk."""
+        if isinstance(self._store, LocalStore):
+            gone = self._store.root / key
+            with self._changed:
+                self._unsynced -= {p for p in self._unsynced if p.is_relative_to(gone)}
 
 
 def _described(key: str) -> str:

@@ -55,7 +55,7 @@ def writer_lock(url: str) -> Iterator[Hold]:
     WriterBusyError
         Another writer holds the store, or took it over meanwhile.
     StoreError
-        The lock can not be written.
+        The lock can not be read or written.
     """
     token = uuid.uuid4().hex
     if is_transactional(url):  # whoever commits second is refused then
@@ -166,7 +166,10 @@ class _Lease:
         except StoreError:
             raise
         except OSError as error:
-            raise _not_writable(f"{self._url}/{LOCK_NAME}", error) from error
+            reason = error.strerror or str(error)
+            raise StoreError(
+                f"{self._url}/{LOCK_NAME}: can not be read ({reason}); nothing was committed"
+            ) from error
         try:
             lease = dict(json.loads(text))
             return {**lease, "renewed": float(lease["renewed"])}

@@ -57,12 +57,17 @@ def worker_report(topic: str, task: int) -> Report:
 
     def report(done: int) -> None:
         now = time.monotonic()
-        heartbeat = worker.periodic_callbacks["heartbeat"].callback_time / 1000
-        if now - last[0] >= max(SECONDS_BETWEEN_EVENTS, heartbeat):
+        if now - last[0] >= max(SECONDS_BETWEEN_EVENTS, _heartbeat_seconds(worker)):
             last[0] = now
             worker.log_event(topic, {"task": task, "done": int(done)})
 
     return report
+
+
+def _heartbeat_seconds(worker: Any) -> float:
+    """Between heartbeats; 0 where Distributed keeps no such callback."""
+    heartbeat = getattr(worker, "periodic_callbacks", {}).get("heartbeat")
+    return 0.0 if heartbeat is None else float(heartbeat.callback_time) / 1000
 
 
 def log_finished(topic: str, task: int) -> None:

@@ -191,7 +191,7 @@ def ranges_of(task: AccumulateTask) -> list[Range]:
 
 def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]:
     """Cut a fit into tasks of at most about a minute and a GiB of points; small fits into a few,
-    so that lanes fill.
+    so that lanes fill. At most `MAX_TASKS`, which are then longer.
 
     A function of the data's size and the features alone, never of workers or chunks: so the
     result is the same on any cluster and for any chunk size.

@@ -30,6 +30,7 @@ from .state import (
 )
 
 LOG_BYTES = 2**18
+NO_BEAT = "no sign of life could be written"
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +104,9 @@ class Driving:
             said = {"error": " ".join(line.split()), "traceback": traceback.format_exc()}
             self._finish(beating, Status.FAILED, **said)
             raise
-        if self._is_ours():
-            discard(f"{self.url}/{CHECKPOINTS}")  # a fit that found its model saved left them
+        with _warned(f"{self.url}: checkpoints may be left over"):
+            if self._is_ours():
+                discard(f"{self.url}/{CHECKPOINTS}")  # a fit that found its model saved left them
         self._finish(beating, Status.DONE, report=report)
 
     def give_up(self) -> None:
@@ -114,7 +116,8 @@ class Driving:
     def _finish(self, beating: threading.Thread, status: Status, **more: Any) -> None:
         self._over.set()
         beating.join()
-        self._beat()
+        with _warned(NO_BEAT):
+            self._beat()
         self._write(status, ended=time.time(), **more)
 
     def _write(self, status: Status, **more: Any) -> None:
@@ -124,11 +127,9 @@ class Driving:
 
     def _beat_on(self) -> None:
         while not self._over.wait(BEAT_SECONDS):
-            try:
+            with _warned(NO_BEAT):
                 self._beat()
                 self._heed()
-            except OSError as error:  # a filesystem that is away for a while ends no run
-                logger.warning("no sign of life could be written: %s", error)
 
     def _beat(self) -> None:
         if not self._is_ours():
@@ -157,3 +158,12 @@ class Driving:
             return True
         wish = read_json(f"{self.url}/{CANCEL}")
         return wish is not None and wish.get("attempt") == self.record["attempt"]
+
+
+@contextmanager
+def _warned(consequence: str) -> Iterator[None]:
+    """A filesystem that is away for a while ends no run."""
+    try:
+        yield
+    except OSError as error:
+        logger.warning("%s: %s", consequence, error)

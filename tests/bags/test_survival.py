@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import LocalStore
+from zarr.storage import LocalStore, MemoryStore
 
 from pipeline.bags import Bags, BagStore, durable
 from pipeline.bags.durable import WriterStore
@@ -223,6 +223,54 @@ def test_no_write_starts_once_the_session_is_over(store):
     folder = Path(store.url) / "points" / "c"
     assert (folder / "90" / "0").read_bytes() == b"late"
     assert not (folder / "91").exists()
+
+
+CHANGES = {
+    "set": ("points/c/0/0", default_buffer_prototype().buffer.from_bytes(b"late")),
+    "set_if_not_exists": ("zarr.json", default_buffer_prototype().buffer.from_bytes(b"{}")),
+    "delete": ("points/c/0/0",),
+    "delete_dir": ("ids/c",),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_changes_a_store_is_guarded(store, monkeypatch, change):
+    """Each way to change an object is one error that names it where the filesystem fails, and is
+    refused to a writer that lost the store, and once the session is over."""
+    held = [True]
+
+    def still_ours():
+        if not held[0]:
+            raise WriterBusyError("lost")
+
+    async def fail(*args):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    key, *value = CHANGES[change]
+    out = WriterStore(store.url, MemoryStore(), still_ours)
+    sync(getattr(out, change)(key, *value))
+    monkeypatch.setattr(MemoryStore, change, fail)
+    named = "array 'points', object c/0/0" if "points" in key else f"object '{key}'"
+    told = rf"^{store.url}: {named}: (writing|deleting) failed \(Input/output error\); nothing"
+    with pytest.raises(StoreError, match=told):
+        sync(getattr(out, change)(key, *value))
+    held[0] = False
+    with pytest.raises(WriterBusyError, match="lost"):
+        sync(getattr(out, change)(key, *value))
+    out.close()
+    with pytest.raises(StoreError, match="the writing session is over"):
+        sync(getattr(out, change)(key, *value))
+
+
+@pytest.mark.parametrize(("change", "key"), [("delete", "a/c/1"), ("delete_dir", "a")])
+def test_deleted_objects_are_not_synced(tmp_path, change, key):
+    """An object deleted by the session that wrote it is no error when the rest goes to the disk."""
+    out = WriterStore(str(tmp_path), LocalStore(tmp_path), lambda: None)
+    for name in ("a/c/1", "b/c/1"):
+        sync(out.set(name, default_buffer_prototype().buffer.from_bytes(b"new")))
+    sync(getattr(out, change)(key))
+    out.sync()
+    assert [path for path in tmp_path.rglob("1")] == [tmp_path / "b" / "c" / "1"]
 
 
 def test_a_session_with_a_failed_write_commits_nothing(store, monkeypatch):

@@ -37,15 +37,8 @@ def pair(
     """
     ours(), other()
     rounds = in_turn({"ours": ours, "other": other}, repeats)
-    names = ("other", "ours") if floor else ("ours", "other")
-    found = rounds.compared(*names)
-    medians = dict(zip(names, (found["ours"], found["peer"]), strict=True))
-    return Row(
-        name,
-        medians["ours"],
-        medians["other"],
-        found["ratio"],
-        found["low"],
-        found["high"],
-        target,
-    )
+    found = rounds.compared("ours", "other")
+    ratio, low, high = found["ratio"], found["low"], found["high"]
+    if floor:
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    return Row(name, found["ours"], found["peer"], ratio, low, high, target)

@@ -14,7 +14,7 @@ from jobs.experiments.experiment import Experiment, Point, Table
 from jobs.experiments.machine import machine, versions
 from jobs.experiments.markdown import table_lines
 from jobs.experiments.runner import point_path, run_experiment
-from jobs.experiments.timing import exponent, in_turn, linear_growth, timed_in_turn
+from jobs.experiments.timing import exponent, in_turn, timed_in_turn
 from jobs.pictures import new_figure, save_figure
 from jobs.terminal import Terminal
 from pipeline.errors import StoreError
@@ -202,11 +202,9 @@ def test_rounds(monkeypatch):
 
 
 def test_growth():
-    """Exponents of power laws and the lines a + b N come out; a line never falls."""
+    """Exponents of power laws come out."""
     sizes = np.array([1e3, 1e4, 1e5])
     assert exponent(sizes, 3e-6 * sizes**0.7) == pytest.approx(0.7)
-    assert linear_growth(sizes, 2e-3 + 5e-7 * sizes) == pytest.approx((2e-3, 5e-7))
-    assert linear_growth(sizes, np.array([3.0, 2.0, 1.0]))[1] == 0
 
 
 def test_markdown_table():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 
 import fsspec
 import pytest
@@ -55,6 +57,8 @@ def test_killed_between_saving_and_the_end(regression, tmp_path, place):
         patch.setitem(LAUNCHERS, "local", stopping)
         run = submit("fit", config, root=tmp_path / "runs")
         until(gate.waiting)
+    kept = tmp_path / "runs" / run.id / "checkpoints"
+    assert bool(list(kept.glob("fit-*/group-*.npz"))) == (place == "saved")
     written = (url / "zarr.json").stat()  # which is replaced as a whole
     run = killed(run, gate)
     report = run.result(timeout=120)
@@ -62,7 +66,20 @@ def test_killed_between_saving_and_the_end(regression, tmp_path, place):
     assert report["alpha"] == load_model(url).alpha_
     assert (url / "zarr.json").stat().st_ino == written.st_ino
     assert (url / "zarr.json").stat().st_mtime_ns == written.st_mtime_ns
-    assert not (tmp_path / "runs" / run.id / "checkpoints").exists()
+    assert not kept.exists()
+
+
+def test_found_model_and_checkpoints_elsewhere(regression, tmp_path):
+    """A run that finds its model removes abandoned checkpoints at its user's own URL, and only
+    those: which of the others are its own nobody knows."""
+    run_fit(regression, tmp_path / "m.zarr", "a")
+    folders = [tmp_path / "kept" / f"fit-{digit * 32}" for digit in "01"]
+    for folder, age in zip(folders, (0, 2 * 86400), strict=True):
+        folder.mkdir(parents=True)
+        (folder / "fit.json").write_text("{}")
+        os.utime(folder / "fit.json", (time.time() - age,) * 2)
+    run_fit(regression, tmp_path / "m.zarr", "a", checkpoint_url=str(tmp_path / "kept"))
+    assert [folder.exists() for folder in folders] == [True, False]
 
 
 def test_model_of_somebody_else(regression, tmp_path):

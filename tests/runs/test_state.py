@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import fsspec
@@ -81,6 +82,26 @@ def test_failed(root, launched):
     assert "test_state.py" in state.traceback
     with pytest.raises(RunError, match=rf"run {run.id} failed: s\.zarr: not found"):
         run.result()
+
+
+def test_filesystem_away_at_the_end(root, launched, monkeypatch):
+    """A run whose job came to its end is done, though its folder could not be read in between."""
+    run = submitted(root)
+    driving = driven(run)
+    with driving.running():
+        failing = 2  # before the checkpoints go, and at the last sign of life
+        is_ours = driving._is_ours
+
+        def ours():
+            nonlocal failing
+            if threading.current_thread() is threading.main_thread() and failing:
+                failing -= 1
+                raise StoreError("no answer")
+            return is_ours()
+
+        monkeypatch.setattr(driving, "_is_ours", ours)
+    assert failing == 0
+    assert run.status() is Status.DONE
 
 
 def test_interrupted_is_cancelled(root, launched):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.experiments.dirichlet import SIZES
+from jobs.experiments.dirichlet import SIZES, DirichletParameters
+from jobs.experiments.experiment import Point, Result
 from jobs.experiments.over_sizes_report import at_sizes
 from tests.jobs.experiments.running import results_of
 from tests.jobs.running import assert_picture, done, settings
@@ -50,6 +51,40 @@ def test_tables(out_dir):
         assert table["columns"] == ["points a bag", "2BE", "KK", "MLE", "fastest"]
         assert all(min(row[1:-1]) > 0 for row in table["rows"])
     assert "MLE: at n = 10, 50; MLE, clipped: at n = 10, 50." in errors["remarks"][0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fastest"),
+    [
+        ((1e-5, 1e-5), "it is the fastest at every n, in both ways."),
+        ((1e-5, 1.0), "at n = 10 (batches), at n = 10 (one bag a call)."),
+    ],
+)
+def test_remarks_of_known_errors_and_times(tmp_path, seconds, fastest):
+    """Who is lowest, who is level and where likelihood is fastest come from the numbers."""
+
+    def results(n_points, clipped, took):
+        params = {"n_points": n_points}
+        learned = {
+            "methods": {name: {"mse": mse, "se": 0.02} for name, mse in (
+                ("2BE", 0.5), ("KK", 0.6), ("constant", 0.1))},
+            "2be_first": {}, "choices": {},
+            "seconds": {f"{m}_{way}": 1e-3 for m in ("2be", "kk") for way in ("batch", "single")},
+        }  # fmt: skip
+        mle = {"mse": 0.9, "se": 0.02, "seconds": {"batch": took, "single": took}}
+        classical = {"methods": {"MLE": mle, "MLE, clipped": {"mse": clipped, "se": 0.02}}}
+        return [
+            Result(Point("", {**params, "measure": "learned"}), learned, 1.0),
+            Result(Point("", {**params, "measure": "classical"}), classical, 1.0),
+        ]
+
+    found = [*results(10, 0.53, seconds[0]), *results(50, 0.3, seconds[1])]
+    errors, _, speed = DirichletParameters("small", 0, tmp_path).remarks(found)
+    lowest = "Lowest of all: 2BE at n = 10; MLE, clipped at n = 50; "
+    assert (
+        lowest + "within two of its standard errors of the 2BE: MLE, clipped at n = 10." in errors
+    )
+    assert fastest in speed
 
 
 def test_picture(out_dir):

@@ -88,6 +88,7 @@ def test_tables_and_pictures(out_dir, results):
         assert len(table["columns"]) == len(TIMED[over]) + 2
     assert "the paper: 2,000 at N = 100,000" in over_points["remarks"][0]
     assert "extrapolated as N² and not measured there" in over_points["remarks"][0]
+    assert "shuffles save time where the paper has 1,000" in power["remarks"][1]
     assert report["pictures"] == ["errors.png", "spreads.png", "times.png", "tests.png"]
     for name in report["pictures"]:
         assert_picture(out_dir / name)

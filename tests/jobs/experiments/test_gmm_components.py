@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jobs.experiments.experiment import Point, Result
 from jobs.experiments.gmm_components import ComponentCounting, errors, mixtures
 from jobs.experiments.gmm_components_report import (
     HDD,
+    OTHERS,
     PAPER,
+    component_tables,
     sizes_by_method,
     without_training,
 )
@@ -67,6 +70,38 @@ def test_table_and_picture(out_dir):
     assert "All of JS, Hellinger and TV are better than L2, MMD and Hist JS" in table["remarks"][0]
     assert report["pictures"] == ["components.png"]
     assert_picture(out_dir / "components.png")
+
+
+def test_remarks_on_em_of_known_errors():
+    """A criterion within two standard errors of the best regression is called level, the others
+    are not; errors are set beside the printed ones, with why EM has few bags."""
+
+    def result(measure, values, **params):
+        return Result(
+            Point("", {"measure": measure, "n_points": 800, "n_test": 500, **params}), values, 1.0
+        )
+
+    def size(rmse):
+        return {"rmse": rmse, "se": 0.03, "n_train": 9, "n_test": 9, "seconds": 1.0}
+
+    choice = {"embedding": {}, "multiplier": 1.0, "seconds": 1.0}
+    fits = [
+        result("2be", {"sizes": [size(1.4 + k / 10)], "choice": choice}, method=method)
+        for k, method in enumerate((*HDD, *OTHERS))
+    ]
+    [table] = component_tables([
+        *fits,
+        result("kl", {"sizes": [size(2.0)], "js": size(1.6), "choice": choice}),
+        result("constant", {"rmse": 2.87, "se": 0.03}),
+        result("em", {"aic": {"rmse": 1.49, "se": 0.04}, "bic": {"rmse": 2.9, "se": 0.04},
+                      "n": 20, "seconds_a_bag": 0.25}),
+    ])  # fmt: skip
+    beside, printed = table.remarks[1:3]
+    assert "AIC +0.09 ± 0.05: level, by 1.8 standard errors; BIC +1.50 ± 0.05." in beside
+    assert "EM has 20 of the 500 test bags for its time, 0.25 s a bag" in beside
+    assert "constant 2.87 ± 0.03 (2.8; here worse, within error)" in printed
+    assert "AIC 1.49 ± 0.04 (2.3; here better, surely)" in printed
+    assert "BIC 2.90 ± 0.04 (2.7; here worse, surely)" in printed
 
 
 def test_no_bag_is_in_both_sets():

@@ -59,6 +59,8 @@ def test_tables(out_dir):
             assert min(row[1:-1]) > 0
             assert row[-1] == table["columns"][1 + int(np.argmin(row[1:-1]))]
     assert "orders of magnitude" in errors["remarks"][0]
+    assert "AIC, BIC and CV have the first 8 test bags" in errors["remarks"][1]
+    assert "the others all 500, for which" in errors["remarks"][1]
 
 
 def test_picture(out_dir):

@@ -49,6 +49,7 @@ def test_table_and_picture(out_dir):
     lead = found[best][0, -1] - found["L2"][0, -1]
     assert f"best HDD is {best}" in table["remarks"][1]
     assert f"L2 {lead:+.4f}" in table["remarks"][1]
+    assert "The paper's order: TV > JS; HDD ≥ Hist JS > L2, MMD. Holds here:" in table["remarks"][1]
     assert report["pictures"] == ["digits.png"]
     assert_picture(out_dir / "digits.png")
 

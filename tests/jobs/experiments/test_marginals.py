@@ -49,6 +49,8 @@ def test_tables_and_picture(out_dir):
     assert len(report["tables"]) == len(FILTERS)
     for kind, table in zip(FILTERS, report["tables"], strict=True):
         assert table["title"].startswith(kind)
+        for remark in table["remarks"][1:3]:
+            assert "The paper's order: HDD ≥ MMD ≫ L2, Hist JS. Holds here:" in remark
         for row in table["rows"]:
             for column, way in ((1, "linear"), (3, "rbf")):
                 assert row[column] == accuracies(results, kind, way)[row[0]].mean()

@@ -47,6 +47,8 @@ def test_order_of_the_methods(out_dir):
         assert rows[method][1] == error
         assert rows[method][2] == pytest.approx(1 - error / errors["AD"])
     assert [rows[m][4] for m in ("3BE", "LSE", "2LPT", "AD")] == [4.958, 6.816, 6.424, 9.289]
+    assert f"D = {SMALL.n_features:,}" in report["size"]
+    assert report["tables"][0]["remarks"][-1].startswith("Time, not memory, limits")
 
 
 def test_held_out_boxes_are_other_boxes(out_dir):
@@ -64,7 +66,8 @@ def test_held_out_boxes_are_other_boxes(out_dir):
 
 def test_times_over_training_pairs(out_dir):
     """One row a number of training pairs, and two at the paper's, of which one is marked as
-    extrapolated; the smoothers had as many pairs as the rows say."""
+    extrapolated and goes on from the largest number measured; the smoothers had as many pairs as
+    the rows say."""
     report, results = results_of(out_dir)
     rows = report["tables"][1]["rows"]
     timed = of_kind(results, "time")
@@ -82,6 +85,9 @@ def test_times_over_training_pairs(out_dir):
     for row in rows[:-1]:
         assert row[3] == pytest.approx(row[1] / row[2])
         assert row[6] == pytest.approx(row[4] / row[5])
+    for column in (3, 6):
+        growth = 900_000 / timed[-1]["n_pairs"]
+        assert rows[-2][column] == pytest.approx(rows[-3][column] * growth)
     assert rows[-1][1:] == [4977, 9, pytest.approx(553), None, None, None]
 
 
@@ -140,7 +146,8 @@ def test_exponents_and_extrapolation_of_known_times():
     times = Times.of(results, "single")
     np.testing.assert_allclose(times.n_pairs, [1000, 10_000, 50_000, 100_000])
     assert times.exponents() == pytest.approx((1, 1))
-    assert times.lse_at(900_000) / times.constant == pytest.approx(450)
+    assert times.at(900_000) == pytest.approx((0.9, 2e-3))
+    assert times.at(100_000) == pytest.approx((times.lse[-1], times.three_be[-1]))
     table = time_table(results, 900_000)
     assert table.rows[-2] == [
         "900,000, extrapolated",
