@@ -205,6 +205,13 @@ PEERS: dict[str, Callable[..., Predict]] = {
 }
 
 
+def gap_error(ours: Array, peer: Array, y: Array) -> float:
+    """Standard error of the difference of both RMSE, which are of the same bags."""
+    gaps = (ours - y) ** 2 - (peer - y) ** 2
+    rmse = np.sqrt(np.mean((ours - y) ** 2))
+    return float(gaps.std(ddof=1) / np.sqrt(len(y)) / (2 * rmse))
+
+
 def measure_regression(params: Any, seed: int, out_dir: Path, progress: Callback) -> dict[str, Any]:
     """Seconds of whole fits from the store, in turn, and RMSE on test bags of both."""
     n_bags, D = params["n_train"], params["D"]
@@ -225,9 +232,11 @@ def measure_regression(params: Any, seed: int, out_dir: Path, progress: Callback
         }
         rounds = in_turn(calls, params["n_rounds"])
     progress(1, 1)
+    ours, peer = rounds.last["ours"].predict(test), rounds.last["peer"](rows)
     return {
         **rounds.compared("ours", "peer"),
-        "quality": errors(rounds.last["ours"].predict(test), y)["rmse"],
-        "peer_quality": errors(rounds.last["peer"](rows), y)["rmse"],
+        "quality": errors(ours, y)["rmse"],
+        "peer_quality": errors(peer, y)["rmse"],
+        "gap_error": gap_error(ours, peer, y),
         "constant": errors(np.full(len(y), y.mean()), y)["rmse"],
     }
