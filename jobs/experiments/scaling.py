@@ -22,7 +22,7 @@ from .scaling_cluster_report import cluster_tables, draw_clusters
 from .scaling_cost import cost_table, graph_table
 from .scaling_measures import Size, fit_seconds, graph_of, peak_bytes, solve_seconds
 from .scaling_pictures import draw_memory, draw_times
-from .scaling_report import memory_tables, time_tables
+from .scaling_report import MEMORY_OVER, memory_tables, time_tables
 
 MEMORY_BAGS, MEMORY_POINTS = 256, 16  # of memory over D: few, for they do not matter
 
@@ -41,7 +41,7 @@ class Settings:
     gcv : tuple of int
         D at which the solve for a grid of penalties is timed, too.
     memory : Size
-        What memory is measured at over N.
+        What memory is measured at over N; over n, d and s it is the ladders' fits.
     memory_bags, memory_features, memory_rounds : tuple of int, tuple of int, int
         N and D of memory, and fits of each.
     graph_bags, graph_features : tuple of int
@@ -141,12 +141,18 @@ class Scaling(Experiment[Settings]):
             _point("memory", replace(few, D=D), over="D", n_rounds=s.memory_rounds)
             for D in s.memory_features
         ]
+        over_others = [
+            _point("memory", replace(s.middle, **{name: v}), over=name, n_rounds=s.memory_rounds)
+            for name in MEMORY_OVER
+            for v in s.ladders[name]
+        ]
         graphs = [
             _point("graph", replace(s.middle, N=N, D=D))
             for D in s.graph_features
             for N in s.graph_bags
         ]
-        return [*fits, *solves, *over_bags, *over_features, *graphs, *self._cluster_points()]
+        memory = [*over_bags, *over_features, *over_others]
+        return [*fits, *solves, *memory, *graphs, *self._cluster_points()]
 
     def _cluster_points(self) -> list[Point]:
         s = self.settings

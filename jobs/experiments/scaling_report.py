@@ -24,6 +24,7 @@ NAMES = {
     "d": "dimensions d",
     "s": "functions s = |V|",
 }
+MEMORY_OVER = ("n", "d", "s")  # beside N and D
 MIB = 2**20
 
 
@@ -166,7 +167,8 @@ def memory_tables(results: Sequence[Result]) -> list[Table]:
             "partitions of 32 MiB, of which one is worked on while the next is decoded; where the "
             "store has not three of them the peak is lower. From the last N but one to the last "
             f"the least peak changes by a factor {least[-1] / least[-2]:.3f}, the largest by "
-            f"{peaks[-1] / peaks[-2]:.3f} (fits each: {n['n_rounds']}). Fits of one size "
+            f"{peaks[-1] / peaks[-2]:.3f} (fits each: {n['n_rounds']}); in the upper half the "
+            f"least is ∝ N^{_upper_exponent(bags, least):.2f}. Fits of one size "
             "differ, probably by what the decoding threads hold when the work's peak comes.",
         ],
     )
@@ -191,7 +193,33 @@ def memory_tables(results: Sequence[Result]) -> list[Table]:
             "more only beyond the block's limit.",
         ],
     )
-    return [flat, squares]
+    return [flat, squares, _memory_over_others(results)]
+
+
+def _memory_over_others(results: Sequence[Result]) -> Table:
+    """Peaks over points, dimensions and functions."""
+    rows: list[list[Any]] = []
+    exponents = []
+    for name in MEMORY_OVER:
+        sizes, least, peaks = memory_over(results, name)
+        rows += [[NAMES[name], int(v), a / MIB, b / MIB]
+                 for v, a, b in zip(sizes, least, peaks, strict=True)]  # fmt: skip
+        exponents.append(f"{name}^{_upper_exponent(sizes, least):.2f}")
+    return Table(
+        "Peak of the arrays of one fit over n, d and |V|",
+        ["varied", "value", "least peak (MiB)", "largest (MiB)"],
+        rows,
+        [
+            "The fits that are timed above. The least peak is, in the upper half of each, ∝ "
+            f"{', '.join(exponents)}. n and d are the size of the store, of which at most some "
+            "partitions of 32 MiB are in memory; of s there is a block of bags' coefficients.",
+        ],
+    )
+
+
+def _upper_exponent(sizes: Floats, values: Floats) -> float:
+    upper = slice(min(len(sizes) // 2, len(sizes) - 2), None)
+    return exponent(sizes[upper], values[upper])
 
 
 def _text(size: Size) -> str:

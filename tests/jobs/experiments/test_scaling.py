@@ -21,7 +21,14 @@ from jobs.experiments.scaling_measures import (
     random_store,
     refuse_cluster,
 )
-from jobs.experiments.scaling_report import NAMES, block_bytes, ladder, measured, memory_over
+from jobs.experiments.scaling_report import (
+    MEMORY_OVER,
+    NAMES,
+    block_bytes,
+    ladder,
+    measured,
+    memory_over,
+)
 from jobs.experiments.simulated_cluster import PROCESSES, simulated_cluster
 from jobs.experiments.timing import exponent
 from pipeline.errors import ParameterError
@@ -63,6 +70,16 @@ def test_memory_beside_the_block_is_square_in_features(results):
     assert (rest < 8 * features**2 + 4 * 2**20).all()
     for D in features.astype(int):
         assert block_bytes(D) == StatisticsBuilder(D, 1)._z.nbytes
+
+
+def test_memory_over_functions_and_points(results):
+    """More functions add no more than a block's coefficients in double, if the peak is there; more
+    points of so small a store are there with copies that decoding makes."""
+    functions, least, _ = memory_over(results, "s")
+    assert least[-1] - least[0] < 8 * MIDDLE.N * (functions[-1] - functions[0])
+    points, least, _ = memory_over(results, "n")
+    more = 4 * MIDDLE.N * MIDDLE.d * (points[-1] - points[0])
+    assert more < least[-1] - least[0] < 5 * more
 
 
 def test_graph_of_a_billion_bags_is_small(results):
@@ -224,7 +241,9 @@ def test_middle_is_on_every_ladder(scale):
 def test_tables_and_pictures(out_dir):
     """One row a variable, what is computed and what is left out is said, pictures are drawn."""
     report, results = results_of(out_dir)
-    exponents, seconds, _, _, graph, fits, loads, cost = report["tables"]
+    exponents, seconds, _, _, memory, graph, fits, loads, cost = report["tables"]
+    ladders = SETTINGS["small"].ladders
+    assert len(memory["rows"]) == sum(len(ladders[name]) for name in MEMORY_OVER)
     assert [row[0] for row in exponents["rows"]] == list(NAMES.values())
     assert len(seconds["rows"]) == sum(len(v) for v in SETTINGS["small"].ladders.values())
     assert len(graph["rows"]) == len(measured(results, "graph"))
