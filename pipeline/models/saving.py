@@ -73,11 +73,12 @@ def save_model(
     path = local_path(url)
     fresh = url if path is None else f"{path}.partial-{uuid.uuid4().hex[:8]}"
     try:
-        with reaching(url):
-            if path is None:
+        if path is None:
+            with reaching(url):
                 remove(url)
+                _write(model, state, fresh, run)
+        else:
             _write(model, state, fresh, run)
-        if path is not None:
             put_in_place(Path(fresh), path)
     except StoreError as error:
         raise ModelError(f"{error}; nothing was saved") from error
