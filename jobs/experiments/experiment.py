@@ -42,6 +42,11 @@ class Result:
     seconds: float
 
 
+def measured(results: Sequence[Result], measure: str) -> list[Result]:
+    """Those of one measure."""
+    return [r for r in results if r.point.params["measure"] == measure]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of the report, with remarks that stand below it."""

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
-from .experiment import Result
-from .peers_report import crossing, measured
+from .experiment import Result, measured
+from .peers_report import crossing
 
 GREEN, PURPLE, BLACK = "#5a9e6f", "#8064a2", "black"
 STYLES = {

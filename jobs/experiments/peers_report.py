@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .experiment import Result, Table
+from .experiment import Result, Table, measured
 
 MEASURED = ["ours", "peer", "peer / ours", "range"]
 FLOAT_BYTES = 8
@@ -16,11 +16,6 @@ MEDIANS = (
     "Times are medians over rounds, and peer / ours is the median of the rounds' own ratios: not "
     "quite the quotient of the two."
 )
-
-
-def measured(results: Sequence[Result], measure: str) -> list[Result]:
-    """Those of one measure."""
-    return [r for r in results if r.point.params["measure"] == measure]
 
 
 def cells(values: Mapping[str, Any], unit: float = 1.0) -> list[Any]:

@@ -220,4 +220,5 @@ class Scaling(Experiment[Settings]):
 
 def _point(measure: str, size: Size, **more: Any) -> Point:
     label = " ".join(f"{name} {value}" for name, value in size.params.items())
-    return Point(f"{measure} {label}", {"measure": measure, **size.params, **more})
+    over = f" over {more['over']}" if "over" in more else ""
+    return Point(f"{measure}{over} {label}", {"measure": measure, **size.params, **more})

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
-from .experiment import Result, Table
-from .scaling_report import MIB, measured
+from .experiment import Result, Table, measured
+from .scaling_report import MIB
 
 MINUTE = 60.0
 

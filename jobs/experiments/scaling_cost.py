@@ -12,10 +12,10 @@ import numpy as np
 from pipeline.execution import SPLIT_EVERY
 from pipeline.regression.accumulate import MAX_TASKS
 
-from .experiment import Result, Table
+from .experiment import Result, Table, measured
 from .scaling_cluster_report import scheduling_seconds
 from .scaling_measures import Size
-from .scaling_report import ladder, measured
+from .scaling_report import ladder
 
 NODES, CORES_A_NODE = 1000, 16  # of the cost on paper, as are …
 DISK_A_NODE, NETWORK_A_NODE = 0.5e9, 1.25e9  # … these, in bytes a second

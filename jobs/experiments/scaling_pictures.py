@@ -12,7 +12,7 @@ from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result
 from .scaling_measures import Size
 from .scaling_report import MIB, NAMES, Ladder, block_bytes, ladder, memory_over
-from .timing import exponent
+from .timing import upper_exponent
 
 
 def draw_times(path: Path, results: Sequence[Result], middle: Size) -> Path:
@@ -64,13 +64,12 @@ def draw_memory(path: Path, results: Sequence[Result]) -> Path:
     _log(left, bags.tolist(), NAMES["N"])
     features, _, peaks = memory_over(results, "D")
     blocks = np.array([block_bytes(int(D)) for D in features])
-    upper = slice(len(features) // 2, None)
     curves = (
         ("peak of a fit's arrays", peaks, BLUE, "o-"),
         ("without the block of rows", peaks - blocks, ORANGE, "s--"),
     )
     for label, values, color, style in curves:
-        slope = exponent(features[upper], values[upper])
+        slope = upper_exponent(features, values)
         right.plot(features, values / MIB, style, color=color, label=f"{label}: ∝ D^{slope:.2f}")
     _log(right, features.tolist(), NAMES["D"])
     figure.suptitle("Memory of one fit from a store")

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pipeline.regression.statistics import BLOCK_BYTES, BLOCK_ROWS
 
-from .experiment import Result, Table
+from .experiment import Result, Table, measured
 from .scaling_measures import Size
-from .timing import exponent
+from .timing import upper_exponent
 
 Floats = NDArray[np.float64]
 
@@ -51,13 +51,7 @@ class Ladder:
 
     def upper_exponent(self, seconds: Floats) -> float:
         """Fitted to the upper half of the sizes, where what is fixed matters least."""
-        upper = slice(len(self.sizes) // 2, None)
-        return exponent(self.sizes[upper], seconds[upper])
-
-
-def measured(results: Sequence[Result], measure: str) -> list[Result]:
-    """Those of one measure."""
-    return [r for r in results if r.point.params["measure"] == measure]
+        return upper_exponent(self.sizes, seconds)
 
 
 def ladder(results: Sequence[Result], middle: Size, name: str) -> Ladder:
@@ -168,14 +162,13 @@ def memory_tables(results: Sequence[Result]) -> list[Table]:
             "store has not three of them the peak is lower. From the last N but one to the last "
             f"the least peak changes by a factor {least[-1] / least[-2]:.3f}, the largest by "
             f"{peaks[-1] / peaks[-2]:.3f} (fits each: {n['n_rounds']}); in the upper half the "
-            f"least is ∝ N^{_upper_exponent(bags, least):.2f}. Fits of one size "
+            f"least is ∝ N^{upper_exponent(bags, least):.2f}. Fits of one size "
             "differ, probably by what the decoding threads hold when the work's peak comes.",
         ],
     )
     features, _, peaks = memory_over(results, "D")
     blocks = np.array([block_bytes(int(D)) for D in features], dtype=float)
     rest = peaks - blocks
-    upper = slice(len(features) // 2, None)
     squares = Table(
         "Peak of the arrays of one fit over D",
         ["D", "peak (MiB)", "of that, block of rows (MiB)", "rest (MiB)", "rest / D² (bytes)"],
@@ -184,8 +177,8 @@ def memory_tables(results: Sequence[Result]) -> list[Table]:
             for D, p, b, r in zip(features, peaks, blocks, rest, strict=True)
         ],
         [
-            f"Peak ∝ D^{exponent(features[upper], peaks[upper]):.2f}, and without the block of "
-            f"rows ∝ D^{exponent(features[upper], rest[upper]):.2f}, in the upper half. The block "
+            f"Peak ∝ D^{upper_exponent(features, peaks):.2f}, and without the block of "
+            f"rows ∝ D^{upper_exponent(features, rest):.2f}, in the upper half. The block "
             f"has {BLOCK_ROWS:,} rows up to D = {BLOCK_BYTES // (4 * BLOCK_ROWS):,}, so it is ∝ D, "
             f"and takes {BLOCK_BYTES // MIB} MiB from there on: a buffer that makes the products "
             "fast, and most of the peak where D is small. The pass has 8 D² bytes beside it, a "
@@ -204,7 +197,7 @@ def _memory_over_others(results: Sequence[Result]) -> Table:
         sizes, least, peaks = memory_over(results, name)
         rows += [[NAMES[name], int(v), a / MIB, b / MIB]
                  for v, a, b in zip(sizes, least, peaks, strict=True)]  # fmt: skip
-        exponents.append(f"{name}^{_upper_exponent(sizes, least):.2f}")
+        exponents.append(f"{name}^{upper_exponent(sizes, least):.2f}")
     return Table(
         "Peak of the arrays of one fit over n, d and |V|",
         ["varied", "value", "least peak (MiB)", "largest (MiB)"],
@@ -215,11 +208,6 @@ def _memory_over_others(results: Sequence[Result]) -> Table:
             "partitions of 32 MiB are in memory; of s there is a block of bags' coefficients.",
         ],
     )
-
-
-def _upper_exponent(sizes: Floats, values: Floats) -> float:
-    upper = slice(min(len(sizes) // 2, len(sizes) - 2), None)
-    return exponent(sizes[upper], values[upper])
 
 
 def _text(size: Size) -> str:

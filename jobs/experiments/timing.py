@@ -70,6 +70,12 @@ def exponent(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
+def upper_exponent(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    """That of the upper half of the sizes, two at least, where what is fixed matters least."""
+    upper = slice(min(len(sizes) // 2, len(sizes) - 2), None)
+    return exponent(sizes[upper], values[upper])
+
+
 def timed_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
     """Seconds of each call, made once: where it takes so long that beginnings do not matter."""
     seconds = {}

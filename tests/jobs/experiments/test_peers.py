@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 import jobs.experiments.peers
 import jobs.experiments.peers_falkon
-from jobs.experiments.experiment import Point, Result
+from jobs.experiments.experiment import Point, Result, measured
 from jobs.experiments.gmm_components import mixtures
 from jobs.experiments.peers import SETTINGS, Peers
 from jobs.experiments.peers_falkon import fit_falkon, kernel
@@ -28,7 +28,7 @@ from jobs.experiments.peers_regression import (
     gap_error,
     read_features,
 )
-from jobs.experiments.peers_report import cells, crossing, measured, regression_table
+from jobs.experiments.peers_report import cells, crossing, regression_table
 from jobs.experiments.peers_transport import (
     distance_matrix,
     sliced_distance,

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 import jobs.experiments.scaling_measures
-from jobs.experiments.experiment import Point, Result
+from jobs.experiments.experiment import Point, Result, measured
 from jobs.experiments.scaling import SETTINGS, Scaling
 from jobs.experiments.scaling_cluster_report import load_at_a_minute, task_cpu
 from jobs.experiments.scaling_cost import CORES_A_NODE, NODES, cost_on_paper, costs
@@ -26,7 +26,6 @@ from jobs.experiments.scaling_report import (
     NAMES,
     block_bytes,
     ladder,
-    measured,
     memory_over,
 )
 from jobs.experiments.simulated_cluster import PROCESSES, simulated_cluster
