@@ -1,7 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-clusters venv lint bench clean clean-kernels
+# Beside the links, new links would take the compiled kernels with them.
+export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
+
+.PHONY: demo test test-clusters venv lint bench clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
@@ -19,10 +22,17 @@ test-clusters: .venv/clusters
 
 venv: .venv/ready
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
+
+# The editable install is a tree of links: a new or renamed module needs new links.
+MODULES := $(shell find pipeline jobs configs -name '*.py' -o -name '*.yaml' | sort)
+
+.venv/ready: .venv/installed FORCE
+	@echo '$(MODULES)' | cmp --silent - $@ || { $(BIN)/python -m pip install --quiet \
+		--disable-pip-version-check --no-deps --editable . && echo '$(MODULES)' > $@; }
 
 lint: venv
 	$(BIN)/ruff check .
@@ -33,7 +43,7 @@ bench: venv
 	$(BIN)/python -m tests.benchmarks
 
 clean: clean-kernels
-	rm -rf .venv demo-output bench-output experiment-output
+	rm -rf .venv build demo-output bench-output experiment-output
 
 clean-kernels:
-	find pipeline -name '*.nb[ci]' -delete
+	rm -rf .venv/kernels

@@ -1,1 +1,1 @@
-"""The command line: one thin module a job, configs in, pipeline calls, reports out."""
+"""The command line: one thin module a job, configs in, library calls, reports out."""

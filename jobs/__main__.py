@@ -1,4 +1,4 @@
-"""``python -m jobs`` is ``bags``."""
+"""``python -m bagbasis.jobs`` is ``bags``."""
 
 from .cli import main
 

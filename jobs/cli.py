@@ -20,7 +20,7 @@ import click
 
 from .interrupts import prompt_interrupts
 from .model_commands import models
-from .run_commands import RUN_COMMANDS
+from .runs.commands import RUN_COMMANDS
 
 JOBS = {
     "generate": "Write bags of a built-in dataset into a store.",
@@ -124,7 +124,7 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
         _complain("interrupted", debug)
         return INTERRUPTED
     except Exception as error:
-        from pipeline.errors import BagbasisError
+        from bagbasis.errors import BagbasisError
 
         if isinstance(error, BagbasisError):
             _complain(f"{name}: {error}", debug)
@@ -134,7 +134,7 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
 
 
 def _code_of(error: Exception) -> int:
-    from pipeline.errors import BusyError, ConfigError, ParameterError
+    from bagbasis.errors import BusyError, ConfigError, ParameterError
 
     if isinstance(error, BusyError):
         return BUSY
@@ -173,7 +173,7 @@ def _positional(name: str, what: str | None) -> tuple[str | None, dict[str, str]
 def _log_to_stderr(debug: bool) -> Iterator[None]:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    logger = logging.getLogger("pipeline")
+    logger = logging.getLogger("bagbasis")
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)

@@ -98,7 +98,7 @@ def start_over(out_dir: Path) -> Path:
     ConfigError
         It holds files, and no demo made it.
     """
-    from pipeline.errors import ConfigError, StoreError
+    from bagbasis.errors import ConfigError, StoreError
 
     marker = out_dir / MARKER
     try:

@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
-from pipeline.bags import Box
-from pipeline.bases import evaluate_basis, evaluate_series, index_set
+from bagbasis.bags import Box
+from bagbasis.bases import evaluate_basis, evaluate_series, index_set
 
-from .pictures import BLUE, ORANGE, new_figure, save_figure
+from .pictures.evaluation import BLUE, ORANGE, new_figure, save_figure
 
 GRID = 80  # grid points a dimension
 VALUES_AT_ONCE = 2**22  # of basis functions at points

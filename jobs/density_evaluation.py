@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags, BagStore, KernelSmoother
-from pipeline.densities import Densities
-from pipeline.errors import ConfigError
-from pipeline.models import density_errors
-from pipeline.models.predictions import members
+from bagbasis import Bags, BagStore, KernelSmoother
+from bagbasis.densities import Densities
+from bagbasis.errors import ConfigError
+from bagbasis.evaluation import density_errors
+from bagbasis.regression.stored_predictions import members
 
-from .density_pictures import draw_densities
+from .pictures.densities import draw_densities
 
 SEARCHED = 65_536  # bags looked at for those that are pictured or smoothed
 

@@ -1,7 +1,7 @@
 """The ``embedding`` section of a config: one section a registered embedding.
 
 Keys, types and defaults are those of the embedding's constructor, descriptions those of its
-docstring: what is registered in `pipeline.embeddings.EMBEDDINGS` can be configured. A name in
+docstring: what is registered in `bagbasis.embeddings.EMBEDDINGS` can be configured. A name in
 place of the section ("js", "moments") is that embedding with its defaults.
 """
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_type_hints
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
-from pipeline.embeddings import EMBEDDINGS
-from pipeline.embeddings.hdd_measures import DISTANCES
+from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.embeddings.hdd_measures import DISTANCES
 
 from .config import Section
 

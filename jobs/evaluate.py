@@ -38,7 +38,7 @@ class Config(ClusterConfig, DirectoryConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
-    from pipeline import BagStore, load_model
+    from bagbasis import BagStore, load_model
 
     from .evaluation import check_names, draw_errors, draw_pictured, evaluate, titles
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import BagStore
-from pipeline.errors import ConfigError, DataError
+from bagbasis import BagStore
+from bagbasis.errors import ConfigError, DataError
 
 from .metrics import ClassErrors, RegressionErrors, Sample
 
@@ -81,7 +81,7 @@ def evaluate(model: Any, store: BagStore, subset: str, progress: Any = None) -> 
     DataError
         The store lacks a target of the model, or no bag of the subset is labelled.
     """
-    from pipeline.models import iter_predictions
+    from bagbasis.regression import iter_predictions
 
     evaluation = Evaluation(model, store)
     store.target_columns(evaluation.names)
@@ -115,7 +115,7 @@ def class_label(store: BagStore, target: str, code: float) -> str:
 
 def draw_errors(evaluation: Evaluation, out_dir: Path) -> list[Path]:
     """The pictures of the errors; returns their paths."""
-    from .pictures import draw_confusion, draw_predictions, draw_residuals
+    from .pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 
     if evaluation.classes:
         errors = evaluation.confusion

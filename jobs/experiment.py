@@ -34,7 +34,7 @@ class Config(ClusterConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Measure what is not measured yet; returns the report."""
-    from pipeline.errors import ConfigError
+    from bagbasis.errors import ConfigError
 
     from .config_errors import closest
     from .experiments.runner import run_experiment

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.errors import StoreError
+from bagbasis.errors import StoreError
 
 
 @contextmanager

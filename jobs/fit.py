@@ -42,11 +42,11 @@ class Config(ClusterConfig, ReportConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
-    from pipeline import BagStore
-    from pipeline.bags.urls import exists, normalize_url
-    from pipeline.errors import ModelError
-    from pipeline.models.saving import is_of_run, save_model
-    from pipeline.regression.checkpoints import checkpoints_of
+    from bagbasis import BagStore
+    from bagbasis.errors import ModelError
+    from bagbasis.regression.checkpoints import checkpoints_of
+    from bagbasis.regression.saving import is_of_run, save_model
+    from bagbasis.storage.urls import exists, normalize_url
 
     begun = time.perf_counter()
     url = normalize_url(config.model_url)
@@ -75,8 +75,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 def _saved(url: str) -> Any:
     """What this run saved before it was killed; None where it did not come to the end of it."""
-    from pipeline import load_model
-    from pipeline.errors import ModelError
+    from bagbasis import load_model
+    from bagbasis.errors import ModelError
 
     try:
         return load_model(url)
@@ -85,7 +85,7 @@ def _saved(url: str) -> Any:
 
 
 def _fitted(config: Config, store: Any, checkpoints: Any, console: Terminal) -> Any:
-    from pipeline.errors import ConfigError, ParameterError
+    from bagbasis.errors import ConfigError, ParameterError
 
     model = config.model.with_embedding(config.embedding).estimator()
     labels = {} if config.model.task == "densities" else {"target": config.target}

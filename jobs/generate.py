@@ -27,7 +27,7 @@ class Config(ClusterConfig, ReportConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Generate the store; returns the report."""
-    from pipeline.datasets import generate
+    from bagbasis.datasets import generate
 
     begun = time.perf_counter()
     dataset = make(config)
@@ -58,8 +58,8 @@ def make(config: Config) -> Any:
     """The dataset of a config; ConfigError names the key that is wrong."""
     from dataclasses import fields
 
-    from pipeline.datasets import DATASETS, make_dataset
-    from pipeline.errors import ConfigError, ParameterError
+    from bagbasis.datasets import DATASETS, make_dataset
+    from bagbasis.errors import ConfigError, ParameterError
 
     from .config_errors import closest
 

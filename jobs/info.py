@@ -19,9 +19,9 @@ class Config(ReportConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Describe what is at the URL; returns the report."""
-    from pipeline import BagStore, load_model
-    from pipeline.bags.urls import exists, normalize_url
-    from pipeline.errors import ModelError, StoreError
+    from bagbasis import BagStore, load_model
+    from bagbasis.errors import ModelError, StoreError
+    from bagbasis.storage.urls import exists, normalize_url
 
     url = normalize_url(config.url)
     if not exists(url):

@@ -74,8 +74,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 def _ingest(config: Config, progress: Any) -> Any:
     if isinstance(config.points, str) and config.points.lower().endswith(".npz"):
         return _ingest_npz(config, config.points, progress)
-    from pipeline.errors import ConfigError
-    from pipeline.execution.tables import ingest_tables
+    from bagbasis.errors import ConfigError
+    from bagbasis.ingest.tables import ingest_tables
 
     if config.id_column is None or config.coordinates is None:
         missing = "id_column" if config.id_column is None else "coordinates"
@@ -101,8 +101,8 @@ def _ingest(config: Config, progress: Any) -> Any:
 
 
 def _ingest_npz(config: Config, path: str, progress: Any) -> Any:
-    from pipeline.bags.ingest import ingest_npz
-    from pipeline.errors import ConfigError
+    from bagbasis.errors import ConfigError
+    from bagbasis.ingest.arrays import ingest_npz
 
     of_tables = (
         *("id_column", "coordinates", "target_table", "target_id_column"),

@@ -66,7 +66,7 @@ def rollback(url: str) -> None:
 
 
 def _registry(url: str) -> Any:
-    from pipeline.models import Registry
+    from bagbasis.registry import Registry
 
     return Registry(url)
 

@@ -21,7 +21,7 @@ Alphas = Annotated[list[NotNegative], Field(min_length=1)]
 
 
 class FourierSection(Section):
-    """Parameters of `pipeline.RandomFourierFeatures`."""
+    """Parameters of `bagbasis.RandomFourierFeatures`."""
 
     n_features: int = Field(
         default=2048, ge=2, multiple_of=2, description="D, half sines half cosines"
@@ -33,8 +33,8 @@ class FourierSection(Section):
 
 
 class ModelSection(Section):
-    """Parameters of `pipeline.DoubleBasisRegressor`, `pipeline.DoubleBasisClassifier` and
-    `pipeline.TripleBasisRegressor`."""
+    """Parameters of `bagbasis.DoubleBasisRegressor`, `bagbasis.DoubleBasisClassifier` and
+    `bagbasis.TripleBasisRegressor`."""
 
     task: Literal["regression", "classification", "densities"] = Field(
         default="regression", description="what is predicted: numbers, classes or densities"
@@ -69,7 +69,7 @@ class ModelSection(Section):
 
     def check_target(self, target: str | list[str] | None) -> None:
         """Raise ConfigError for a target beside task: densities."""
-        from pipeline.errors import ConfigError
+        from bagbasis.errors import ConfigError
 
         if self.task == "densities" and target is not None:
             raise ConfigError(
@@ -78,7 +78,7 @@ class ModelSection(Section):
 
     def estimator(self) -> Any:
         """The estimator, not fitted."""
-        from pipeline import (
+        from bagbasis import (
             DoubleBasisClassifier,
             DoubleBasisRegressor,
             RandomFourierFeatures,

@@ -24,8 +24,8 @@ class Config(ClusterConfig, ReportConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Predict and write; returns the report."""
-    from pipeline import BagStore, load_model
-    from pipeline.models import write_predictions
+    from bagbasis import BagStore, load_model
+    from bagbasis.regression import write_predictions
 
     begun = time.perf_counter()
     model = load_model(config.model_url)

@@ -91,8 +91,8 @@ class Config(ClusterConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Do a round; returns its report."""
-    from pipeline.errors import ConfigError, ParameterError
-    from pipeline.retraining import retrain
+    from bagbasis.errors import ConfigError, ParameterError
+    from bagbasis.retraining import retrain
 
     from .retrain_report import lines_of, write_round
 
@@ -119,7 +119,7 @@ def exit_code(report: dict[str, Any]) -> int:
 
 
 def _spec(config: Config) -> Any:
-    from pipeline.retraining import DriftGate, Retraining, Window
+    from bagbasis.retraining import DriftGate, Retraining, Window
 
     config.model.check_target(config.target)
     kept = ("state_url", "target", "holdout", "evaluate_bags", "tolerance", "min_new_bags")

@@ -9,12 +9,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from pipeline.bags.urls import normalize_url
-from pipeline.files import writing
-from pipeline.retraining import Round
+from bagbasis.retraining import Round
+from bagbasis.storage.files import writing
+from bagbasis.storage.urls import normalize_url
 
 from .files import plain
-from .pictures import BLUE, GREY, ORANGE, new_figure
+from .pictures.evaluation import BLUE, GREY, ORANGE, new_figure
 
 NAME = "retrain"
 

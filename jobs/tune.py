@@ -18,7 +18,7 @@ from .terminal import Terminal
 from .tune_search import SearchSection, embeddings_of, labels_of
 
 if TYPE_CHECKING:
-    from pipeline.tuning import Score, Tuning
+    from bagbasis.tuning import Score, Tuning
 
 STATE = "state.json"
 
@@ -54,13 +54,13 @@ class Config(ClusterConfig, DirectoryConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Tune, save the best model, write its config and the picture; returns the report."""
-    from pipeline import BagStore
-    from pipeline.bags.urls import exists, normalize_url
-    from pipeline.errors import ConfigError, ModelError, ParameterError
-    from pipeline.models.saving import is_of_run, save_model
-    from pipeline.tuning import Search, tune
+    from bagbasis import BagStore
+    from bagbasis.errors import ConfigError, ModelError, ParameterError
+    from bagbasis.regression.saving import is_of_run, save_model
+    from bagbasis.storage.urls import exists, normalize_url
+    from bagbasis.tuning import Search, tune
 
-    from .tune_picture import draw_tuning
+    from .pictures.tuning import draw_tuning
 
     begun = time.perf_counter()
     url = normalize_url(config.model_url)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from pipeline.errors import ConfigError
+from bagbasis.errors import ConfigError
 
 from .config import Section
 from .config_errors import allowed, closest

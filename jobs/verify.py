@@ -19,7 +19,7 @@ class Config(ReportConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Verify the store; returns the report, or raises the StoreError of the first violation."""
-    from pipeline import BagStore
+    from bagbasis import BagStore
 
     begun = time.perf_counter()
     store = BagStore.open(config.url)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.bags.bags import offsets_of
-from pipeline.datasets import Dirichlet
-from pipeline.datasets.base import RandomDataset
-from pipeline.datasets.dirichlet import ALPHA_RANGE
+from bagbasis.bags.bags import offsets_of
+from bagbasis.datasets import Dirichlet
+from bagbasis.datasets.base import RandomDataset
+from bagbasis.datasets.dirichlet import ALPHA_RANGE
 
 from ..terminal import Callback
 from .dirichlet_likelihood import fit_dirichlets

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.divergences import divergence_matrix
-from pipeline.embeddings import MeanMapEmbedding
+from bagbasis.divergences import divergence_matrix
+from bagbasis.embeddings import MeanMapEmbedding
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table

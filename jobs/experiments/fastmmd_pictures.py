@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
+from ..pictures.evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result
 from .fastmmd_tables import (
     NAMES,

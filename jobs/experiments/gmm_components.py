@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags, DoubleBasisRegressor
-from pipeline.bags.bags import concatenate
-from pipeline.datasets import GMMComponents
+from bagbasis import Bags, DoubleBasisRegressor
+from bagbasis.bags.bags import concatenate
+from bagbasis.datasets import GMMComponents
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ..pictures import new_figure, save_figure
+from ..pictures.evaluation import new_figure, save_figure
 from .experiment import Result, Table
 
 PAPER = {  # 001, Figure 3: RMSE with 200 and with 800 points a bag

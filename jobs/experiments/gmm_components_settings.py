@@ -6,12 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline import (
-    HDDEmbedding,
-    HistogramEmbedding,
-    MeanMapEmbedding,
-    ProjectionEmbedding,
-)
+from bagbasis import HDDEmbedding, HistogramEmbedding, MeanMapEmbedding, ProjectionEmbedding
 
 BOX = [(-10, 10)] * 2
 

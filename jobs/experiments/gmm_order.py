@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pipeline.datasets import GMMComponents
-from pipeline.datasets.base import RandomDataset
+from bagbasis.datasets import GMMComponents
+from bagbasis.datasets.base import RandomDataset
 
 from ..terminal import Callback
 from .experiment import Result

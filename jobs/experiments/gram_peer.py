@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.kernel_ridge import KernelRidge
 
-from pipeline import Bags
-from pipeline.divergences import PSDRepair, divergence_matrix, kernel_matrix, median_scale
+from bagbasis import Bags
+from bagbasis.divergences import PSDRepair, divergence_matrix, kernel_matrix, median_scale
 
 Floats = NDArray[np.float64]
 

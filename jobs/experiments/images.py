@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags, DoubleBasisClassifier
-from pipeline.bags.bags import concatenate
-from pipeline.datasets import Dataset, Digits
-from pipeline.datasets.cifar10 import CIFAR10
-from pipeline.datasets.digits import MAX_INTENSITY, SIDE
+from bagbasis import Bags, DoubleBasisClassifier
+from bagbasis.bags.bags import concatenate
+from bagbasis.datasets import Dataset, Digits
+from bagbasis.datasets.cifar10 import CIFAR10
+from bagbasis.datasets.digits import MAX_INTENSITY, SIDE
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullLocator
 from numpy.typing import NDArray
 
-from ..pictures import new_figure, save_figure
+from ..pictures.evaluation import new_figure, save_figure
 from .experiment import Result, Table
 from .gmm_components_report import HDD, OTHERS, STYLES, log_seconds
 from .order import MEANING, PICKED, lead_text, order_verdict

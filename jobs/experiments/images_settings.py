@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline import HDDEmbedding, HistogramEmbedding, MeanMapEmbedding, ProjectionEmbedding
+from bagbasis import HDDEmbedding, HistogramEmbedding, MeanMapEmbedding, ProjectionEmbedding
 
 CIFAR_FOLDER = "cifar-10-batches-bin"
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from scipy.special import rel_entr
 
-from pipeline import Bags, HDDEmbedding, RandomFourierFeatures
-from pipeline.densities import estimate_densities
+from bagbasis import Bags, HDDEmbedding, RandomFourierFeatures
+from bagbasis.densities import estimate_densities
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table

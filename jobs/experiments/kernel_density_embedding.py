@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from pipeline import Bags, ProjectionEmbedding
-from pipeline.bags import Box
-from pipeline.embeddings import ProjectionSpec
+from bagbasis import Bags, ProjectionEmbedding
+from bagbasis.bags import Box
+from bagbasis.embeddings import ProjectionSpec
 
 REACH = 2.65  # in units of 1 / πh: functions that are damped to 3 % and more are kept
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import (
+from bagbasis import (
     Bags,
     BagStore,
     DoubleBasisRegressor,
@@ -24,8 +24,8 @@ from pipeline import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from pipeline.execution import lane
-from pipeline.regression.smoother_sums import KeptRows
+from bagbasis.execution import lane
+from bagbasis.regression.smoother_sums import KeptRows
 
 from .kernel_density_embedding import KernelDensityEmbedding
 from .timing import timed_in_turn

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifierCV
 
-from pipeline import (
+from bagbasis import (
     Bags,
     DoubleBasisClassifier,
     HDDEmbedding,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..pictures import BLUE, ORANGE, new_figure, save_figure
+from ..pictures.evaluation import BLUE, ORANGE, new_figure, save_figure
 from .experiment import Result, Table
 from .gmm_components_report import HDD
 from .order import MEANING, PICKED, lead_text, order_verdict

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from pipeline import Bags, DoubleBasisClassifier, DoubleBasisRegressor, RandomFourierFeatures
+from bagbasis import Bags, DoubleBasisClassifier, DoubleBasisRegressor, RandomFourierFeatures
 
 ALPHAS = 10.0 ** np.arange(-6.0, 0.5, 0.5)  # a bag
 AROUND = (0.1, 10**-0.5, 1.0, 10**0.5)  # of the penalty a bag that few bags choose, for more

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags
-from pipeline.bags import concatenate
-from pipeline.datasets.base import RandomDataset
+from bagbasis import Bags
+from bagbasis.bags import concatenate
+from bagbasis.datasets.base import RandomDataset
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
+from ..pictures.evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result, Table
 from .timing import DISTURBED
 

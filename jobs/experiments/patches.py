@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags
-from pipeline.bags.bags import offsets_of
+from bagbasis import Bags
+from bagbasis.bags.bags import offsets_of
 
 FIRING = (0.3, 1.2)  # Beta parameters of the rate at which a part makes a filter fire
 STRENGTH = (0.5, 2.0)  # range of a firing response's mean

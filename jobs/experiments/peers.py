@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import ConfigError
-from pipeline.execution import current_client
+from bagbasis.errors import ConfigError
+from bagbasis.execution import current_client
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table

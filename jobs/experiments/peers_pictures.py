@@ -8,7 +8,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
+from ..pictures.evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result, measured
 from .peers_report import crossing
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags, ProjectionEmbedding
+from bagbasis import Bags, ProjectionEmbedding
 
 from ..terminal import Callback
 from .peers_regression import bag_features

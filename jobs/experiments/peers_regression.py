@@ -25,7 +25,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KernelCenterer
 
-from pipeline import (
+from bagbasis import (
     BagStore,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -33,7 +33,7 @@ from pipeline import (
     connect,
     features,
 )
-from pipeline.datasets import generate, make_dataset
+from bagbasis.datasets import generate, make_dataset
 
 from ..terminal import Callback
 from .gmm_components import errors, mixtures

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
+from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
 
 from ..terminal import Callback
 from .gmm_components import errors, mixtures

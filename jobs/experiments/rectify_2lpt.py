@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pipeline import (
+from bagbasis import (
     BagStore,
     KernelSmoother,
     ProjectionEmbedding,
@@ -21,11 +21,11 @@ from pipeline import (
     TripleBasisRegressor,
     load_model,
 )
-from pipeline.bags.urls import exists
-from pipeline.datasets import generate
-from pipeline.datasets.nbody import NBody
-from pipeline.models import density_errors
-from pipeline.regression.encoding import ResponseCoefficients
+from bagbasis.datasets import generate
+from bagbasis.datasets.nbody import NBody
+from bagbasis.evaluation import density_errors
+from bagbasis.regression.encoding import ResponseCoefficients
+from bagbasis.storage.urls import exists
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table, digest

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from pipeline import Bags, BagStore, TripleBasisRegressor
-from pipeline.densities import Densities
+from bagbasis import Bags, BagStore, TripleBasisRegressor
+from bagbasis.densities import Densities
 
 from ..density_evaluation import chosen_bags
-from ..density_pictures import draw_densities
-from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
+from ..pictures.densities import draw_densities
+from ..pictures.evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result
 from .rectify_2lpt_tables import (
     METHODS,

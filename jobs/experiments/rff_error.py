@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import threadpool_limits
 
-from pipeline import RandomFourierFeatures
+from bagbasis import RandomFourierFeatures
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table

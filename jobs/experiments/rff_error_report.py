@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
+from ..pictures.evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result, Table
 from .timing import exponent
 

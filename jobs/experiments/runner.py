@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import StoreError
+from bagbasis.errors import StoreError
 
 from ..files import plain, replacing, write_json
 from ..terminal import Terminal

@@ -11,8 +11,8 @@ from typing import Any
 
 import psutil
 
-from pipeline import BagStore, connect
-from pipeline.execution import map_reduce
+from bagbasis import BagStore, connect
+from bagbasis.execution import map_reduce
 
 from ..terminal import Callback
 from .machine import peak_memory

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.execution import SPLIT_EVERY
-from pipeline.regression.accumulate import MAX_TASKS
+from bagbasis.execution import SPLIT_EVERY
+from bagbasis.regression.accumulate import MAX_TASKS
 
 from .experiment import Result, Table, measured
 from .scaling_cluster_report import scheduling_seconds

@@ -17,18 +17,18 @@ from typing import Any
 import dask
 import numpy as np
 
-from pipeline import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding
-from pipeline import RandomFourierFeatures as Fourier
-from pipeline.errors import ParameterError
-from pipeline.execution import SPLIT_EVERY, current_client, lane
-from pipeline.execution.lane import CORES_VARIABLE
-from pipeline.execution.map_reduce import _delayed_leaves, _tree
-from pipeline.regression.accumulate import AccumulateTask, pass_seconds, ranges_of
-from pipeline.regression.encoding import Reals
-from pipeline.regression.feature_map import FeatureMap
-from pipeline.regression.ridge import solve, solve_gcv
-from pipeline.regression.source import StoreSource
-from pipeline.regression.statistics import StatisticsBuilder
+from bagbasis import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding
+from bagbasis import RandomFourierFeatures as Fourier
+from bagbasis.errors import ParameterError
+from bagbasis.execution import SPLIT_EVERY, current_client, lane
+from bagbasis.execution.lane import CORES_VARIABLE
+from bagbasis.execution.map_reduce import _delayed_leaves, _tree
+from bagbasis.regression.accumulate import AccumulateTask, pass_seconds, ranges_of
+from bagbasis.regression.encoding import Reals
+from bagbasis.regression.feature_map import FeatureMap
+from bagbasis.regression.ridge import solve, solve_gcv
+from bagbasis.regression.source import StoreSource
+from bagbasis.regression.statistics import StatisticsBuilder
 
 PENALTY_A_BAG = 1e-3
 ROWS_A_WRITE = 2**22  # points

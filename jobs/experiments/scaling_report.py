@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.regression.statistics import BLOCK_BYTES, BLOCK_ROWS
+from bagbasis.regression.statistics import BLOCK_BYTES, BLOCK_ROWS
 
 from .experiment import Result, Table, measured
 from .scaling_measures import Size

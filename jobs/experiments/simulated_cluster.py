@@ -2,7 +2,7 @@
 
 What a scheduler does for a thousand workers can so be measured on one machine: they are real
 `distributed.Worker`, with their own connections, heartbeats, events and thread, and the scheduler
-can not tell. ``python -m jobs.experiments.simulated_cluster`` is one of the processes.
+can not tell. ``python -m bagbasis.jobs.experiments.simulated_cluster`` is one of the processes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import psutil
 from distributed import Client, Scheduler, Worker
 from numpy.typing import NDArray
 
-from pipeline.errors import ClusterError
-from pipeline.execution import Report
+from bagbasis.errors import ClusterError
+from bagbasis.execution import Report
 
 LOOPBACK = "127.0.0.1"
 PROCESSES = 2  # that the workers share
@@ -117,7 +117,7 @@ async def _scheduler() -> None:
 
 
 async def _workers(address: str, n_workers: int) -> None:
-    lane: Any = import_module("pipeline.execution.lane")
+    lane: Any = import_module("bagbasis.execution.lane")
     lane.KERNELS = nullcontext()  # each stands for a process, which would have a lane of its own
     with dask.config.set(QUIET), tempfile.TemporaryDirectory() as folder:
         options: dict[str, Any] = {

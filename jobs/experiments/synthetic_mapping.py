@@ -14,10 +14,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from pipeline import BagStore, DoubleBasisRegressor, KernelSmoother, load_model
-from pipeline.bags.urls import exists
-from pipeline.datasets import SyntheticMapping as MappedBags
-from pipeline.datasets import generate
+from bagbasis import BagStore, DoubleBasisRegressor, KernelSmoother, load_model
+from bagbasis.datasets import SyntheticMapping as MappedBags
+from bagbasis.datasets import generate
+from bagbasis.storage.urls import exists
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table, digest

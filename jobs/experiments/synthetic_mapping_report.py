@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 
-from ..pictures import BLUE, GREY, ORANGE, new_figure, save_figure
+from ..pictures.evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result, Table
 
 PAPER_RATIOS = {10_000: 12, 100_000: 67, 1_000_000: 139}

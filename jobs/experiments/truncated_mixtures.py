@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from pipeline import Bags
+from bagbasis import Bags
 
 N_COMPONENTS = 5
 MEASURED_AT = 100  # midpoints a side

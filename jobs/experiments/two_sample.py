@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
-from pipeline import RandomFourierFeatures
-from pipeline.embeddings import mmd_squared
-from pipeline.monitoring.permutation import mmd_squared_of_splits, p_values
+from bagbasis import RandomFourierFeatures
+from bagbasis.embeddings import mmd_squared
+from bagbasis.monitoring.permutation import mmd_squared_of_splits, p_values
 
 Floats = NDArray[np.float64]
 Estimate = tuple[float, float]  # the biased and the unbiased one

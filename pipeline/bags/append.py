@@ -11,16 +11,16 @@ import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, StoreError, WriterBusyError
+from ..storage.transactions import is_transactional
+from ..storage.urls import local_path, writer_store
+from ..storage.zarr_writer import remove_partials
 from .bags import Bags, check_finite
 from .box import Box
-from .durable import remove_partials
 from .identity import IdRegistry, as_ids
 from .layout import StoreMeta, read_attributes, replace_ids
 from .responses import Responses, as_responses
 from .tail import TailWriter
 from .targets import targets_matrix
-from .transactions import is_transactional
-from .urls import local_path, writer_store
 
 if TYPE_CHECKING:
     from .store import BagStore

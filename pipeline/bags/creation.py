@@ -9,9 +9,9 @@ import numpy as np
 import zarr
 
 from ..errors import ParameterError, StoreError
+from ..storage.urls import exists, local_path, writer_store
 from .append import write_errors
 from .layout import ATTRIBUTE, StoreMeta, create_arrays, read_attributes
-from .urls import exists, local_path, writer_store
 
 
 def check_parameters(

@@ -13,8 +13,8 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..errors import InterruptedStoreError, StoreError
+from ..storage.urls import exists, zarr_store
 from .box import Box
-from .urls import exists, zarr_store
 
 FORMAT_VERSION = 1
 RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them

@@ -10,12 +10,12 @@ import zarr
 from numpy.typing import NDArray
 
 from ..errors import DataError, StoreError
+from ..storage.urls import filesystem, zarr_store
 from .bags import Bags
 from .box import Box
 from .layout import StoreMeta
 from .responses import Responses
 from .rows import UnreadableChunk, read_rows
-from .urls import filesystem, zarr_store
 
 
 class Snapshot:

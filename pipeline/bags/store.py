@@ -12,23 +12,17 @@ import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, WriterBusyError
+from ..storage.lock import holder, writer_lock
+from ..storage.transactions import is_transactional
+from ..storage.urls import current_snapshot, normalize_url, zarr_store
+from ..storage.zarr_writer import WriterStore
 from .append import AppendSession, write_errors
 from .bags import Bags, as_bags, check_finite
 from .box import Box
-from .creation import (
-    check_parameters,
-    check_replaceable,
-    check_responses,
-    create_store,
-    is_vacant,
-)
-from .durable import WriterStore
+from .creation import check_parameters, check_replaceable, check_responses, create_store, is_vacant
 from .layout import StoreMeta, read_attributes
-from .lock import holder, writer_lock
 from .responses import Responses
 from .snapshot import Snapshot
-from .transactions import is_transactional
-from .urls import current_snapshot, normalize_url, zarr_store
 
 
 class BagStore(Snapshot):

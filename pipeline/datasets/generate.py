@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from ..bags import BagStore
 from ..bags.append import AppendSession
 from ..bags.bags import offsets_of
-from ..bags.transactions import is_transactional
-from ..bags.urls import exists, normalize_url
 from ..errors import InterruptedStoreError, ParameterError, StoreError
 from ..execution import Progress, Report, current_client, lane, map_tasks
+from ..storage.transactions import is_transactional
+from ..storage.urls import exists, normalize_url
 from .base import Dataset, ResponseDataset
 from .generate_blocks import append_blocks
 

@@ -100,7 +100,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from pipeline.divergences import DivergenceKernel, PSDRepair
+    >>> from bagbasis.divergences import DivergenceKernel, PSDRepair
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.svm import SVC
     >>> rng = np.random.default_rng(0)

@@ -49,7 +49,7 @@ def divergence_matrix(
     "mmd_unbiased"   the same, unbiased
     ================ ==========================================================================
 
-    The first six come from distances to k-th neighbours (`pipeline.divergences.estimators` has the
+    The first six come from distances to k-th neighbours (`bagbasis.divergences.estimators` has the
     formulas), the MMDs from all pairs of points (002). All are of the nature of a squared distance,
     so that `kernel_matrix` takes any of them. Ranges are of the true values: an estimate falls
     below zero where p ≈ q, and is given as it is. "symmetric_kl", "hellinger", "l2" and "js" use

@@ -52,7 +52,7 @@ class NystroemFeatures(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from pipeline.divergences import DivergenceKernel, NystroemFeatures
+    >>> from bagbasis.divergences import DivergenceKernel, NystroemFeatures
     >>> rng = np.random.default_rng(0)
     >>> bags = [rng.normal(size=(50, 2)) for _ in range(100)]
     >>> kernel = DivergenceKernel("js").fit(bags[:20])

@@ -51,11 +51,11 @@ class BagTransformer:
         """Embeddings, shape (n_bags, s), of Bags or a list of arrays.
 
         Without a `fit` before, a box that is not given is the unit cube, and points outside of
-        it are refused. For a BagStore there is `pipeline.features`.
+        it are refused. For a BagStore there is `bagbasis.features`.
         """
         if isinstance(X, BagStore):
             raise DataError(
-                f"{X.url}: a store's features are lazy; use pipeline.features(store, …)"
+                f"{X.url}: a store's features are lazy; use bagbasis.features(store, …)"
             )
         bags = as_bags(X)
         spec = getattr(self, "spec_", None)

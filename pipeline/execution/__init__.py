@@ -1,10 +1,9 @@
-"""Running on a cluster or in this process; the only room that imports Dask."""
+"""Running on a cluster or in this process: lanes, passes, merges, progress."""
 
 from .arrays import lazy_rows
-from .connect import connect, current_client
 from .kept import Keeper
 from .lane import lane
-from .map_reduce import SPLIT_EVERY, map_reduce, map_tasks
+from .map_reduce import SPLIT_EVERY, current_client, map_reduce, map_tasks
 from .progress import Progress, Report
 
 __all__ = [
@@ -12,7 +11,6 @@ __all__ = [
     "Keeper",
     "Progress",
     "Report",
-    "connect",
     "current_client",
     "lane",
     "lazy_rows",

@@ -13,10 +13,9 @@ from concurrent.futures import CancelledError
 from typing import Any, Generic, TypeVar
 
 import dask
-from distributed import Client, KilledWorker, as_completed
+from distributed import Client, KilledWorker, as_completed, get_client
 
 from ..errors import ClusterError, ParameterError
-from .connect import current_client
 from .kept import Keeper, Kept, groups_of
 from .lane import lane
 from .progress import Progress, Report, Tally, listening, log_finished, silent, worker_report
@@ -26,6 +25,14 @@ R = TypeVar("R")
 
 SPLIT_EVERY = 16
 RETRIES = 2
+
+
+def current_client() -> Client | None:
+    """The client that is open in this process, if any."""
+    try:
+        return get_client()
+    except ValueError:
+        return None
 
 
 def map_reduce(

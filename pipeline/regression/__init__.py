@@ -2,9 +2,12 @@
 
 from .checkpoints import Checkpoints
 from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
+from .feature_arrays import features
 from .feature_map import FeatureMap
+from .saving import load_model, save_model
 from .smoother import KernelSmoother
 from .statistics import RidgeStatistics
+from .stored_predictions import PredictedBlock, iter_predictions, write_predictions
 from .triple_basis import TripleBasisRegressor
 
 __all__ = [
@@ -13,6 +16,12 @@ __all__ = [
     "DoubleBasisRegressor",
     "FeatureMap",
     "KernelSmoother",
+    "PredictedBlock",
     "RidgeStatistics",
     "TripleBasisRegressor",
+    "features",
+    "iter_predictions",
+    "load_model",
+    "save_model",
+    "write_predictions",
 ]

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from ..bags.plan import Range
-from ..bags.urls import filesystem, local_path, normalize_url
 from ..errors import ParameterError
 from ..execution import SPLIT_EVERY
-from ..files import discard, names_in, reading, writing
+from ..storage.files import discard, names_in, reading, writing
+from ..storage.urls import filesystem, local_path, normalize_url
 from .accumulate import AccumulateTask, FitStatistics, pass_seconds, ranges_of
 from .encoding import encoding_to_dict
 from .partials import read_partial, write_partial

@@ -276,7 +276,7 @@ class DoubleBasis(BaseEstimator):
 
     def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Save as Zarr and JSON; see `models.save_model`."""
-        from ..models import save_model
+        from .saving import save_model
 
         save_model(self, url, overwrite)
 

@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .statistics_kernels import (
-    add_sums,
-    add_triangle,
-    gram_float32,
-    gram_float64,
-    unpack_centred,
-)
+from .statistics_kernels import add_sums, add_triangle, gram_float32, gram_float64, unpack_centred
 
 BLOCK_ROWS = 8192
 BLOCK_BYTES = 2**28

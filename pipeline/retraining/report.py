@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ..evaluation.judging import measure_of
 from ..monitoring import DriftResult
 from .gates import DriftGate
-from .judging import measure_of
 from .state import Round
 from .sums import Check
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bags import BagStore
-from ..bags.lock import writer_lock
-from ..bags.urls import exists, local_path, normalize_url
 from ..errors import BusyError, ConfigError, StoreError, WriterBusyError
 from ..execution import Progress
-from ..models import Registry
+from ..registry import Registry
 from ..regression.checkpoints import checkpoints_of
+from ..storage.lock import writer_lock
+from ..storage.urls import exists, local_path, normalize_url
 from .fingerprint import check_same_store
 from .labels import n_labelled
 from .rounds import NewRound

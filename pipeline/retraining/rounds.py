@@ -14,15 +14,15 @@ import numpy as np
 
 from ..bags import BagStore
 from ..bags.plan import Range
+from ..evaluation.judging import check_comparable, errors
 from ..execution import Progress
-from ..models import Registry, load_model
 from ..monitoring import DriftResult
-from ..regression import Checkpoints
+from ..registry import Registry
+from ..regression import Checkpoints, load_model
 from ..regression.double_basis import holdout_split
 from ..regression.line import ModelLine
 from .fingerprint import fingerprint
 from .gates import objections
-from .judging import check_comparable, errors
 from .labels import n_labelled, new_classes, newest_held_out
 from .report import round_report
 from .spec import Retraining

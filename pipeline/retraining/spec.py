@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..bags import BagStore
-from ..bags.urls import normalize_url
 from ..errors import ParameterError
 from ..regression import TripleBasisRegressor
 from ..regression.source import as_source
+from ..storage.urls import normalize_url
 from .gates import DriftGate
 from .labels import Names
 from .window import Window

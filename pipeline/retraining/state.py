@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from ..errors import StoreError
-from ..files import discard, names_in, reading, writing
 from ..regression.accumulate import FitStatistics
 from ..regression.partials import read_partial, write_partial
+from ..storage.files import discard, names_in, reading, writing
 
 FORMAT_VERSION = 1
 STATE, JOURNAL = "state.json", "round.json"

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, Crc32cCodec
 
 from ..bags import BagStore
-from ..bags.urls import local_path, remove, zarr_store
 from ..errors import StoreError
-from ..files import names_in
+from ..storage.files import names_in
+from ..storage.urls import local_path, remove, zarr_store
 from .candidates import digest
 
 FORMAT_VERSION = 2

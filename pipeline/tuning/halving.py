@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore
-from ..bags.urls import normalize_url
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.progress import silent
@@ -27,6 +26,7 @@ from ..regression.encoding import encoding_to_dict
 from ..regression.ridge import solve_validation
 from ..regression.source import StoreSource
 from ..regression.split import Split
+from ..storage.urls import normalize_url
 from .cache import RowCache, discard_folder, discard_others, store_identity
 from .candidates import digest, resolve_candidates
 from .order import Rung, RunOrder, first_rung, plan_rungs, run_order

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.bags import BagStore
-from pipeline.errors import StoreError
+from bagbasis.bags import BagStore
+from bagbasis.errors import StoreError
 from tests.oracles.ragged import StoreModel, random_bags, random_responses
 
 BATCH = 5

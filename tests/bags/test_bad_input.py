@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import zarr
 
-from pipeline.bags import Bags, BagStore, Responses
-from pipeline.bags.layout import ATTRIBUTE
-from pipeline.errors import DataError, StoreError
+from bagbasis.bags import Bags, BagStore, Responses
+from bagbasis.bags.layout import ATTRIBUTE
+from bagbasis.errors import DataError, StoreError
 from tests.oracles.ragged import StoreModel, random_bags
 
 SIZES = (5, 30, 1, 40, 16, 8)  # 100 points: an object is 32 rows, a chunk 2

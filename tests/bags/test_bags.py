@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.bags import Bags, as_bags, concatenate
-from pipeline.errors import DataError
+from bagbasis.bags import Bags, as_bags, concatenate
+from bagbasis.errors import DataError
 from tests.oracles.ragged import SIZES, assert_same_bags, random_bags
 
 

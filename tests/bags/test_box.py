@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.bags import Box
-from pipeline.errors import DataError
+from bagbasis.bags import Box
+from bagbasis.errors import DataError
 
 FINITE = st.floats(-1e9, 1e9, allow_subnormal=False)
 

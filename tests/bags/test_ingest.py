@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.bags import BagStore, Box, ingest_batches
-from pipeline.bags.bags import offsets_of
-from pipeline.bags.ingest import ingest_arrays, ingest_npz
-from pipeline.bags.urls import exists, normalize_url
-from pipeline.errors import DataError, ParameterError, StoreError
+from bagbasis.bags import BagStore, Box
+from bagbasis.bags.bags import offsets_of
+from bagbasis.errors import DataError, ParameterError, StoreError
+from bagbasis.ingest import batches as ingest_batches
+from bagbasis.ingest.arrays import ingest_arrays, ingest_npz
+from bagbasis.storage.urls import exists, normalize_url
 from tests.oracles.ragged import assert_same_responses, random_bags, random_responses
 
 SIZES = [1, 2, 255, 256, 257, 3, 40, 1]

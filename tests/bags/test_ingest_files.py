@@ -7,12 +7,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pipeline.bags import ingest_files
-from pipeline.bags.ingest_columns import Kind, id_kind, plain, resolve
-from pipeline.bags.ingest_files import Columns, open_table, read_piece
-from pipeline.bags.ingest_rows import Decoder, group, label
-from pipeline.bags.ingest_survey import range_starts, survey_piece
-from pipeline.errors import DataError
+from bagbasis.errors import DataError
+from bagbasis.ingest import table_files
+from bagbasis.ingest.columns import Kind, id_kind, plain, resolve
+from bagbasis.ingest.survey import range_starts, survey_piece
+from bagbasis.ingest.table_files import Columns, open_table, read_piece
+from bagbasis.ingest.table_rows import Decoder, group, label
 
 COLUMNS = Columns("id", ("x",), ("c",))
 ROWS = {
@@ -46,7 +46,7 @@ def rows_of(path):
 )
 def test_a_csv_file_gives_the_same_rows_however_it_is_cut(text, size, tmp_path, monkeypatch):
     """Cuts within lines, at their ends and within the header; quotes, nulls and any text."""
-    monkeypatch.setattr(ingest_files, "CSV_PIECE_BYTES", size)
+    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", size)
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     rows, n_pieces = rows_of(path)
@@ -57,7 +57,7 @@ def test_a_csv_file_gives_the_same_rows_however_it_is_cut(text, size, tmp_path, 
 @pytest.mark.parametrize("size", [1, 50, 10**6])
 def test_a_parquet_file_gives_the_same_rows_however_it_is_cut(size, tmp_path, monkeypatch):
     """Pieces are whole row groups; the number of rows of each is known."""
-    monkeypatch.setattr(ingest_files, "PIECE_BYTES", size)
+    monkeypatch.setattr(table_files, "PIECE_BYTES", size)
     pd.DataFrame(ROWS).to_parquet(tmp_path / "t.parquet", row_group_size=2)
     rows, n_pieces = rows_of(tmp_path / "t.parquet")
     assert rows == {name: ROWS[name] for name in COLUMNS.names}

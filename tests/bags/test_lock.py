@@ -12,11 +12,12 @@ import fsspec
 import numpy as np
 import pytest
 
-from pipeline.bags import Bags, BagStore, lock
-from pipeline.bags.durable import WriterStore
-from pipeline.bags.lock import LEASE_SECONDS, LOCK_NAME, holder, writer_lock
-from pipeline.bags.urls import normalize_url
-from pipeline.errors import StoreError, WriterBusyError
+from bagbasis.bags import Bags, BagStore
+from bagbasis.errors import StoreError, WriterBusyError
+from bagbasis.storage import lock
+from bagbasis.storage.lock import LEASE_SECONDS, LOCK_NAME, holder, writer_lock
+from bagbasis.storage.urls import normalize_url
+from bagbasis.storage.zarr_writer import WriterStore
 from tests.oracles.ragged import StoreModel
 
 ONE = [np.ones((1, 2), np.float32)]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.bags.bags import offsets_of
-from pipeline.bags.plan import plan_partitions, sample_ranges, split_evenly
-from pipeline.errors import ParameterError
+from bagbasis.bags.bags import offsets_of
+from bagbasis.bags.plan import plan_partitions, sample_ranges, split_evenly
+from bagbasis.errors import ParameterError
 from tests.oracles.ragged import partitions_by_loop
 
 SIZES = st.lists(st.one_of(st.integers(1, 4), st.integers(1, 60)), max_size=60)

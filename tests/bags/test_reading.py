@@ -10,9 +10,9 @@ import pytest
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.storage import LocalStore
 
-from pipeline.bags import BagStore
-from pipeline.bags.reading import iter_bags, partitions, prefetch, sample_of
-from pipeline.errors import StoreError
+from bagbasis.bags import BagStore
+from bagbasis.bags.reading import iter_bags, partitions, prefetch, sample_of
+from bagbasis.errors import StoreError
 from tests.oracles.ragged import assert_same_bags, random_bags
 
 RANGES = [(i, i + 1) for i in range(6)]

@@ -10,18 +10,13 @@ import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.bags import Bags, BagStore, Box, Responses, as_responses
-from pipeline.bags.bags import offsets_of
-from pipeline.bags.layout import ATTRIBUTE
-from pipeline.bags.plan import plan_partitions
-from pipeline.bags.reading import (
-    iter_pairs,
-    pair_partitions,
-    partitions,
-    sample_of_responses,
-)
-from pipeline.bags.responses import concatenate_responses
-from pipeline.errors import DataError, ParameterError
+from bagbasis.bags import Bags, BagStore, Box, Responses, as_responses
+from bagbasis.bags.bags import offsets_of
+from bagbasis.bags.layout import ATTRIBUTE
+from bagbasis.bags.plan import plan_partitions
+from bagbasis.bags.reading import iter_pairs, pair_partitions, partitions, sample_of_responses
+from bagbasis.bags.responses import concatenate_responses
+from bagbasis.errors import DataError, ParameterError
 from tests.oracles.ragged import (
     StoreModel,
     assert_same_bags,

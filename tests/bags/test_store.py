@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import zarr
 
-from pipeline.bags import Bags, BagStore, Box
-from pipeline.bags.layout import ATTRIBUTE, CHUNKS_A_SHARD
-from pipeline.errors import DataError, ParameterError, StoreError, WriterBusyError
+from bagbasis.bags import Bags, BagStore, Box
+from bagbasis.bags.layout import ATTRIBUTE, CHUNKS_A_SHARD
+from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
 from tests.oracles.ragged import SIZES, StoreModel, random_bags
 
 ONE = [np.zeros((1, 2))]
@@ -433,7 +433,7 @@ def test_an_interrupted_create_is_named_and_made_again(url, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.bags.creation.create_arrays", killed)
+        patch.setattr("bagbasis.bags.creation.create_arrays", killed)
         with pytest.raises(KeyboardInterrupt):
             BagStore.create(url, 2)
     with pytest.raises(StoreError, match="interrupted; make it again"):

@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from pipeline.bags import Bags, BagStore
-from pipeline.bags.durable import WriterStore
-from pipeline.errors import DataError
+from bagbasis.bags import Bags, BagStore
+from bagbasis.errors import DataError
+from bagbasis.storage.zarr_writer import WriterStore
 from tests.oracles.ragged import StoreModel, random_bags, random_responses
 
 BATCH = st.lists(st.integers(1, 40), min_size=1, max_size=5)

@@ -17,9 +17,10 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
-from pipeline.bags import Bags, BagStore, durable
-from pipeline.bags.durable import WriterStore
-from pipeline.errors import StoreError, WriterBusyError
+from bagbasis.bags import Bags, BagStore
+from bagbasis.errors import StoreError, WriterBusyError
+from bagbasis.storage import zarr_writer
+from bagbasis.storage.zarr_writer import WriterStore
 from tests.bags.processes import (
     BATCH,
     append_batch,
@@ -322,7 +323,7 @@ def test_everything_is_on_the_disk_before_the_commit(store, monkeypatch):
         dirty.add(target.parent)
         return replace(self, target)
 
-    monkeypatch.setattr(durable.os, "fsync", recorded_fsync)
+    monkeypatch.setattr(zarr_writer.os, "fsync", recorded_fsync)
     monkeypatch.setattr(Path, "replace", recorded_replace)
     append_batch(store)
     with store.appending() as session:
@@ -342,7 +343,7 @@ def test_a_disk_that_fails_to_sync_commits_nothing(store, monkeypatch):
         if os.readlink(f"/proc/self/fd/{fd}").endswith("points/c/8/0"):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(durable.os, "fsync", fsync)
+    monkeypatch.setattr(zarr_writer.os, "fsync", fsync)
     with pytest.raises(StoreError, match=r"Input/output error.*nothing was committed"):
         append_batch(store)
     monkeypatch.undo()

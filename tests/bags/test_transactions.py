@@ -12,12 +12,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pipeline import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from pipeline.bags import Bags, transactions
-from pipeline.bags.append import AppendSession
-from pipeline.errors import DataError, ModelError, StoreError, WriterBusyError
-from pipeline.regression import Checkpoints
-from pipeline.tuning.cache import store_identity
+from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.bags import Bags
+from bagbasis.bags.append import AppendSession
+from bagbasis.errors import DataError, ModelError, StoreError, WriterBusyError
+from bagbasis.regression import Checkpoints
+from bagbasis.storage import transactions
+from bagbasis.tuning.cache import store_identity
 from tests.bags.processes import BATCH, append_batch, batch, hold, model_of, running
 from tests.oracles.labelled import labelled_bags, stored
 

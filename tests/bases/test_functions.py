@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.bases import BASES, evaluate_basis, evaluate_series, index_set
-from pipeline.errors import ParameterError
+from bagbasis.bases import BASES, evaluate_basis, evaluate_series, index_set
+from bagbasis.errors import ParameterError
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(80)  # exact to degree 159
 X, W = (NODES + 1) / 2, WEIGHTS / 2

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.bases import BASES, index_set, norms
-from pipeline.bases.index_sets import MAX_FUNCTIONS, prefix_runs
-from pipeline.errors import ParameterError
+from bagbasis.bases import BASES, index_set, norms
+from bagbasis.bases.index_sets import MAX_FUNCTIONS, prefix_runs
+from bagbasis.errors import ParameterError
 from tests.oracles.series import index_set_by_loop
 
 LIMITS = st.one_of(

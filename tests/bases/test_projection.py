@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import Bags
-from pipeline.bags import Box
-from pipeline.bases import BASES, index_set, project
+from bagbasis import Bags
+from bagbasis.bags import Box
+from bagbasis.bases import BASES, index_set, project
 from tests.oracles.ragged import random_bags
 from tests.oracles.series import project_by_loop
 

@@ -9,8 +9,6 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-import pipeline  # noqa: F401 - before NumPy loads its BLAS
-
 from .suites import SUITES, one_lane
 
 

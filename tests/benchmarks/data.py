@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jobs.experiments.machine import peak_memory
-from pipeline import BagStore
-from pipeline.datasets import generate, make_dataset
+from bagbasis import BagStore
+from bagbasis.datasets import generate, make_dataset
+from bagbasis.jobs.experiments.machine import peak_memory
 
 OUTPUT = Path("bench-output")
 

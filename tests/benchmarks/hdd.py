@@ -8,10 +8,10 @@ import numpy as np
 from scipy.spatial.distance import pdist
 from scipy.stats import qmc
 
-from jobs.experiments.truncated_mixtures import truncated_mixtures
-from pipeline import Bags, HDDEmbedding, ProjectionEmbedding
-from pipeline.embeddings.hdd_direct import embed_at
-from pipeline.embeddings.hdd_spec import HDDSpec
+from bagbasis import Bags, HDDEmbedding, ProjectionEmbedding
+from bagbasis.embeddings.hdd_direct import embed_at
+from bagbasis.embeddings.hdd_spec import HDDSpec
+from bagbasis.jobs.experiments.truncated_mixtures import truncated_mixtures
 from tests.oracles.hdd import kappa
 
 from .data import mixture_store

@@ -12,13 +12,13 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from jobs.embedding_config import build, named_embedding
-from pipeline import BagStore, DoubleBasisRegressor, RandomFourierFeatures
-from pipeline import connect as open_cluster
-from pipeline.datasets import generate, make_dataset
-from pipeline.execution import current_client
-from pipeline.models import write_predictions
-from pipeline.regression.accumulate import task_ranges
+from bagbasis import BagStore, DoubleBasisRegressor, RandomFourierFeatures
+from bagbasis import connect as open_cluster
+from bagbasis.datasets import generate, make_dataset
+from bagbasis.execution import current_client
+from bagbasis.jobs.embedding_config import build, named_embedding
+from bagbasis.regression import write_predictions
+from bagbasis.regression.accumulate import task_ranges
 
 from .data import OUTPUT, peak_mib
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jobs.experiments.timing import in_turn
+from bagbasis.jobs.experiments.timing import in_turn
 
 
 @dataclass(frozen=True)

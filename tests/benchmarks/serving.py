@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline import Bags, RandomFourierFeatures, TripleBasisRegressor
-from pipeline.embeddings import ProjectionEmbedding
-from pipeline.execution import lane
+from bagbasis import Bags, RandomFourierFeatures, TripleBasisRegressor
+from bagbasis.embeddings import ProjectionEmbedding
+from bagbasis.execution import lane
 
 from .pairing import Row, pair
 

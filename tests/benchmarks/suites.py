@@ -11,10 +11,10 @@ import numpy as np
 import scipy.linalg
 from sklearn.kernel_approximation import RBFSampler
 
-from jobs.experiments.peers_regression import bag_features, fit_dask, fit_sklearn
-from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
-from pipeline.execution import lane
-from pipeline.random_features.fourier_kernels import sine_cosine
+from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
+from bagbasis.execution import lane
+from bagbasis.jobs.experiments.peers_regression import bag_features, fit_dask, fit_sklearn
+from bagbasis.random_features.fourier_kernels import sine_cosine
 
 from .data import mixture_store
 from .hdd import hdd
@@ -144,7 +144,7 @@ def _peak_mib(n_bags: int, n_features: int) -> float:
     store = mixture_store(n_bags)
     script = (
         "import json, sys\n"
-        "from pipeline import BagStore\n"
+        "from bagbasis import BagStore\n"
         "from tests.benchmarks.data import peak_mib\n"
         "from tests.benchmarks.suites import _fit\n"
         "_fit(BagStore.open(sys.argv[1]), int(sys.argv[2]), 1.0)\n"

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from pipeline.execution import lane, map_tasks
-from pipeline.regression import accumulate
-from pipeline.regression.source import StoreSource
+from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.execution import lane, map_tasks
+from bagbasis.regression import accumulate
+from bagbasis.regression.source import StoreSource
 from tests.execution.gated import Gate
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -37,7 +37,7 @@ def fitted(url, *, held=False):
         patch.setattr(accumulate, "SMALL_TASK_SECONDS", 1e-9)
         patch.setattr(accumulate, "SMALL_TASKS", N_TASKS)
         if held:
-            patch.setattr("pipeline.regression.source.StoreSource", HeldSource)
+            patch.setattr("bagbasis.regression.source.StoreSource", HeldSource)
         store = stored(url, BAGS, Y) if not Path(url).exists() else _opened(url)
         return DoubleBasisRegressor(
             ProjectionEmbedding(n_per_dim=4),
@@ -48,7 +48,7 @@ def fitted(url, *, held=False):
 
 
 def _opened(url):
-    from pipeline import BagStore
+    from bagbasis import BagStore
 
     return BagStore.open(url)
 

@@ -12,9 +12,9 @@ from urllib.request import urlopen
 import dask
 import pytest
 
-from pipeline import connect
-from pipeline.errors import ClusterError, ConfigError
-from pipeline.execution import current_client
+from bagbasis import connect
+from bagbasis.errors import ClusterError, ConfigError
+from bagbasis.execution import current_client
 from tests.clusters.problem import ROOT, assert_same, cores_of_lanes, fitted, process
 from tests.execution.gated import until
 

@@ -17,11 +17,11 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from pipeline import connect
-from pipeline.errors import ClusterError, ConfigError
-from pipeline.execution import current_client
-from pipeline.execution.kubernetes import manifest_of
-from pipeline.execution.profiles import load_profile
+from bagbasis import connect
+from bagbasis.clusters.kubernetes import manifest_of
+from bagbasis.clusters.profiles import load_profile
+from bagbasis.errors import ClusterError, ConfigError
+from bagbasis.execution import current_client
 from tests.clusters.problem import ROOT, assert_same, fitted
 
 pytestmark = pytest.mark.kubernetes

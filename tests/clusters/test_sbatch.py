@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from pipeline import load_model
-from pipeline.runs import Status, attach
+from bagbasis import load_model
+from bagbasis.jobs.runs import Status, attach
 from tests.clusters.problem import BAGS, Y
 from tests.clusters.test_slurm import jobs, slurm
 from tests.execution.gated import until

@@ -10,11 +10,11 @@ import threading
 import dask
 import pytest
 
-from pipeline import connect
-from pipeline.errors import ClusterError, ConfigError
-from pipeline.execution import current_client
-from pipeline.execution.job_queue import job_queue_cluster
-from pipeline.execution.profiles import load_profile
+from bagbasis import connect
+from bagbasis.clusters.job_queue import job_queue_cluster
+from bagbasis.clusters.profiles import load_profile
+from bagbasis.errors import ClusterError, ConfigError
+from bagbasis.execution import current_client
 from tests.clusters.problem import assert_same, cores_of_lanes, fitted
 from tests.execution.gated import Gate, until
 

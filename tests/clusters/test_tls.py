@@ -8,9 +8,9 @@ import ssl
 
 import pytest
 
-from pipeline import connect
-from pipeline.errors import ClusterError, ConfigError
-from pipeline.execution import current_client
+from bagbasis import connect
+from bagbasis.errors import ClusterError, ConfigError
+from bagbasis.execution import current_client
 from tests.clusters.encrypted import certificates, free_port, listens, profile, scheduler
 from tests.clusters.problem import assert_same, fitted
 from tests.execution.gated import until

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from pipeline.datasets import GMMComponents, generate
+from bagbasis.datasets import GMMComponents, generate
 
 DATASET = GMMComponents(n_points=(1, 9), seed=5)
 CHUNK_POINTS = 100  # 1,600 rows a shard; a block has about 5,100
@@ -15,10 +15,10 @@ CHUNK_POINTS = 100  # 1,600 rows a shard; a block has about 5,100
 
 def small_waves() -> None:
     """Six shards a wave, one a task, instead of a gigabyte; and a commit after every block."""
-    module = importlib.import_module("pipeline.datasets.generate")
+    module = importlib.import_module("bagbasis.datasets.generate")
     module.TASK_VALUES = 1
     module.WAVE_TASKS = 6
-    importlib.import_module("pipeline.datasets.generate_blocks").COMMIT_SECONDS = 0
+    importlib.import_module("bagbasis.datasets.generate_blocks").COMMIT_SECONDS = 0
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.bags import Bags, Responses
-from pipeline.bags.bags import offsets_of
-from pipeline.datasets import generate
-from pipeline.datasets.base import ResponseBlock, ResponseDataset, block_rng
+from bagbasis.bags import Bags, Responses
+from bagbasis.bags.bags import offsets_of
+from bagbasis.datasets import generate
+from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ DATASET = Shifted(seed=5)
 
 def commit_each_block() -> None:
     """Instead of every half minute."""
-    importlib.import_module("pipeline.datasets.generate_blocks").COMMIT_SECONDS = 0
+    importlib.import_module("bagbasis.datasets.generate_blocks").COMMIT_SECONDS = 0
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.datasets.cifar10 import CIFAR10, CLASSES, FILES
-from pipeline.errors import DataError, ParameterError
+from bagbasis.datasets.cifar10 import CIFAR10, CLASSES, FILES
+from bagbasis.errors import DataError, ParameterError
 
 IMAGES_A_FILE = 60
 

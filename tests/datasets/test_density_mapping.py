@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.datasets import DensityMapping
-from pipeline.datasets.density_mapping import BLUR, CENTRE, MAP, mapped
+from bagbasis.datasets import DensityMapping
+from bagbasis.datasets.density_mapping import BLUR, CENTRE, MAP, mapped
 from tests.oracles.hdd import midpoints
 
 DATASET = DensityMapping(n_points=(50, 90), n_response_points=70, seed=3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from pipeline.datasets import Digits
+from bagbasis.datasets import Digits
 
 
 def blocks(dataset: Digits) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.datasets import Dirichlet
+from bagbasis.datasets import Dirichlet
 
 
 @pytest.mark.parametrize("d", [2, 3, 6])

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.bags import Bags, BagStore, concatenate
-from pipeline.datasets import (
+from bagbasis.bags import Bags, BagStore, concatenate
+from bagbasis.clusters import connect
+from bagbasis.datasets import (
     BLOCK,
     Dataset,
     Digits,
@@ -26,11 +27,10 @@ from pipeline.datasets import (
     SyntheticMapping,
     generate,
 )
-from pipeline.errors import DataError, ParameterError, StoreError
-from pipeline.execution import connect
+from bagbasis.errors import DataError, ParameterError, StoreError
 from tests.datasets import generating
 
-module = importlib.import_module("pipeline.datasets.generate")  # the function hides its module
+module = importlib.import_module("bagbasis.datasets.generate")  # the function hides its module
 ROOT = Path(__file__).parents[2]
 RAGGED = GMMComponents(n_points=(1, 9), seed=5)
 
@@ -155,7 +155,7 @@ def test_killed_while_the_store_was_made(tmp_path: Path, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.bags.creation.create_arrays", killed)
+        patch.setattr("bagbasis.bags.creation.create_arrays", killed)
         with pytest.raises(KeyboardInterrupt):
             generate(RAGGED, tmp_path / "x.zarr", 100)
     assert_holds(generate(RAGGED, tmp_path / "x.zarr", 100), RAGGED, 100)

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.bags import Bags, BagStore, concatenate
-from pipeline.bags.append import AppendSession
-from pipeline.bags.responses import concatenate_responses
-from pipeline.datasets import generate, generate_blocks
-from pipeline.errors import DataError, StoreError, WriterBusyError
-from pipeline.execution import connect
+from bagbasis.bags import Bags, BagStore, concatenate
+from bagbasis.bags.append import AppendSession
+from bagbasis.bags.responses import concatenate_responses
+from bagbasis.clusters import connect
+from bagbasis.datasets import generate, generate_blocks
+from bagbasis.errors import DataError, StoreError, WriterBusyError
 from tests.datasets.generating_responses import DATASET, Shifted
 
 ROOT = Path(__file__).parents[2]

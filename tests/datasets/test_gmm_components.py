@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.datasets import GMMComponents
-from pipeline.datasets.mixtures import choose_components, truncated_gaussians
+from bagbasis.datasets import GMMComponents
+from bagbasis.datasets.mixtures import choose_components, truncated_gaussians
 
 
 def test_number_of_components_is_uniform_and_the_target() -> None:

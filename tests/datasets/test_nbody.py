@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
-from pipeline.bags import BagStore
-from pipeline.datasets import NBody, generate, make_dataset
-from pipeline.datasets.base import ResponseBlock
-from pipeline.datasets.nbody import cut
-from pipeline.errors import DataError, ParameterError
-from pipeline.execution.lane import CORES_VARIABLE
+from bagbasis.bags import BagStore
+from bagbasis.datasets import NBody, generate, make_dataset
+from bagbasis.datasets.base import ResponseBlock
+from bagbasis.datasets.nbody import cut
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.execution.lane import CORES_VARIABLE
 
 SMALL = NBody(n_boxes=2, n_particles=16, n_cubes=2, box_size=32, n_steps=4, seed=5)
 

@@ -8,9 +8,9 @@ import pickle
 import numpy as np
 import pytest
 
-from pipeline.bags import Box
-from pipeline.datasets import DATASETS, Dataset, make_dataset
-from pipeline.errors import ParameterError
+from bagbasis.bags import Box
+from bagbasis.datasets import DATASETS, Dataset, make_dataset
+from bagbasis.errors import ParameterError
 
 EVERY = [
     make_dataset("density_mapping", n_points=(3, 12), n_response_points=5),

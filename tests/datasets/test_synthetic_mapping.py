@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from pipeline.datasets import SyntheticMapping
-from pipeline.datasets.synthetic_mapping import Mixtures
+from bagbasis.datasets import SyntheticMapping
+from bagbasis.datasets.synthetic_mapping import Mixtures
 
 GRID = (np.arange(20_000) + 0.5) / 20_000
 

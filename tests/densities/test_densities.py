@@ -7,10 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
-from pipeline.bags import Box
-from pipeline.bases import BASES, index_set
-from pipeline.densities import Densities
-from pipeline.errors import DataError, ParameterError
+from bagbasis.bags import Box
+from bagbasis.bases import BASES, index_set
+from bagbasis.densities import Densities
+from bagbasis.errors import DataError, ParameterError
 from tests.oracles.densities import density_by_loop
 
 BOX = [(-10.0, 10.0), (2.0, 2.5), (-1.0, 3.0)]

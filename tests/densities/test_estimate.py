@@ -7,10 +7,10 @@ import logging
 import numpy as np
 import pytest
 
-from pipeline.bags import Bags, Box
-from pipeline.bases import BASES, index_set
-from pipeline.densities import choose_smoothness, estimate_densities, kde_at
-from pipeline.errors import BagError, DataError, ParameterError
+from bagbasis.bags import Bags, Box
+from bagbasis.bases import BASES, index_set
+from bagbasis.densities import choose_smoothness, estimate_densities, kde_at
+from bagbasis.errors import BagError, DataError, ParameterError
 from tests.oracles.series import index_set_by_loop, project_by_loop
 
 
@@ -107,7 +107,7 @@ def test_four_dimensions():
 
 def test_points_outside_are_logged(caplog):
     """Clipped points are counted in the log."""
-    with caplog.at_level(logging.INFO, logger="pipeline.densities"):
+    with caplog.at_level(logging.INFO, logger="bagbasis.densities"):
         estimate_densities([[[0.5], [1.5], [-3.0]]], smoothness=2, box=[(0, 1)])
     assert "2 points outside the box: clip" in caplog.text
 

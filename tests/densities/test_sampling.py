@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from pipeline.bags import Bags, Box
-from pipeline.bases import BASES, index_set
-from pipeline.densities import Densities
-from pipeline.densities.sampling import cell_bounds
+from bagbasis.bags import Bags, Box
+from bagbasis.bases import BASES, index_set
+from bagbasis.densities import Densities
+from bagbasis.densities.sampling import cell_bounds
 
 N = 20_000
 

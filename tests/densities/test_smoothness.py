@@ -8,20 +8,15 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from pipeline import Bags, BagStore, ProjectionEmbedding, connect
-from pipeline.bags import Box
-from pipeline.bags.plan import split_evenly
-from pipeline.bases import BASES, index_set
-from pipeline.densities import (
-    Smoothness,
-    choose_smoothness,
-    estimate_densities,
-    leave_one_out,
-)
-from pipeline.densities.leave_one_out import LeaveOneOutPass
-from pipeline.embeddings.bandwidth import choose_bandwidth
-from pipeline.embeddings.selection import LeaveOneOutScore
-from pipeline.errors import BagError, DataError, ParameterError
+from bagbasis import Bags, BagStore, ProjectionEmbedding, connect
+from bagbasis.bags import Box
+from bagbasis.bags.plan import split_evenly
+from bagbasis.bases import BASES, index_set
+from bagbasis.densities import Smoothness, choose_smoothness, estimate_densities, leave_one_out
+from bagbasis.densities.leave_one_out import LeaveOneOutPass
+from bagbasis.embeddings.bandwidth import choose_bandwidth
+from bagbasis.embeddings.selection import LeaveOneOutScore
+from bagbasis.errors import BagError, DataError, ParameterError
 from tests.oracles.densities import kernel_score_by_loop
 from tests.oracles.series import index_set_by_loop, leave_one_out_score
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pipeline.bags import Box
-from pipeline.bases import BASES, index_set
-from pipeline.densities import Densities
-from pipeline.densities.valid import quasi_random_points, solve_thresholds
+from bagbasis.bags import Box
+from bagbasis.bases import BASES, index_set
+from bagbasis.densities import Densities
+from bagbasis.densities.valid import quasi_random_points, solve_thresholds
 from tests.oracles.densities import density_by_loop, threshold_by_bisection
 
 FINITE = st.floats(-50, 50)

@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from pipeline.bags import Bags
-from pipeline.divergences import (
+from bagbasis.bags import Bags
+from bagbasis.divergences import (
     DivergenceKernel,
     PSDRepair,
     divergence_matrix,
@@ -25,8 +25,8 @@ from pipeline.divergences import (
     median_scale,
     nystroem,
 )
-from pipeline.divergences.spec import BY_KERNEL, BY_NEIGHBOURS
-from pipeline.errors import DataError, ParameterError
+from bagbasis.divergences.spec import BY_KERNEL, BY_NEIGHBOURS
+from bagbasis.errors import DataError, ParameterError
 
 NAMES = BY_NEIGHBOURS + BY_KERNEL
 RNG = np.random.default_rng(0)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.bags import Bags, as_bags
-from pipeline.divergences import (
+from bagbasis.bags import Bags, as_bags
+from bagbasis.divergences import (
     DivergenceKernel,
     NystroemFeatures,
     PSDRepair,
@@ -23,9 +23,9 @@ from pipeline.divergences import (
     median_scale,
     memory,
 )
-from pipeline.divergences.columns import blocks, for_each
-from pipeline.divergences.spec import BY_KERNEL, BY_NEIGHBOURS, resolve
-from pipeline.errors import DataError, ParameterError
+from bagbasis.divergences.columns import blocks, for_each
+from bagbasis.divergences.spec import BY_KERNEL, BY_NEIGHBOURS, resolve
+from bagbasis.errors import DataError, ParameterError
 from tests.oracles.ragged import random_bags
 
 X = random_bags(np.random.default_rng(0), (9, 9), 2)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.divergences import divergence_matrix, mean_discrepancy, median_bandwidth
-from pipeline.errors import BagError
+from bagbasis.divergences import divergence_matrix, mean_discrepancy, median_bandwidth
+from bagbasis.errors import BagError
 from tests.oracles.divergences import matrix_by_loop, mmd
 from tests.oracles.fourier import median_distance_by_loop
 from tests.oracles.ragged import random_bags

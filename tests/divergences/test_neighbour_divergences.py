@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from pipeline.bags import Bags
-from pipeline.divergences import divergence_matrix
-from pipeline.divergences.columns import BLOCK_POINTS
-from pipeline.errors import BagError, DataError
+from bagbasis.bags import Bags
+from bagbasis.divergences import divergence_matrix
+from bagbasis.divergences.columns import BLOCK_POINTS
+from bagbasis.errors import BagError, DataError
 from tests.oracles.divergences import PAIRWISE, matrix_by_loop
 from tests.oracles.ragged import random_bags
 

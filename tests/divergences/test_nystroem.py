@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from pipeline.divergences import DivergenceKernel, NystroemFeatures, PSDRepair
-from pipeline.errors import DataError, ParameterError
+from bagbasis.divergences import DivergenceKernel, NystroemFeatures, PSDRepair
+from bagbasis.errors import DataError, ParameterError
 from tests.oracles.divergences import indefinite, nystroem_blocks
 
 METHODS = ("standard", "flip", "clip")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from pipeline.divergences import PSDRepair
-from pipeline.errors import DataError, ParameterError
+from bagbasis.divergences import PSDRepair
+from bagbasis.errors import DataError, ParameterError
 from tests.oracles.divergences import indefinite, linear_transform, repaired
 
 METHODS = ("clip", "flip", "shift", "square")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.bags import Bags, Box
-from pipeline.embeddings.bandwidth import BAGS_A_PART, CANDIDATES, choose_bandwidth
-from pipeline.errors import DataError
+from bagbasis.bags import Bags, Box
+from bagbasis.embeddings.bandwidth import BAGS_A_PART, CANDIDATES, choose_bandwidth
+from bagbasis.errors import DataError
 from tests.oracles.hdd import leave_one_out_bandwidth_score
 
 
@@ -79,7 +79,7 @@ def test_a_large_sample_is_thinned():
 
 def test_enough_points_end_the_reading(monkeypatch):
     """No part is read after there are points enough."""
-    monkeypatch.setattr("pipeline.embeddings.bandwidth.MAX_WORK", 1)
+    monkeypatch.setattr("bagbasis.embeddings.bandwidth.MAX_WORK", 1)
 
     def parts():
         yield Bags.from_list([[[0.5]]])

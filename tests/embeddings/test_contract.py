@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from pipeline import (
+from bagbasis import (
     Bags,
     BagStore,
     DoubleBasisRegressor,
@@ -19,9 +19,9 @@ from pipeline import (
     features,
     load_model,
 )
-from pipeline.bags import Box
-from pipeline.embeddings import EMBEDDINGS, EmbeddingSpec, spec_from_dict, spec_to_dict
-from pipeline.errors import DataError, ParameterError
+from bagbasis.bags import Box
+from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, spec_from_dict, spec_to_dict
+from bagbasis.errors import DataError, ParameterError
 from tests.oracles.labelled import labelled_bags, stored
 
 RNG = np.random.default_rng(0)
@@ -176,7 +176,7 @@ def test_a_store_decides_as_memory_does(kind, tmp_path):
     embedding = kind().fit(store)
     assert embedding.spec_ == kind().fit(store.read()).spec_
     assert embedding.spec_.box == Box.unit(2)
-    with pytest.raises(DataError, match=r"use pipeline\.features"):
+    with pytest.raises(DataError, match=r"use bagbasis\.features"):
         embedding.transform(store)
     lazy = features(store, embedding).compute(scheduler="synchronous")
     np.testing.assert_allclose(lazy, embedding.transform(store.read()), atol=1e-6)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline import Bags, HDDEmbedding
-from pipeline.embeddings.hdd_direct import REACH, embed_at
-from pipeline.embeddings.hdd_direct_kernels import reflected_densities
-from pipeline.embeddings.hdd_measures import DISTANCES
+from bagbasis import Bags, HDDEmbedding
+from bagbasis.embeddings.hdd_direct import REACH, embed_at
+from bagbasis.embeddings.hdd_direct_kernels import reflected_densities
+from bagbasis.embeddings.hdd_measures import DISTANCES
 from tests.oracles.hdd import midpoints, reflected_density
 
 DTYPES = (np.float32, np.float64)

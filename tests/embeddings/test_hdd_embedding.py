@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from pipeline import (
+from bagbasis import (
     Bags,
     BagStore,
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from pipeline.bags import Box
-from pipeline.embeddings.hdd import OF_BEST_BANDWIDTH, HDDEmbedding
-from pipeline.embeddings.hdd_measures import DISTANCES
-from pipeline.embeddings.hdd_spec import HDDSpec
-from pipeline.errors import DataError, ParameterError
+from bagbasis.bags import Box
+from bagbasis.embeddings.hdd import OF_BEST_BANDWIDTH, HDDEmbedding
+from bagbasis.embeddings.hdd_measures import DISTANCES
+from bagbasis.embeddings.hdd_spec import HDDSpec
+from bagbasis.errors import DataError, ParameterError
 from tests.oracles.hdd import direct_embedding, midpoints
 from tests.oracles.series import index_set_by_loop
 
@@ -299,7 +299,7 @@ def test_fit_on_a_store(tmp_path):
     memory = HDDEmbedding().fit(store.read())
     assert stored.spec_ == memory.spec_
     assert stored.spec_.box == Box.unit(2)
-    with pytest.raises(DataError, match=r"use pipeline\.features"):
+    with pytest.raises(DataError, match=r"use bagbasis\.features"):
         stored.transform(store)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments.truncated_mixtures import truncated_mixtures
-from pipeline import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from pipeline.datasets import make_dataset
-from pipeline.embeddings.hdd import HDDEmbedding
-from pipeline.random_features import FourierSpec
+from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.datasets import make_dataset
+from bagbasis.embeddings.hdd import HDDEmbedding
+from bagbasis.jobs.experiments.truncated_mixtures import truncated_mixtures
+from bagbasis.random_features import FourierSpec
 from tests.oracles.hdd import kappa
 
 N_MIXTURES = 50

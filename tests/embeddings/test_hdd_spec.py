@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.bags import Bags, Box
-from pipeline.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
-from pipeline.embeddings.hdd_spec import HDDSpec
-from tests.oracles.hdd import (
-    direct_embedding,
-    kappa,
-    kappa_of_nodes,
-    midpoints,
-    reflected_density,
-)
+from bagbasis.bags import Bags, Box
+from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
+from bagbasis.embeddings.hdd_spec import HDDSpec
+from tests.oracles.hdd import direct_embedding, kappa, kappa_of_nodes, midpoints, reflected_density
 from tests.oracles.series import index_set_by_loop, product_function
 
 # two strictly positive densities a dimension, as {α: coefficient of cos(πα_1 x_1) cos(πα_2 x_2) …}

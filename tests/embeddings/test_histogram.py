@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import Bags, HistogramEmbedding
-from pipeline.embeddings.hdd_measures import TOTAL_MASS
-from pipeline.embeddings.histogram import COUNTS_IN_TABLE, HistogramSpec
-from pipeline.errors import ParameterError
+from bagbasis import Bags, HistogramEmbedding
+from bagbasis.embeddings.hdd_measures import TOTAL_MASS
+from bagbasis.embeddings.histogram import COUNTS_IN_TABLE, HistogramSpec
+from bagbasis.errors import ParameterError
 from tests.oracles.hdd import kappa
 from tests.oracles.ragged import random_bags
 

@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from pipeline import Bags, BagStore, MeanMapEmbedding, RandomFourierFeatures
-from pipeline.bags import Box
-from pipeline.embeddings import mmd_squared
-from pipeline.errors import BagError, DataError, ParameterError
-from pipeline.random_features.spectra import frequencies
+from bagbasis import Bags, BagStore, MeanMapEmbedding, RandomFourierFeatures
+from bagbasis.bags import Box
+from bagbasis.embeddings import mmd_squared
+from bagbasis.errors import BagError, DataError, ParameterError
+from bagbasis.random_features.spectra import frequencies
 from tests.oracles.mean_map import CHECK_MMD, check_samples, kernel, mmd_squared_by_pairs
 from tests.oracles.ragged import random_bags
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import MomentsEmbedding
-from pipeline.errors import ParameterError
+from bagbasis import MomentsEmbedding
+from bagbasis.errors import ParameterError
 
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 3)) for size in (1, 30, 257)]

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from pipeline import Bags, BagStore, ProjectionEmbedding, RandomFourierFeatures
-from pipeline.bags import Box
-from pipeline.embeddings import EMBEDDINGS, ProjectionSpec, spec_from_dict, spec_to_dict
-from pipeline.errors import DataError, ModelError, ParameterError
+from bagbasis import Bags, BagStore, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.bags import Box
+from bagbasis.embeddings import EMBEDDINGS, ProjectionSpec, spec_from_dict, spec_to_dict
+from bagbasis.errors import DataError, ModelError, ParameterError
 from tests.oracles.ragged import random_bags
 from tests.oracles.series import index_set_by_loop, project_by_loop
 
@@ -112,7 +112,7 @@ def test_no_bags(fitted):
 def test_transform_of_a_store_is_refused(tmp_path):
     """A store's features would not fit in memory: the error names the lazy function."""
     store = BagStore.create(tmp_path / "s.zarr", 2)
-    with pytest.raises(DataError, match=r"pipeline\.features"):
+    with pytest.raises(DataError, match=r"bagbasis\.features"):
         ProjectionEmbedding().transform(store)
 
 

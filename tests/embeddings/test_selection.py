@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import Bags, BagStore, ProjectionEmbedding
-from pipeline.bags import Box
-from pipeline.embeddings.selection import MAX_FUNCTIONS, LeaveOneOutScore, choose_index_set
-from pipeline.errors import DataError
+from bagbasis import Bags, BagStore, ProjectionEmbedding
+from bagbasis.bags import Box
+from bagbasis.embeddings.selection import MAX_FUNCTIONS, LeaveOneOutScore, choose_index_set
+from bagbasis.errors import DataError
 from tests.oracles.series import index_set_by_loop, least_score, leave_one_out_score
 
 LO, HI = (0, 0), (1, 1)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from pipeline import connect as connected
-from pipeline.errors import BagbasisError
-from pipeline.regression.source import StoreSource
+from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis import connect as connected
+from bagbasis.errors import BagbasisError
+from bagbasis.regression.source import StoreSource
 from tests.execution.logged import LoggedSource, checkpoints, many_tasks
 
 
@@ -28,7 +28,7 @@ def fitted(url, folder):
     """The model of a store, with checkpoints every four of 32 logged tasks."""
     with pytest.MonkeyPatch.context() as patch:
         many_tasks(patch)
-        patch.setattr("pipeline.regression.source.StoreSource", LoggedSource)
+        patch.setattr("bagbasis.regression.source.StoreSource", LoggedSource)
         store = BagStore.open(url)
         model = regressor()
         features = model._resolve(StoreSource(store, ("y",)))

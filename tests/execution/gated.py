@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipeline.regression.source import StoreSource
+from bagbasis.regression.source import StoreSource
 
 PATIENCE = 60.0  # seconds until a test that waits for nothing fails
 

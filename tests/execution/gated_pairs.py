@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.regression.pairs import StorePairs
+from bagbasis.regression.pairs import StorePairs
 from tests.execution.gated import Gate
 
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pipeline.regression import accumulate as accumulation
-from pipeline.regression import checkpoints as checkpointing
-from pipeline.regression.checkpoints import Checkpoints
-from pipeline.regression.source import StoreSource
+from bagbasis.regression import accumulate as accumulation
+from bagbasis.regression import checkpoints as checkpointing
+from bagbasis.regression.checkpoints import Checkpoints
+from bagbasis.regression.source import StoreSource
 from tests.execution.gated import Gate, alive, until
 
 ROOT = Path(__file__).parents[2]

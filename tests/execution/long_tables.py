@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipeline.bags import BagStore
+from bagbasis.bags import BagStore
 
 COLUMNS = {"id_column": "bag", "coordinates": ["u", "v"]}
 RESPONSES = {"response_coordinates": ["s", "t", "w"], "response_id_column": "name"}
@@ -97,7 +97,7 @@ def ingest_and_be_killed(points: str, responses: str, url: str) -> None:
     """Ingest in this process alone and die, without any cleaning up, when half is written."""
     from distributed import Client
 
-    from pipeline.execution import tables
+    from bagbasis.ingest import tables
 
     tables.RANGE_BYTES = 2**12
 

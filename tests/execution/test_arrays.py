@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.execution import lazy_rows
+from bagbasis.execution import lazy_rows
 
 RANGES = [(0, 3), (3, 4), (4, 9)]
 

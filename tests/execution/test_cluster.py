@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from pipeline import (
+from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -16,13 +16,13 @@ from pipeline import (
     connect,
     features,
 )
-from pipeline.bags import reading
-from pipeline.errors import DataError
-from pipeline.execution import current_client, lane, map_reduce, map_tasks
-from pipeline.regression import accumulate as accumulation
-from pipeline.regression.accumulate import AccumulateTask, accumulate
-from pipeline.regression.encoding import Reals
-from pipeline.regression.source import MemorySource, StoreSource
+from bagbasis.bags import reading
+from bagbasis.errors import DataError
+from bagbasis.execution import current_client, lane, map_reduce, map_tasks
+from bagbasis.regression import accumulate as accumulation
+from bagbasis.regression.accumulate import AccumulateTask, accumulate
+from bagbasis.regression.encoding import Reals
+from bagbasis.regression.source import MemorySource, StoreSource
 from tests.execution.gated import Gate, GatedSource, kill_a_worker, until
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import unpacked
@@ -157,7 +157,7 @@ def test_bags_in_memory_stay_here(cluster, monkeypatch):
             seen.append(os.getpid())
             yield from super().batches(start, stop)
 
-    monkeypatch.setattr("pipeline.regression.source.MemorySource", Source)
+    monkeypatch.setattr("bagbasis.regression.source.MemorySource", Source)
     monkeypatch.setattr(accumulation, "MemorySource", Source)
     regressor(alpha=1.0).fit(BAGS, Y)
     assert set(seen) == {os.getpid()}
@@ -263,7 +263,7 @@ def test_refusals_arrive_as_ours(cluster, tmp_path):
 
 def test_progress_comes_while_tasks_run(cluster, stores, tmp_path, monkeypatch):
     """What tasks have done so far is heard while they are still running."""
-    monkeypatch.setattr("pipeline.regression.source.StoreSource", GatedSource)
+    monkeypatch.setattr("bagbasis.regression.source.StoreSource", GatedSource)
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     gate = Gate(f"{store.url}.gate").arm()
     workers = len(cluster.scheduler_info(n_workers=-1)["workers"])
@@ -289,7 +289,7 @@ def test_progress_comes_while_tasks_run(cluster, stores, tmp_path, monkeypatch):
 def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path, monkeypatch):
     """A worker killed in the middle of a task, with tasks behind it and before it: the others
     and its successor do the work again, and the model is the same."""
-    monkeypatch.setattr("pipeline.regression.source.StoreSource", GatedSource)
+    monkeypatch.setattr("bagbasis.regression.source.StoreSource", GatedSource)
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     gate = Gate(f"{store.url}.gate").arm()
     fitted = regressor()

@@ -8,10 +8,10 @@ import threading
 import numpy as np
 import pytest
 
-from pipeline import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
-from pipeline.bags import reading
-from pipeline.errors import DataError
-from pipeline.execution import connect
+from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
+from bagbasis.bags import reading
+from bagbasis.clusters import connect
+from bagbasis.errors import DataError
 from tests.execution.gated import Gate, kill_a_worker, until
 from tests.execution.gated_pairs import GatedPairs
 from tests.oracles.labelled import labelled_bags
@@ -47,7 +47,7 @@ def many_tasks():
     """Fits are cut into sixteen tasks, and partitions are small."""
     before = reading.partitions.__defaults__, reading.pair_partitions.__defaults__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.regression.accumulate.SMALL_TASK_SECONDS", 1e-9)
+        patch.setattr("bagbasis.regression.accumulate.SMALL_TASK_SECONDS", 1e-9)
         small_partitions()
         yield
     reading.partitions.__defaults__, reading.pair_partitions.__defaults__ = before
@@ -81,7 +81,7 @@ def test_chunks_do_not_matter(tmp_path, alone):
 
 def test_killed_worker_changes_nothing(cluster, alone, tmp_path, monkeypatch):
     """A worker killed in the middle of a task: its work is done again, nothing counts twice."""
-    monkeypatch.setattr("pipeline.regression.pairs.StorePairs", GatedPairs)
+    monkeypatch.setattr("bagbasis.regression.pairs.StorePairs", GatedPairs)
     store = store_of(tmp_path / "s.zarr", 50)
     gate = Gate(f"{store.url}.gate").arm()
     fitted = regressor()
@@ -94,7 +94,7 @@ def test_killed_worker_changes_nothing(cluster, alone, tmp_path, monkeypatch):
 
 def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path, monkeypatch):
     """Pairs committed while a fit runs belong to the next fit."""
-    monkeypatch.setattr("pipeline.regression.pairs.StorePairs", GatedPairs)
+    monkeypatch.setattr("bagbasis.regression.pairs.StorePairs", GatedPairs)
     store = store_of(tmp_path / "s.zarr", 50)
     gate = Gate(f"{store.url}.gate").arm()
     fitted = regressor()

@@ -16,10 +16,10 @@ import pytest
 from distributed import LocalCluster
 from distributed.core import Status
 
-from pipeline import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
-from pipeline.errors import ClusterError, ConfigError, StoreError
-from pipeline.execution import current_client, lane, map_reduce, map_tasks
-from pipeline.execution.profiles import LocalProfile, load_profile, walltime_seconds
+from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
+from bagbasis.clusters.profiles import LocalProfile, load_profile, walltime_seconds
+from bagbasis.errors import ClusterError, ConfigError, StoreError
+from bagbasis.execution import current_client, lane, map_reduce, map_tasks
 from tests.execution.gated import until
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -200,7 +200,7 @@ def test_walltimes(text, seconds):
 
 def test_package_that_is_not_installed(tmp_path, monkeypatch):
     """A profile whose package is missing is one line that says what to install."""
-    monkeypatch.setitem(sys.modules, "pipeline.execution.job_queue", None)
+    monkeypatch.setitem(sys.modules, "bagbasis.clusters.job_queue", None)
     path = profile(tmp_path / "p.yaml", f"{SLURM}\nwalltime: '01:00:00'")
     with pytest.raises(ConfigError, match=r"slurm profile needs pip install 'bagbasis\[slurm\]'"):
         connect(path)

@@ -8,8 +8,8 @@ import numba
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from pipeline.execution import lane
-from pipeline.execution.lane import CORES_VARIABLE, lane_cores
+from bagbasis.execution import lane
+from bagbasis.execution.lane import CORES_VARIABLE, lane_cores
 
 
 def blas_threads():

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.execution import map_tasks, progress
-from pipeline.execution.progress import Tally
+from bagbasis.execution import map_tasks, progress
+from bagbasis.execution.progress import Tally
 
 
 @given(

@@ -14,20 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import connect
-from pipeline.execution import map_reduce
-from pipeline.execution.map_reduce import _fold
+from bagbasis import connect
+from bagbasis.execution import map_reduce
+from bagbasis.execution.map_reduce import _fold
 from tests.execution.fitting import fitted
 from tests.execution.gated import alive, kill, until
-from tests.execution.logged import (
-    EVERY,
-    N_TASKS,
-    FolderKeeper,
-    Log,
-    process,
-    scheduler,
-    worker,
-)
+from tests.execution.logged import EVERY, N_TASKS, FolderKeeper, Log, process, scheduler, worker
 from tests.oracles.labelled import labelled_bags, stored
 
 N = 160

@@ -12,10 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.bags import BagStore, Box, ingest_files
-from pipeline.execution import connect, current_client, tables
-from pipeline.execution.shuffle import spread
-from pipeline.execution.tables import ingest_tables
+from bagbasis.bags import BagStore, Box
+from bagbasis.clusters import connect
+from bagbasis.execution import current_client
+from bagbasis.ingest import table_files, tables
+from bagbasis.ingest.shuffle import spread
+from bagbasis.ingest.tables import ingest_tables
 from tests.execution.long_tables import (
     COLUMNS,
     RESPONSES,
@@ -40,8 +42,8 @@ def client():
 @pytest.fixture
 def small(monkeypatch):
     """Pieces of files and ranges of ids small enough that there are many."""
-    monkeypatch.setattr(ingest_files, "PIECE_BYTES", 2**12)
-    monkeypatch.setattr(ingest_files, "CSV_PIECE_BYTES", 2**12)
+    monkeypatch.setattr(table_files, "PIECE_BYTES", 2**12)
+    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 2**12)
     monkeypatch.setattr(tables, "RANGE_BYTES", 2**11)
 
 
@@ -85,8 +87,8 @@ def test_the_store_does_not_depend_on_how_the_work_was_cut(tmp_path, monkeypatch
     frame = table_of(range(30))
     files = scatter(frame, tmp_path, [".parquet", ".csv"])
     whole = ingest_tables(files, tmp_path / "whole.zarr", dtype="float64", **COLUMNS)
-    monkeypatch.setattr(ingest_files, "CSV_PIECE_BYTES", 777)
-    monkeypatch.setattr(ingest_files, "PIECE_BYTES", 1)
+    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 777)
+    monkeypatch.setattr(table_files, "PIECE_BYTES", 1)
     monkeypatch.setattr(tables, "RANGE_BYTES", 500)
     cut = ingest_tables(files, tmp_path / "cut.zarr", dtype="float64", **COLUMNS)
     np.testing.assert_array_equal(cut.read().points, whole.read().points)
@@ -107,7 +109,7 @@ def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, small, caplog)
     targets.loc[4, "c"] = None
     write(targets[:30], tmp_path / "t0.csv")
     write(targets[30:], tmp_path / "t1.parquet")
-    with caplog.at_level(logging.WARNING, logger="pipeline"):
+    with caplog.at_level(logging.WARNING, logger="bagbasis"):
         store = ingest_tables(
             files,
             tmp_path / "s.zarr",
@@ -135,7 +137,7 @@ def test_responses_of_another_table(ids, tmp_path, small, caplog):
     folder.mkdir()
     targets = pd.DataFrame({"bag": ids[:-1], "k": np.arange(len(ids) - 1.0)})
     calls = []
-    with caplog.at_level(logging.WARNING, logger="pipeline"):
+    with caplog.at_level(logging.WARNING, logger="bagbasis"):
         store = ingest_tables(
             scatter(frame, tmp_path, [".parquet", ".csv"]),
             tmp_path / "s.zarr",
@@ -170,7 +172,7 @@ def test_responses_do_not_depend_on_how_the_work_was_cut(tmp_path, monkeypatch):
     } | RESPONSES
     path = write(frame, tmp_path / "p.parquet")
     whole = ingest_tables(path, tmp_path / "whole.zarr", **COLUMNS, **options)
-    monkeypatch.setattr(ingest_files, "CSV_PIECE_BYTES", 777)
+    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 777)
     monkeypatch.setattr(tables, "RANGE_BYTES", 500)
     cut = ingest_tables(path, tmp_path / "cut.zarr", **COLUMNS, **options)
     np.testing.assert_array_equal(cut.responses().points, whole.responses().points)

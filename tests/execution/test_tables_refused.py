@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline.bags import BagStore, ingest_files
-from pipeline.bags.durable import WriterStore
-from pipeline.errors import ClusterError, DataError, ParameterError, StoreError
-from pipeline.execution import connect
-from pipeline.execution.tables import ingest_tables
+from bagbasis.bags import BagStore
+from bagbasis.clusters import connect
+from bagbasis.errors import ClusterError, DataError, ParameterError, StoreError
+from bagbasis.ingest import table_files
+from bagbasis.ingest.tables import ingest_tables
+from bagbasis.storage.zarr_writer import WriterStore
 from tests.execution.long_tables import COLUMNS, assert_holds, write
 
 
@@ -101,7 +102,7 @@ def test_a_coordinate_that_is_not_a_finite_float32(value, path, refused):
 
 def test_the_row_of_a_bad_value_is_counted_in_its_file(tmp_path, monkeypatch, refused):
     """Also when the file is read in many pieces, and after another file."""
-    monkeypatch.setattr(ingest_files, "CSV_PIECE_BYTES", 100)
+    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 100)
     u = np.zeros(600)
     u[471] = np.inf
     frame = pd.concat([good()] * 100, ignore_index=True)
@@ -194,7 +195,7 @@ def test_a_csv_row_of_another_length(tmp_path, refused):
 
 def test_a_line_break_within_quotes_where_the_file_is_cut(tmp_path, monkeypatch, refused):
     """Such a file can not be cut; nothing is read wrongly."""
-    monkeypatch.setattr(ingest_files, "CSV_PIECE_BYTES", 60)
+    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 60)
     path = write(good(c=["line one\nline two, which is rather long"] * 6), tmp_path / "p.csv")
     refused(path, path, "a quote is not closed")
 
@@ -223,7 +224,7 @@ def test_an_infinite_target(path, refused):
 
 def test_free_text_is_no_class(path, monkeypatch, refused):
     """More labels than any classifier has: most likely the wrong column."""
-    monkeypatch.setattr("pipeline.bags.ingest_survey.MAX_CLASSES", 2)
+    monkeypatch.setattr("bagbasis.ingest.survey.MAX_CLASSES", 2)
     write(good(c=list("abcabc")), path)
     refused(path, "target 'c' is text with more than 2 different values", targets=["c"])
 
@@ -372,5 +373,5 @@ def test_a_shuffle_that_fails_is_a_cluster_error(path, monkeypatch, refused):
     def full(*_):
         raise OSError("P2P ran out of available disk space")
 
-    monkeypatch.setattr("pipeline.execution.shuffle._bags", full)
+    monkeypatch.setattr("bagbasis.ingest.shuffle._bags", full)
     refused(write(good(), path), "ran out of available disk space", error=ClusterError)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import ParameterError
-from pipeline.execution import map_reduce
-from pipeline.execution.map_reduce import SPLIT_EVERY, _delayed_leaves, _fold, _tree
+from bagbasis.errors import ParameterError
+from bagbasis.execution import map_reduce
+from bagbasis.execution.map_reduce import SPLIT_EVERY, _delayed_leaves, _fold, _tree
 
 
 def merged(a, b):

@@ -38,4 +38,4 @@ def classification(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _coarse_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer pixels: drawing is most of what these tests would wait for."""
-    monkeypatch.setattr("jobs.pictures.DOTS_PER_INCH", 60)
+    monkeypatch.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)

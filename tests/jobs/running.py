@@ -9,7 +9,7 @@ import numpy as np
 from click.testing import CliRunner, Result
 from matplotlib.image import imread
 
-from jobs.cli import cli
+from bagbasis.jobs.cli import cli
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

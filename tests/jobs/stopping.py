@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from jobs.cli import main
-from pipeline.models import saving
-from pipeline.runs.driving import Driving
+from bagbasis.jobs.cli import main
+from bagbasis.jobs.runs.driving import Driving
+from bagbasis.regression import saving
 from tests.execution.gated import Gate
 
 

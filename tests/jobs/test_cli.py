@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.cli import JOBS
-from pipeline import BagStore
-from pipeline.errors import StoreError
+from bagbasis import BagStore
+from bagbasis.errors import StoreError
+from bagbasis.jobs.cli import JOBS
 from tests.jobs.running import CONFIGS, bags, done, refused, settings
 
 ROOT = CONFIGS.parent
@@ -42,8 +42,8 @@ def is_store(url):
 
 def test_help_imports_nothing_heavy():
     """bags --help answers at once: neither the library nor pydantic is imported for it."""
-    heavy = {"pipeline", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}
-    code = f"import sys, jobs.cli; print(sorted({heavy} & set(sys.modules)))"
+    heavy = {"bagbasis.bags", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}
+    code = f"import sys, bagbasis.jobs.cli; print(sorted({heavy} & set(sys.modules)))"
     process = python("-c", code)
     assert process.communicate()[0].strip() == "[]"
 
@@ -65,8 +65,8 @@ def test_help_of_a_job_lists_its_keys(job):
 
 
 def test_module_and_script_are_the_same():
-    """python -m jobs is bags."""
-    out, err = python("-m", "jobs", "--version").communicate()
+    """python -m bagbasis.jobs is bags."""
+    out, err = python("-m", "bagbasis.jobs", "--version").communicate()
     assert "bags" in out
     assert err == ""
 
@@ -154,7 +154,7 @@ def test_interrupt_is_one_line_and_leaves_a_store(tmp_path):
     url = tmp_path / "bags.zarr"
     many = settings(n_bags=100_000_000, url=url)
     process = python(
-        *("-m", "jobs", "generate", "gmm_components", *many),
+        *("-m", "bagbasis.jobs", "generate", "gmm_components", *many),
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests may ignore it
     )

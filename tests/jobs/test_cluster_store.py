@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from distributed import LocalCluster
 
-from pipeline import BagStore
-from pipeline.execution import current_client
+from bagbasis import BagStore
+from bagbasis.execution import current_client
 from tests.jobs.running import done, refused, settings
 
 N = 60

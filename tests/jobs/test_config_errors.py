@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from jobs.config import ReportConfig, Section, load_config, parse_override, read_yaml
-from jobs.config_errors import allowed
-from jobs.embedding_config import union_of
-from pipeline import ProjectionEmbedding
-from pipeline.errors import ConfigError
+from bagbasis import ProjectionEmbedding
+from bagbasis.errors import ConfigError
+from bagbasis.jobs.config import ReportConfig, Section, load_config, parse_override, read_yaml
+from bagbasis.jobs.config_errors import allowed
+from bagbasis.jobs.embedding_config import union_of
 from tests.jobs.running import CONFIGS, refused, settings
 
 FIT = CONFIGS / "fit.yaml"

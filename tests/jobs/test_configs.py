@@ -8,24 +8,24 @@ import inspect
 import pytest
 import yaml
 
-from jobs.cli import JOBS, ON_CLUSTER
-from jobs.config import ClusterConfig, load_config
-from jobs.config_errors import key_rows
-from jobs.model_config import FourierSection, ModelSection
-from pipeline import (
+from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from pipeline.datasets import make_dataset
-from pipeline.execution.connect import Profile, load_profile
+from bagbasis.clusters.connect import Profile, load_profile
+from bagbasis.datasets import make_dataset
+from bagbasis.jobs.cli import JOBS, ON_CLUSTER
+from bagbasis.jobs.config import ClusterConfig, load_config
+from bagbasis.jobs.config_errors import key_rows
+from bagbasis.jobs.model_config import FourierSection, ModelSection
 from tests.jobs.running import CONFIGS
 
 
 def config_of(job):
     """The Config of a job."""
-    return importlib.import_module(f"jobs.{job}").Config
+    return importlib.import_module(f"bagbasis.jobs.{job}").Config
 
 
 def keys_of(values, prefix=""):

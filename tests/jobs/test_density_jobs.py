@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import zarr
 
-from pipeline import BagStore, TripleBasisRegressor, load_model
+from bagbasis import BagStore, TripleBasisRegressor, load_model
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 MODEL = {

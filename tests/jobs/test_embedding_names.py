@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from jobs import demo, fit
-from jobs.config import load_config
-from jobs.embedding_config import NAMED
-from pipeline import HDDEmbedding, ProjectionEmbedding
-from pipeline.embeddings import EMBEDDINGS
-from pipeline.errors import ConfigError
+from bagbasis import HDDEmbedding, ProjectionEmbedding
+from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.errors import ConfigError
+from bagbasis.jobs import demo, fit
+from bagbasis.jobs.config import load_config
+from bagbasis.jobs.embedding_config import NAMED
 from tests.jobs.running import CONFIGS
 
 

@@ -11,7 +11,7 @@ import pytest
 import zarr
 from sklearn.metrics import accuracy_score, r2_score, root_mean_squared_error
 
-from pipeline import BagStore, load_model
+from bagbasis import BagStore, load_model
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 

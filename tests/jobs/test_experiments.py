@@ -8,16 +8,16 @@ from types import MappingProxyType, SimpleNamespace
 import numpy as np
 import pytest
 
-import jobs.experiment
-from jobs.experiments import EXPERIMENTS, experiment_type
-from jobs.experiments.experiment import Experiment, Point, Table
-from jobs.experiments.machine import machine, versions
-from jobs.experiments.markdown import table_lines
-from jobs.experiments.runner import point_path, run_experiment
-from jobs.experiments.timing import exponent, in_turn, timed_in_turn
-from jobs.pictures import new_figure, save_figure
-from jobs.terminal import Terminal
-from pipeline.errors import StoreError
+import bagbasis.jobs.experiment
+from bagbasis.errors import StoreError
+from bagbasis.jobs.experiments import EXPERIMENTS, experiment_type
+from bagbasis.jobs.experiments.experiment import Experiment, Point, Table
+from bagbasis.jobs.experiments.machine import machine, versions
+from bagbasis.jobs.experiments.markdown import table_lines
+from bagbasis.jobs.experiments.runner import point_path, run_experiment
+from bagbasis.jobs.experiments.timing import exponent, in_turn, timed_in_turn
+from bagbasis.jobs.pictures.evaluation import new_figure, save_figure
+from bagbasis.jobs.terminal import Terminal
 from tests.jobs.running import CONFIGS, done, refused, settings
 
 
@@ -138,7 +138,7 @@ def test_command(tmp_path, monkeypatch):
     """Name, scale, seed and directory reach the experiment; what is wrong is refused."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(EXPERIMENTS, "squares", "here")
-    monkeypatch.setattr(jobs.experiment, "experiment_type", lambda name: Squares)
+    monkeypatch.setattr(bagbasis.jobs.experiment, "experiment_type", lambda name: Squares)
     done("experiment", "squares", "--scale", "paper")
     where = tmp_path / "experiment-output/squares-paper"
     assert json.loads((where / "result.json").read_text())["seed"] == 0
@@ -177,7 +177,7 @@ def test_timed_in_turn(monkeypatch):
         clock[0] += next(costs[name])
 
     timer = SimpleNamespace(perf_counter=lambda: clock[0])
-    monkeypatch.setattr("jobs.experiments.timing.time", timer)
+    monkeypatch.setattr("bagbasis.jobs.experiments.timing.time", timer)
     medians = timed_in_turn({"a": lambda: call("a"), "b": lambda: call("b")}, 3)
     assert medians == {"a": 2, "b": 20}
     assert made == ["a", "b"] * 4
@@ -193,7 +193,7 @@ def test_rounds(monkeypatch):
         return next(answers)
 
     timer = SimpleNamespace(perf_counter=lambda: clock[0])
-    monkeypatch.setattr("jobs.experiments.timing.time", timer)
+    monkeypatch.setattr("bagbasis.jobs.experiments.timing.time", timer)
     rounds = in_turn({"a": lambda: call("a"), "b": lambda: call("b")}, 3)
     assert rounds.seconds == {"a": [1, 2, 4], "b": [3, 2, 20]}
     assert rounds.last == {"a": 4, "b": 5}

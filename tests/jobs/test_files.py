@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from jobs.files import plain, replacing, write_json
-from pipeline.errors import StoreError
+from bagbasis.errors import StoreError
+from bagbasis.jobs.files import plain, replacing, write_json
 
 
 def test_json_holds_plain_numbers(tmp_path):

@@ -10,13 +10,13 @@ import fsspec
 import pytest
 import zarr
 
-from jobs import fit
-from jobs.terminal import Terminal
-from pipeline import load_model
-from pipeline.errors import ModelError
-from pipeline.runs import LAUNCHERS, Status, resume, submit
-from pipeline.runs import state as states
-from pipeline.runs.launching import launch_here
+from bagbasis import load_model
+from bagbasis.errors import ModelError
+from bagbasis.jobs import fit
+from bagbasis.jobs.runs import LAUNCHERS, Status, resume, submit
+from bagbasis.jobs.runs import state as states
+from bagbasis.jobs.runs.launching import launch_here
+from bagbasis.jobs.terminal import Terminal
 from tests.execution.gated import Gate, kill, until
 
 MODEL = {"random_features": {"n_features": 32}}

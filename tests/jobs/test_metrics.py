@@ -12,7 +12,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from jobs.metrics import ClassErrors, RegressionErrors, Sample
+from bagbasis.jobs.metrics import ClassErrors, RegressionErrors, Sample
 
 CUTS = [[], [1], [0, 500, 500], [3, 4, 999]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.models import Registry
+from bagbasis.registry import Registry
 from tests.jobs.running import done, refused
 from tests.models.predicting import fitted
 

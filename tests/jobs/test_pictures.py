@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.densities import Series, draw_bags
-from jobs.metrics import RegressionErrors
-from jobs.pictures import draw_confusion, draw_predictions, draw_residuals
-from pipeline import BagStore
-from pipeline.bags import Box
-from pipeline.bases import evaluate_basis, index_set
+from bagbasis import BagStore
+from bagbasis.bags import Box
+from bagbasis.bases import evaluate_basis, index_set
+from bagbasis.jobs.densities import Series, draw_bags
+from bagbasis.jobs.metrics import RegressionErrors
+from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from tests.jobs.running import assert_picture
 
 
@@ -18,7 +18,7 @@ from tests.jobs.running import assert_picture
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 def test_series_density_is_the_mean_of_kernels(basis, n_dims, monkeypatch):
     """The estimate is the mean over points of Σ_α φ_α(x) φ_α(g), also when cut into blocks."""
-    monkeypatch.setattr("jobs.densities.VALUES_AT_ONCE", 200)
+    monkeypatch.setattr("bagbasis.jobs.densities.VALUES_AT_ONCE", 200)
     rng = np.random.default_rng(n_dims)
     points, grid = rng.random((23, n_dims)), rng.random((31, n_dims))
     kernels = np.zeros((31, 23))
@@ -83,7 +83,7 @@ def test_confusion_of_any_size(tmp_path, n_classes):
 
 def test_axes_have_the_stores_names(tmp_path):
     """Coordinate names that ingest left in the store label the axes."""
-    from jobs.evaluation import check_names
+    from bagbasis.jobs.evaluation import check_names
 
     store = BagStore.create(tmp_path / "a.zarr", 2)
     assert check_names(None, store) == ["coordinate 1", "coordinate 2"]

@@ -9,12 +9,12 @@ import fsspec
 import numpy as np
 import pytest
 
-from jobs.retrain import EXIT_CODES
-from jobs.retrain_report import lines_of, markdown
-from pipeline import BagStore, load_model
-from pipeline.bags.lock import writer_lock
-from pipeline.models import Registry
-from pipeline.runs import attach
+from bagbasis import BagStore, load_model
+from bagbasis.jobs.retrain import EXIT_CODES
+from bagbasis.jobs.retrain_report import lines_of, markdown
+from bagbasis.jobs.runs import attach
+from bagbasis.registry import Registry
+from bagbasis.storage.lock import writer_lock
 from tests.bags.processes import running
 from tests.jobs.running import assert_picture, bags, done, refused, settings
 from tests.retraining.problems import create, difference, grow

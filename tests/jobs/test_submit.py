@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from pipeline import load_model
-from pipeline.errors import RunError
-from pipeline.runs import Status, attach, runs_in, submit
-from pipeline.runs import state as states
+from bagbasis import load_model
+from bagbasis.errors import RunError
+from bagbasis.jobs.runs import Status, attach, runs_in, submit
+from bagbasis.jobs.runs import state as states
 from tests.execution.gated import alive, kill, until
 from tests.jobs.running import CONFIGS, done, refused, settings
 
@@ -49,7 +49,7 @@ def test_client_is_killed(regression, tmp_path, root):
     its report, its model and its log."""
     code = """
 import sys, time
-from pipeline.runs import submit
+from bagbasis.jobs.runs import submit
 data, model, root = sys.argv[1:]
 features = {"random_features": {"n_features": 64}}
 config = {"data_url": data, "model_url": model, "holdout": 0.3, "model": features}

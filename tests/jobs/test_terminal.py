@@ -8,7 +8,7 @@ import threading
 import pytest
 from rich.console import Console
 
-from jobs.terminal import SECONDS_BETWEEN_LINES, PlainProgress, Terminal
+from bagbasis.jobs.terminal import SECONDS_BETWEEN_LINES, PlainProgress, Terminal
 
 
 def console(terminal=False):

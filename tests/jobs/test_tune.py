@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import yaml
 
-from jobs import tune
-from jobs.config import load_config
-from jobs.embedding_config import EMBEDDINGS, named_embedding
-from jobs.terminal import Terminal
-from jobs.tune_search import default_search, embeddings_of, labels_of
-from pipeline import load_model
-from pipeline.errors import ConfigError, ModelError
+from bagbasis import load_model
+from bagbasis.errors import ConfigError, ModelError
+from bagbasis.jobs import tune
+from bagbasis.jobs.config import load_config
+from bagbasis.jobs.embedding_config import EMBEDDINGS, named_embedding
+from bagbasis.jobs.terminal import Terminal
+from bagbasis.jobs.tune_search import default_search, embeddings_of, labels_of
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 SMALL = settings(
@@ -96,7 +96,15 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
         search__random_features__scale_multiplier="[0.5, 1, 2]",
     )
     here, there = tmp_path / "killed", tmp_path / "whole"
-    command = [sys.executable, "-m", "jobs", "tune", *SMALL, *many, *urls(regression, here)]
+    command = [
+        sys.executable,
+        "-m",
+        "bagbasis.jobs",
+        "tune",
+        *SMALL,
+        *many,
+        *urls(regression, here),
+    ]
     with subprocess.Popen(command, cwd=CONFIGS.parent, stderr=subprocess.DEVNULL) as process:
         state = here / "tune" / "state.json"
         deadline = time.monotonic() + 120

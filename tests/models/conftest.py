@@ -7,8 +7,8 @@ import uuid
 import fsspec
 import pytest
 
-from pipeline.bags import reading
-from pipeline.regression import prediction
+from bagbasis.bags import reading
+from bagbasis.regression import prediction
 from tests.models.predicting import BAGS, IDS, N, Y, fitted
 from tests.oracles.labelled import stored
 

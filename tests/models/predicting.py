@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import zarr
 
-from pipeline import (
+from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,

@@ -7,9 +7,9 @@ import shutil
 import pytest
 import zarr
 
-from pipeline import load_model
-from pipeline.errors import ModelError
-from pipeline.models import saving
+from bagbasis import load_model
+from bagbasis.errors import ModelError
+from bagbasis.regression import saving
 from tests.models.predicting import BAGS, Y, fitted
 from tests.oracles.labelled import stored
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
-from pipeline.errors import DataError, ModelError
-from pipeline.execution import connect
-from pipeline.models import density_errors
-from pipeline.models.predictions import members
+from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
+from bagbasis.clusters import connect
+from bagbasis.errors import DataError, ModelError
+from bagbasis.evaluation import density_errors
+from bagbasis.regression.stored_predictions import members
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags
 
@@ -85,9 +85,9 @@ def test_on_a_cluster(store, model):
 def test_noise_is_what_true_densities_are_apart_from_their_samples():
     """The mean noise is the mean squared distance between a sample's coefficients and those of its
     density: uniform points, whose only coefficient is the constant."""
-    from pipeline.bags import Bags, Box
-    from pipeline.embeddings import ProjectionSpec
-    from pipeline.models.density_errors import _noise
+    from bagbasis.bags import Bags, Box
+    from bagbasis.embeddings import ProjectionSpec
+    from bagbasis.evaluation.densities import _noise
 
     rng = np.random.default_rng(0)
     bags = Bags.from_list([rng.random((20, 2)) for _ in range(4000)])

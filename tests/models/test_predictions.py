@@ -7,28 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pipeline import (
-    BagStore,
-    DoubleBasisClassifier,
-    ProjectionEmbedding,
-    features,
-)
-from pipeline.errors import DataError, ModelError, ParameterError
-from pipeline.models import iter_predictions, write_predictions
-from pipeline.regression import prediction
-from pipeline.regression.double_basis import HOLDOUT_SEED
-from pipeline.regression.split import Split
-from tests.models.predicting import (
-    BAGS,
-    CODES,
-    FITS,
-    N,
-    Y,
-    bases,
-    classifier,
-    fitted,
-    regressor,
-)
+from bagbasis import BagStore, DoubleBasisClassifier, ProjectionEmbedding, features
+from bagbasis.errors import DataError, ModelError, ParameterError
+from bagbasis.regression import iter_predictions, prediction, write_predictions
+from bagbasis.regression.double_basis import HOLDOUT_SEED
+from bagbasis.regression.split import Split
+from tests.models.predicting import BAGS, CODES, FITS, N, Y, bases, classifier, fitted, regressor
 from tests.oracles.labelled import features_by_loop, stored
 
 pytestmark = pytest.mark.usefixtures("many_blocks")

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import zarr
 
-from pipeline import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor, load_model
-from pipeline.bags.lock import writer_lock
-from pipeline.errors import ModelError, ParameterError
-from pipeline.models import Registry
-from pipeline.models import registry as registry_module
+from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor, load_model
+from bagbasis.errors import ModelError, ParameterError
+from bagbasis.registry import Registry
+from bagbasis.registry import registry as registry_module
+from bagbasis.storage.lock import writer_lock
 from tests.models.predicting import BAGS, FITS, Y, fitted, regressor
 from tests.oracles.labelled import stored
 

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from pipeline.errors import ModelError
-from pipeline.models import Registry, registry_files
+from bagbasis.errors import ModelError
+from bagbasis.registry import Registry, registry_files
 from tests.models.predicting import BAGS, Y, regressor
 
 WHICH = st.integers(0, 2)

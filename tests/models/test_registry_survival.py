@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline import load_model
-from pipeline.errors import ModelError
-from pipeline.models import Registry, registry, registry_files
+from bagbasis import load_model
+from bagbasis.errors import ModelError
+from bagbasis.registry import Registry, registry, registry_files
 from tests.bags.processes import running
 from tests.models.predicting import BAGS, fitted
 

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 import zarr
 
-from pipeline import (
+from bagbasis import (
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
     load_model,
 )
-from pipeline.errors import ModelError
-from pipeline.models import saving
+from bagbasis.errors import ModelError
+from bagbasis.regression import saving
 from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
 from tests.oracles.labelled import stored
 

@@ -6,23 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline import (
-    BagStore,
-    DoubleBasisClassifier,
-    connect,
-)
-from pipeline.errors import ModelError, StoreError
-from pipeline.models import iter_predictions, predictions, write_predictions
-from tests.models.predicting import (
-    BAGS,
-    FITS,
-    N,
-    Y,
-    fitted,
-    ids_of,
-    read_zarr,
-    regressor,
-)
+from bagbasis import BagStore, DoubleBasisClassifier, connect
+from bagbasis.errors import ModelError, StoreError
+from bagbasis.regression import iter_predictions, stored_predictions, write_predictions
+from tests.models.predicting import BAGS, FITS, N, Y, fitted, ids_of, read_zarr, regressor
 from tests.oracles.labelled import stored
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
@@ -180,14 +167,14 @@ def test_failure_leaves_nothing(store, tmp_path, monkeypatch, format):
     place = tmp_path / "p"
     write_predictions(fitted("one target"), store, place, format=format)
     files = sorted(path.name for path in place.rglob("*"))
-    predict = predictions._PredictTask.__call__
+    predict = stored_predictions._PredictTask.__call__
 
     def failing(self, bag_range, report):
         if bag_range[0] > 30:
             raise OSError(28, "No space left on device")
         return predict(self, bag_range, report)
 
-    monkeypatch.setattr(predictions._PredictTask, "__call__", failing)
+    monkeypatch.setattr(stored_predictions._PredictTask, "__call__", failing)
     for target in (place, tmp_path / "q"):
         with pytest.raises(ModelError, match=r"writing predictions failed \(No space left"):
             write_predictions(fitted("classes"), store, target, format=format, overwrite=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import Bags, BagStore, MeanMapEmbedding, ProjectionEmbedding
-from pipeline.errors import DataError, ParameterError
-from pipeline.monitoring import drift_test
-from pipeline.monitoring.bag_sets import as_bag_set
+from bagbasis import Bags, BagStore, MeanMapEmbedding, ProjectionEmbedding
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.monitoring import drift_test
+from bagbasis.monitoring.bag_sets import as_bag_set
 from tests.monitoring.drawing import draw_bags
 
 SIZES = [1, 2, 700, 3, 60, 61, 5, 64, 63, 9]  # around and far beyond a chunk of 64 points

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline import Bags, MeanMapEmbedding, MomentsEmbedding, ProjectionEmbedding
-from pipeline.monitoring import drift_test
-from pipeline.monitoring.bag_sets import as_bag_set
-from pipeline.monitoring.permutation import mmd_squared_of_splits, p_values, split_sums
-from pipeline.monitoring.thinning import MAX_VALUES, thin_sets, thinning_size
-from pipeline.random_features import FourierSpec
+from bagbasis import Bags, MeanMapEmbedding, MomentsEmbedding, ProjectionEmbedding
+from bagbasis.monitoring import drift_test
+from bagbasis.monitoring.bag_sets import as_bag_set
+from bagbasis.monitoring.permutation import mmd_squared_of_splits, p_values, split_sums
+from bagbasis.monitoring.thinning import MAX_VALUES, thin_sets, thinning_size
+from bagbasis.random_features import FourierSpec
 from tests.monitoring.drawing import draw_bags
 from tests.oracles.drift import exact_p_value, mmd_unbiased_by_loop, p_value_by_loop
 from tests.oracles.fourier import features, gaussian_kernel, median_distance_by_loop
@@ -94,7 +94,7 @@ def test_splits_in_blocks_are_the_same(monkeypatch):
     """More splits than fit in memory at once are the same splits."""
     columns, is_reference = np.random.default_rng(4).random((30, 3)), np.arange(30) < 11
     whole = split_sums(columns, is_reference, 50, 1)
-    monkeypatch.setattr("pipeline.monitoring.permutation.VALUES_A_BLOCK", 200)
+    monkeypatch.setattr("bagbasis.monitoring.permutation.VALUES_A_BLOCK", 200)
     np.testing.assert_allclose(split_sums(columns, is_reference, 50, 1), whole, rtol=1e-13)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.monitoring import drift_test
+from bagbasis.monitoring import drift_test
 from tests.monitoring.drawing import NEW_SIZES, REFERENCE_SIZES, draw_bags
 from tests.oracles.drift import pooled_p_value
 

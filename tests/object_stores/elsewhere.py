@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.bags import BagStore
-from pipeline.errors import ModelError, WriterBusyError
-from pipeline.models import Registry
+from bagbasis.bags import BagStore
+from bagbasis.errors import ModelError, WriterBusyError
+from bagbasis.registry import Registry
 from tests.bags.processes import append_batch, batch, running
 
 N_ROUNDS = 2

@@ -11,11 +11,11 @@ import pytest
 from botocore.exceptions import BotoCoreError
 from zarr.core.sync import sync
 
-from pipeline import Bags, BagStore, load_model
-from pipeline.bags import lock
-from pipeline.bags.lock import LEASE_SECONDS
-from pipeline.errors import ModelError, StoreError, WriterBusyError
-from pipeline.files import names_in, reading, writing
+from bagbasis import Bags, BagStore, load_model
+from bagbasis.errors import ModelError, StoreError, WriterBusyError
+from bagbasis.storage import lock
+from bagbasis.storage.files import names_in, reading, writing
+from bagbasis.storage.lock import LEASE_SECONDS
 from tests.bags.processes import BATCH, append_batch, batch, hold, model_of
 from tests.models.predicting import fitted
 from tests.object_stores.elsewhere import N_ROUNDS, append_once, append_rounds, elsewhere

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from botocore.exceptions import BotoCoreError
 
-from pipeline import load_model
-from pipeline.errors import ModelError
-from pipeline.models import Registry, write_predictions
+from bagbasis import load_model
+from bagbasis.errors import ModelError
+from bagbasis.registry import Registry
+from bagbasis.regression import write_predictions
 from tests.models.predicting import BAGS, Y, fitted, ids_of
 from tests.object_stores.elsewhere import N_ROUNDS, elsewhere, promote_rounds
 from tests.oracles.labelled import stored

@@ -6,10 +6,10 @@ import fsspec
 import numpy as np
 import pytest
 
-from pipeline import BagStore, connect, load_model
-from pipeline.errors import RunError
-from pipeline.regression import Checkpoints
-from pipeline.runs import attach, runs_in, submit
+from bagbasis import BagStore, connect, load_model
+from bagbasis.errors import RunError
+from bagbasis.jobs.runs import attach, runs_in, submit
+from bagbasis.regression import Checkpoints
 from tests.execution.logged import many_tasks
 from tests.models.predicting import BAGS, Y, regressor
 from tests.oracles.labelled import stored

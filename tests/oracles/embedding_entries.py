@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags, HistogramEmbedding, MeanMapEmbedding, MomentsEmbedding
+from bagbasis import Bags, HistogramEmbedding, MeanMapEmbedding, MomentsEmbedding
 
 from .histogram import homogeneous_map, moments_by_loop, shares_by_loop
 from .implementation import DTYPES, Implementation

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags
-from pipeline.bags import Box
-from pipeline.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
-from pipeline.embeddings.hdd_spec import HDDSpec
+from bagbasis import Bags
+from bagbasis.bags import Box
+from bagbasis.embeddings.hdd_measures import DISTANCES, ORDERS, lambda_nodes
+from bagbasis.embeddings.hdd_spec import HDDSpec
 
 from . import series
 from .hdd import direct_embedding, midpoints

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import BagStore
+from bagbasis import BagStore
 
 from . import fourier, series
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import RandomFourierFeatures
-from pipeline.regression.ridge import solve, solve_gcv, solve_validation
-from pipeline.regression.statistics import MANY_TARGETS, RidgeStatistics, StatisticsBuilder
-from pipeline.regression.statistics_kernels import linear_predictions
+from bagbasis import RandomFourierFeatures
+from bagbasis.regression.ridge import solve, solve_gcv, solve_validation
+from bagbasis.regression.statistics import MANY_TARGETS, RidgeStatistics, StatisticsBuilder
+from bagbasis.regression.statistics_kernels import linear_predictions
 
 from . import ridge
 from .implementation import DTYPES, Implementation, Inputs

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import Bags
-from pipeline.bags import Box
-from pipeline.bases import BASES, evaluate_basis, evaluate_series, index_set, project
-from pipeline.embeddings.selection import LeaveOneOutScore
+from bagbasis import Bags
+from bagbasis.bags import Box
+from bagbasis.bases import BASES, evaluate_basis, evaluate_series, index_set, project
+from bagbasis.embeddings.selection import LeaveOneOutScore
 
 from . import series
 from .implementation import DTYPES, Implementation, Inputs

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from pipeline import RandomFourierFeatures
-from pipeline.errors import ParameterError
-from pipeline.random_features import FourierSpec
-from pipeline.random_features.fourier import MEDIAN_SAMPLE, median_distance, spread_rows
-from pipeline.random_features.spectra import FREQUENCIES_A_BLOCK
+from bagbasis import RandomFourierFeatures
+from bagbasis.errors import ParameterError
+from bagbasis.random_features import FourierSpec
+from bagbasis.random_features.fourier import MEDIAN_SAMPLE, median_distance, spread_rows
+from bagbasis.random_features.spectra import FREQUENCIES_A_BLOCK
 from tests.oracles.fourier import (
     features,
     gaussian_kernel,

@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from pipeline.bags import Box, reading
-from pipeline.embeddings import ProjectionSpec
-from pipeline.random_features import FourierSpec
-from pipeline.regression import FeatureMap
-from pipeline.regression.accumulate import (
+from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.bags import Box, reading
+from bagbasis.embeddings import ProjectionSpec
+from bagbasis.random_features import FourierSpec
+from bagbasis.regression import FeatureMap
+from bagbasis.regression.accumulate import (
     MAX_TASKS,
     TASK_BYTES,
     AccumulateTask,
     accumulate,
     task_ranges,
 )
-from pipeline.regression.encoding import OneHot, Reals
-from pipeline.regression.source import MemorySource, StoreSource
-from pipeline.regression.split import Split
+from bagbasis.regression.encoding import OneHot, Reals
+from bagbasis.regression.source import MemorySource, StoreSource
+from bagbasis.regression.split import Split
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 from tests.oracles.ridge import statistics
 from tests.oracles.ridge_entries import unpacked
@@ -58,7 +58,7 @@ def small_partitions(monkeypatch):
 @pytest.fixture
 def sixteen_tasks(monkeypatch):
     """Small fits are cut as if they took an hour."""
-    monkeypatch.setattr("pipeline.regression.accumulate.SMALL_TASK_SECONDS", 1e-9)
+    monkeypatch.setattr("bagbasis.regression.accumulate.SMALL_TASK_SECONDS", 1e-9)
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
@@ -105,7 +105,7 @@ def test_chunks_do_not_matter_to_the_model(tmp_path):
 @pytest.mark.parametrize("rows", [1, 4096])
 def test_against_the_matrix(monkeypatch, tmp_path, rows):
     """Many tasks, partitions and blocks add up to ZᵀZ of the labelled bags, nothing more."""
-    monkeypatch.setattr("pipeline.regression.accumulate.ROWS_A_BLOCK", rows)
+    monkeypatch.setattr("bagbasis.regression.accumulate.ROWS_A_BLOCK", rows)
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     task = task_of(StoreSource(store, ("y",)), holdout=Split(0.2, 1), validation=Split(0.3, 2))
     assert len(task_ranges(N, store.n_points, task.features)) == 16
@@ -185,7 +185,7 @@ def test_plan_of_a_billion_bags_with_few_features():
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_progress(monkeypatch, tmp_path, in_memory):
     """Progress is in bags, never goes back, moves within tasks and ends at the total."""
-    monkeypatch.setattr("pipeline.regression.accumulate.ROWS_A_BLOCK", 3)
+    monkeypatch.setattr("bagbasis.regression.accumulate.ROWS_A_BLOCK", 3)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     source = MemorySource(store.read(), Y[:, None]) if in_memory else StoreSource(store, ("y",))
     seen = []

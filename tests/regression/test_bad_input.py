@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import (
+from bagbasis import (
     Bags,
     BagStore,
     DoubleBasisClassifier,
@@ -14,10 +14,10 @@ from pipeline import (
     RandomFourierFeatures,
     features,
 )
-from pipeline.errors import DataError, ModelError, ParameterError
-from pipeline.regression.accumulate import AccumulateTask
-from pipeline.regression.encoding import Reals
-from pipeline.regression.source import MemorySource
+from bagbasis.errors import DataError, ModelError, ParameterError
+from bagbasis.regression.accumulate import AccumulateTask
+from bagbasis.regression.encoding import Reals
+from bagbasis.regression.source import MemorySource
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(30, most=9)
@@ -180,8 +180,8 @@ def test_one_array_is_not_a_list_of_bags():
 def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     """Bags that got past validation with a NaN are refused when they are embedded, by the
     position among all bags."""
-    monkeypatch.setattr("pipeline.regression.feature_map.ROWS_A_BLOCK", 8)
-    monkeypatch.setattr("pipeline.regression.accumulate.ROWS_A_BLOCK", 8)
+    monkeypatch.setattr("bagbasis.regression.feature_map.ROWS_A_BLOCK", 8)
+    monkeypatch.setattr("bagbasis.regression.accumulate.ROWS_A_BLOCK", 8)
     bags = Bags.from_list(BAGS)
     model = small(embedding=ProjectionEmbedding(basis, 3), precision=precision).fit(bags, Y)
     bags.points[bags.offsets[19]] = np.nan

@@ -11,7 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 
-from pipeline import (
+from bagbasis import (
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
@@ -19,15 +19,15 @@ from pipeline import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from pipeline.errors import ParameterError, StoreError
-from pipeline.regression import Checkpoints
-from pipeline.regression import accumulate as accumulation
-from pipeline.regression.accumulate import AccumulateTask, accumulate, ranges_of
-from pipeline.regression.checkpoints import describe
-from pipeline.regression.encoding import OneHot, Reals
-from pipeline.regression.partials import read_partial, write_partial
-from pipeline.regression.source import StoreSource
-from pipeline.regression.split import Split
+from bagbasis.errors import ParameterError, StoreError
+from bagbasis.regression import Checkpoints
+from bagbasis.regression import accumulate as accumulation
+from bagbasis.regression.accumulate import AccumulateTask, accumulate, ranges_of
+from bagbasis.regression.checkpoints import describe
+from bagbasis.regression.encoding import OneHot, Reals
+from bagbasis.regression.partials import read_partial, write_partial
+from bagbasis.regression.source import StoreSource
+from bagbasis.regression.split import Split
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -207,9 +207,9 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
     urls.append(kept.keeper(task).url)
     monkeypatch.setattr(accumulation, "SMALL_TASKS", N_TASKS)
     urls.append(Checkpoints(tmp_path / "kept", 1e-9).keeper(task).url)
-    monkeypatch.setattr("pipeline.regression.checkpoints._digest_of_sources", lambda: "other")
+    monkeypatch.setattr("bagbasis.regression.checkpoints._digest_of_sources", lambda: "other")
     urls.append(kept.keeper(task).url)
-    monkeypatch.setattr("pipeline.regression.checkpoints.version", lambda name: "9")
+    monkeypatch.setattr("bagbasis.regression.checkpoints.version", lambda name: "9")
     urls.append(kept.keeper(task).url)
     again = BagStore.create(store.url, 2, ["y"], overwrite=True)
     again.append(BAGS, targets={"y": Y})

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import (
+from bagbasis import (
     Bags,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from pipeline.errors import DataError
-from pipeline.regression.double_basis import HOLDOUT_SEED
-from pipeline.regression.split import Split
+from bagbasis.errors import DataError
+from bagbasis.regression.double_basis import HOLDOUT_SEED
+from bagbasis.regression.split import Split
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(200, most=150)
@@ -159,6 +159,6 @@ def test_too_few_and_too_many_classes(monkeypatch):
     """One class can not be told apart; a real-valued target is not a class."""
     with pytest.raises(DataError, match="needs two classes, the labels have 1"):
         classifier().fit(BAGS, np.zeros(200))
-    monkeypatch.setattr("pipeline.regression.estimators.MAX_CLASSES", 100)
+    monkeypatch.setattr("bagbasis.regression.estimators.MAX_CLASSES", 100)
     with pytest.raises(DataError, match="more than 100 classes: is the target a real number"):
         classifier().fit(BAGS, Y)

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from pipeline import (
+from bagbasis import (
     Bags,
     DoubleBasisClassifier,
     DoubleBasisRegressor,

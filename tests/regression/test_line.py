@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import (
+from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -13,9 +13,9 @@ from pipeline import (
     TripleBasisRegressor,
     load_model,
 )
-from pipeline.bags import BagStore
-from pipeline.regression import Checkpoints
-from pipeline.regression.line import ModelLine
+from bagbasis.bags import BagStore
+from bagbasis.regression import Checkpoints
+from bagbasis.regression.line import ModelLine
 from tests.oracles.labelled import labelled_bags
 
 N = 150

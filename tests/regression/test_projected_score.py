@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import (
+from bagbasis import (
     BagStore,
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from pipeline.errors import DataError, ParameterError
-from pipeline.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
-from pipeline.regression.split import Split
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
+from bagbasis.regression.split import Split
 from tests.oracles import series
 
 N, FRACTION = 120, 0.3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from pipeline.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
-from pipeline.regression.split import Split
+from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
+from bagbasis.regression.split import Split
 from tests.oracles import ridge
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 

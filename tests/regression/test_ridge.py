@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from pipeline.errors import DataError
-from pipeline.regression.ridge import default_alphas, solve, solve_gcv, solve_validation
+from bagbasis.errors import DataError
+from bagbasis.regression.ridge import default_alphas, solve, solve_gcv, solve_validation
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows
 
@@ -92,7 +92,7 @@ def test_penalty_below_the_rounding(caplog):
     solved with them clipped, and says so, instead of failing or exploding."""
     z, y = feature_rows(np.random.default_rng(3), 20, np.float32)
     z, y = np.tile(z, (50, 1)), np.tile(y, (50, 1))
-    with caplog.at_level(logging.WARNING, "pipeline.regression"):
+    with caplog.at_level(logging.WARNING, "bagbasis.regression"):
         ours = solve(collected(z, y, np.float32), 1e-12, 1e-7)
     assert "below the rounding" in caplog.text
     assert np.isfinite(ours.coef).all()

@@ -7,12 +7,12 @@ import shutil
 import numpy as np
 import pytest
 
-from pipeline import BagStore, KernelSmoother, ProjectionEmbedding, connect
-from pipeline.bags import Box
-from pipeline.embeddings import ProjectionSpec
-from pipeline.errors import DataError, ModelError, ParameterError, StoreError
-from pipeline.regression import smoother_sums
-from pipeline.regression.smoother_sums import KeptRows, SmootherSums, SmootherTask
+from bagbasis import BagStore, KernelSmoother, ProjectionEmbedding, connect
+from bagbasis.bags import Box
+from bagbasis.embeddings import ProjectionSpec
+from bagbasis.errors import DataError, ModelError, ParameterError, StoreError
+from bagbasis.regression import smoother_sums
+from bagbasis.regression.smoother_sums import KeptRows, SmootherSums, SmootherTask
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.smoother import leave_one_out_errors, smooth

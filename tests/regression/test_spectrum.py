@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.regression.spectrum import Spectrum
+from bagbasis.regression.spectrum import Spectrum
 from tests.oracles.ridge_entries import collected
 
 

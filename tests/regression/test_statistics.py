@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from pipeline.regression.statistics import RidgeStatistics, StatisticsBuilder
+from bagbasis.regression.statistics import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, unpacked
 
@@ -65,7 +65,7 @@ def test_merging_leaves_its_parts_alone(rows):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_pieces_do_not_matter(monkeypatch, dtype):
     """Rows that arrive one by one, in odd pieces or all at once give the same bits."""
-    monkeypatch.setattr("pipeline.regression.statistics.BLOCK_ROWS", 64)
+    monkeypatch.setattr("bagbasis.regression.statistics.BLOCK_ROWS", 64)
     z, y = feature_rows(np.random.default_rng(1), 500, dtype)
     whole = collected(z, y, dtype)
     for cuts in (range(0, 501), [0, 1, 63, 64, 65, 129, 400, 500], [0, 0, 500, 500]):

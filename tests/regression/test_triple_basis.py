@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline import (
+from bagbasis import (
     Bags,
     BagStore,
     DoubleBasisRegressor,
@@ -16,13 +16,13 @@ from pipeline import (
     connect,
     load_model,
 )
-from pipeline.bags import Box, Responses
-from pipeline.datasets import DensityMapping
-from pipeline.datasets.density_mapping import mapped
-from pipeline.densities import Densities
-from pipeline.errors import BagError, DataError, ModelError, ParameterError
-from pipeline.regression.double_basis import VALIDATION_SEED
-from pipeline.regression.split import Split
+from bagbasis.bags import Box, Responses
+from bagbasis.datasets import DensityMapping
+from bagbasis.datasets.density_mapping import mapped
+from bagbasis.densities import Densities
+from bagbasis.errors import BagError, DataError, ModelError, ParameterError
+from bagbasis.regression.double_basis import VALIDATION_SEED
+from bagbasis.regression.split import Split
 from tests.oracles import series
 from tests.oracles.hdd import midpoints
 from tests.oracles.labelled import labelled_bags

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline import (
+from bagbasis import (
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
@@ -18,7 +18,7 @@ from pipeline import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from pipeline.retraining import DriftGate, Retraining
+from bagbasis.retraining import DriftGate, Retraining
 from tests.oracles.labelled import labelled_bags
 
 HOLDOUT = 0.2

@@ -11,13 +11,13 @@ import fsspec
 import numpy as np
 import pytest
 
-from pipeline import load_model
-from pipeline.embeddings import ProjectionSpec
-from pipeline.errors import ConfigError, DataError, ModelError, StoreError
-from pipeline.models import Registry
-from pipeline.models.predictions import members
-from pipeline.regression.partials import read_partial, write_partial
-from pipeline.retraining import DriftGate, Window, retrain, rounds
+from bagbasis import load_model
+from bagbasis.embeddings import ProjectionSpec
+from bagbasis.errors import ConfigError, DataError, ModelError, StoreError
+from bagbasis.registry import Registry
+from bagbasis.regression.partials import read_partial, write_partial
+from bagbasis.regression.stored_predictions import members
+from bagbasis.retraining import DriftGate, Window, retrain, rounds
 from tests.retraining.problems import TASKS, create, difference, from_scratch, grow, spec
 
 

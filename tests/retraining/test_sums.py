@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.regression.line import ModelLine
-from pipeline.retraining.sums import BOUNDS, all_of, checked, differences, moved
+from bagbasis.regression.line import ModelLine
+from bagbasis.retraining.sums import BOUNDS, all_of, checked, differences, moved
 from tests.retraining.problems import HOLDOUT, create, difference, estimator, grow
 
 WIDTH, STEP, ROUNDS = 120, 20, 50

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import BagStore
-from pipeline.errors import BusyError, StoreError
-from pipeline.models import Registry
-from pipeline.retraining import retrain, state
+from bagbasis import BagStore
+from bagbasis.errors import BusyError, StoreError
+from bagbasis.registry import Registry
+from bagbasis.retraining import retrain, state
 from tests.bags.processes import running
 from tests.retraining.problems import create, grow, spec
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.errors import ParameterError
-from pipeline.retraining import Window
+from bagbasis.errors import ParameterError
+from bagbasis.retraining import Window
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pipeline.runs import Run
-from pipeline.runs.driving import Driving
-from pipeline.runs.submitting import local_log
+from bagbasis.jobs.runs import Run
+from bagbasis.jobs.runs.driving import Driving
+from bagbasis.jobs.runs.submitting import local_log
 
 
 def driven(run: Run, cancel: Callable[[], object] = lambda: None) -> Driving:

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from pipeline.errors import RunError
-from pipeline.runs import Status, attach, resume, submit
-from pipeline.runs.launching import launch_sbatch
+from bagbasis.errors import RunError
+from bagbasis.jobs.runs import Status, attach, resume, submit
+from bagbasis.jobs.runs.launching import launch_sbatch
 from tests.runs.drivers import driven
 
 CONFIG = {"data_url": "/data/bags.zarr", "model_url": "/data/m.zarr"}
@@ -64,7 +64,7 @@ def test_driver_as_a_batch_job(slurm, tmp_path):
     assert name == "sbatch"
     assert f"--job-name={run.id}" in args[:script]
     assert f"--output={tmp_path}/runs 100%%; $(touch x)/{run.id}/log.txt" in args[:script]
-    command = [sys.executable, "-m", "jobs", "drive", run.url]
+    command = [sys.executable, "-m", "bagbasis.jobs", "drive", run.url]
     command += ["--attempt", run.record()["attempt"], "--log", f"{run.url}/log.txt"]
     assert args[script + 1 :] == command
     assert asked["script"] == '#!/bin/sh\nexec "$@"\n'

@@ -10,9 +10,9 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from pipeline.errors import StoreError
-from pipeline.runs import LAUNCHERS, Status, notebook, submit
-from pipeline.runs.run import Run
+from bagbasis.errors import StoreError
+from bagbasis.jobs.runs import LAUNCHERS, Status, notebook, submit
+from bagbasis.jobs.runs.run import Run
 from tests.execution.gated import until
 from tests.runs.drivers import driven
 

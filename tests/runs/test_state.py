@@ -8,10 +8,10 @@ import time
 import fsspec
 import pytest
 
-from pipeline.errors import ConfigError, RunError, StoreError
-from pipeline.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
-from pipeline.runs.launching import launch_here
-from pipeline.runs.state import BEAT, DEAD_SECONDS, STATE, read_json, write_json
+from bagbasis.errors import ConfigError, RunError, StoreError
+from bagbasis.jobs.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
+from bagbasis.jobs.runs.launching import launch_here
+from bagbasis.jobs.runs.state import BEAT, DEAD_SECONDS, STATE, read_json, write_json
 from tests.runs.drivers import driven
 
 
@@ -52,7 +52,7 @@ def test_from_submitted_to_done(root, launched):
     run = submitted(root)
     command, _, name = launched[0]
     assert name == run.id
-    assert command[1:5] == ["-m", "jobs", "drive", run.url]
+    assert command[1:5] == ["-m", "bagbasis.jobs", "drive", run.url]
     assert run.status() is Status.SUBMITTED
     assert run.logs() == ""
     record = run.record()

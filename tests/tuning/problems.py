@@ -12,18 +12,18 @@ import zarr
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
-from pipeline import (
+from bagbasis import (
     BagStore,
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from pipeline.bags import Bags
-from pipeline.regression import FeatureMap
-from pipeline.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
-from pipeline.regression.split import Split
-from pipeline.tuning import Search
+from bagbasis.bags import Bags
+from bagbasis.regression import FeatureMap
+from bagbasis.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
+from bagbasis.regression.split import Split
+from bagbasis.tuning import Search
 from tests.oracles import fourier, ridge, series
 from tests.oracles.labelled import labelled_bags
 

@@ -11,9 +11,9 @@ import fsspec
 import numpy as np
 import pytest
 
-from pipeline import BagStore
-from pipeline.errors import StoreError
-from pipeline.tuning.cache import RowCache, discard_others, store_identity
+from bagbasis import BagStore
+from bagbasis.errors import StoreError
+from bagbasis.tuning.cache import RowCache, discard_others, store_identity
 from tests.oracles.labelled import labelled_bags, stored
 
 N, LENGTH = 70, 32
@@ -81,7 +81,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 import numpy as np
-from pipeline.tuning.cache import RowCache
+from bagbasis.tuning.cache import RowCache
 
 opened = RowCache(sys.argv[1], *map(int, sys.argv[2:5]), "float32").open()
 replace = Path.replace

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import ParameterError
-from pipeline.tuning.order import (
+from bagbasis.errors import ParameterError
+from bagbasis.tuning.order import (
     LEAST_BAGS,
     MAX_BLOCK_BYTES,
     RunOrder,

@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline import (
+from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from pipeline.embeddings import HDDEmbedding
-from pipeline.errors import DataError, ParameterError, StoreError
-from pipeline.regression.double_basis import HOLDOUT_SEED
-from pipeline.regression.split import Split
-from pipeline.tuning import Search, halving, tune
+from bagbasis.embeddings import HDDEmbedding
+from bagbasis.errors import DataError, ParameterError, StoreError
+from bagbasis.regression.double_basis import HOLDOUT_SEED
+from bagbasis.regression.split import Split
+from bagbasis.tuning import Search, halving, tune
 from tests.oracles.labelled import labelled_bags, stored
 from tests.tuning.problems import (
     BAGS,
@@ -232,7 +232,7 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
         [ProjectionEmbedding(n_per_dim=4, out_of_box="error")], (0.5, 2.0), first_bags=N
     )
     monkeypatch.setattr(
-        "pipeline.regression.feature_map._sampled",
+        "bagbasis.regression.feature_map._sampled",
         lambda source, first: first.embed(source.store.read()[~out], np.float64)[0],
     )
     result = tune(store, estimator(), search, holdout=0.2)

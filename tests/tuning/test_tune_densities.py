@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline import ProjectionEmbedding, TripleBasisRegressor
-from pipeline.errors import DataError, ParameterError
-from pipeline.regression.double_basis import HOLDOUT_SEED
-from pipeline.regression.encoding import ResponseCoefficients
-from pipeline.regression.split import Split
-from pipeline.tuning import halving, tune
+from bagbasis import ProjectionEmbedding, TripleBasisRegressor
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.regression.double_basis import HOLDOUT_SEED
+from bagbasis.regression.encoding import ResponseCoefficients
+from bagbasis.regression.split import Split
+from bagbasis.tuning import halving, tune
 from tests.oracles.labelled import stored
 from tests.tuning.problems import (
     ANSWERED,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline import connect
-from pipeline.regression import accumulate as accumulation
-from pipeline.tuning import tune
+from bagbasis import connect
+from bagbasis.regression import accumulate as accumulation
+from bagbasis.tuning import tune
 from tests.oracles.labelled import stored
 from tests.tuning.problems import (
     BAGS,

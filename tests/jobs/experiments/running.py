@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from jobs.experiments.experiment import Point, Result
+from bagbasis.jobs.experiments.experiment import Point, Result
 from tests.jobs.running import done, settings
 
 
 def small_run(name: str, out_dir: Path, **values: Any) -> Path:
     """What the command leaves behind at small scale, with few pixels."""
     with pytest.MonkeyPatch.context() as coarse:
-        coarse.setattr("jobs.pictures.DOTS_PER_INCH", 60)
+        coarse.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
         done("experiment", name, *settings(out_dir=out_dir, **values))
     return out_dir
 

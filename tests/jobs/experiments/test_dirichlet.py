@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.experiments.dirichlet import SIZES, DirichletParameters
-from jobs.experiments.experiment import Point, Result
-from jobs.experiments.over_sizes_report import at_sizes
+from bagbasis.jobs.experiments.dirichlet import SIZES, DirichletParameters
+from bagbasis.jobs.experiments.experiment import Point, Result
+from bagbasis.jobs.experiments.over_sizes_report import at_sizes
 from tests.jobs.experiments.running import results_of
 from tests.jobs.running import assert_picture, done, settings
 
@@ -16,7 +16,7 @@ def out_dir(tmp_path_factory):
     """What the command leaves behind at small scale."""
     where = tmp_path_factory.mktemp("dirichlet")
     with pytest.MonkeyPatch.context() as coarse:
-        coarse.setattr("jobs.pictures.DOTS_PER_INCH", 60)
+        coarse.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
         done("experiment", "dirichlet", *settings(out_dir=where))
     return where
 

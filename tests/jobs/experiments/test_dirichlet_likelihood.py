@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from jobs.experiments.dirichlet_likelihood import fit_dirichlets, log_likelihood
+from bagbasis.jobs.experiments.dirichlet_likelihood import fit_dirichlets, log_likelihood
 
 
 def bags_of(sizes, alpha, seed=0):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.experiments.experiment import Point, Result
-from jobs.experiments.fastmmd_tables import (
+from bagbasis.jobs.experiments.experiment import Point, Result
+from bagbasis.jobs.experiments.fastmmd_tables import (
     TIMED,
     error_exponent,
     of_kind,

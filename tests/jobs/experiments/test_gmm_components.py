@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments.experiment import Point, Result
-from jobs.experiments.gmm_components import ComponentCounting, errors, mixtures
-from jobs.experiments.gmm_components_report import (
+from bagbasis.jobs.experiments.experiment import Point, Result
+from bagbasis.jobs.experiments.gmm_components import ComponentCounting, errors, mixtures
+from bagbasis.jobs.experiments.gmm_components_report import (
     HDD,
     OTHERS,
     PAPER,
@@ -15,8 +15,8 @@ from jobs.experiments.gmm_components_report import (
     sizes_by_method,
     without_training,
 )
-from jobs.experiments.gmm_components_settings import SETTINGS
-from jobs.experiments.mixture_order import orders_by_criteria
+from bagbasis.jobs.experiments.gmm_components_settings import SETTINGS
+from bagbasis.jobs.experiments.mixture_order import orders_by_criteria
 from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments import over_sizes
-from jobs.experiments.gmm_order import SIZES, GMMOrder
-from jobs.experiments.over_sizes_report import at_sizes
+from bagbasis.jobs.experiments import over_sizes
+from bagbasis.jobs.experiments.gmm_order import SIZES, GMMOrder
+from bagbasis.jobs.experiments.over_sizes_report import at_sizes
 from tests.jobs.experiments.running import results_of
 from tests.jobs.running import assert_picture, done, settings
 
@@ -20,7 +20,7 @@ def out_dir(tmp_path_factory):
     """What the command leaves behind at small scale."""
     where = tmp_path_factory.mktemp("gmm-order")
     with pytest.MonkeyPatch.context() as coarse:
-        coarse.setattr("jobs.pictures.DOTS_PER_INCH", 60)
+        coarse.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
         done("experiment", "gmm-order", *settings(out_dir=where))
     return where
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jobs.experiments.gram_peer import GramPeer
-from pipeline import Bags
-from pipeline.divergences import divergence_matrix
+from bagbasis import Bags
+from bagbasis.divergences import divergence_matrix
+from bagbasis.jobs.experiments.gram_peer import GramPeer
 
 
 def problem():

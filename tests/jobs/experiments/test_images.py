@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments.gmm_components_report import HDD
-from jobs.experiments.images import ImageClasses, images
-from jobs.experiments.images_report import accuracies
-from jobs.experiments.images_settings import CIFAR_FOLDER
-from pipeline.datasets.cifar10 import FILES
+from bagbasis.datasets.cifar10 import FILES
+from bagbasis.jobs.experiments.gmm_components_report import HDD
+from bagbasis.jobs.experiments.images import ImageClasses, images
+from bagbasis.jobs.experiments.images_report import accuracies
+from bagbasis.jobs.experiments.images_settings import CIFAR_FOLDER
 from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture
 

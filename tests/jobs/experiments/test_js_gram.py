@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.experiments.js_gram import SETTINGS, JSGram, agreement, true_distances
-from jobs.experiments.js_gram_report import PAPER
-from jobs.experiments.truncated_mixtures import truncated_mixtures
-from pipeline.embeddings import hdd
+from bagbasis.embeddings import hdd
+from bagbasis.jobs.experiments.js_gram import SETTINGS, JSGram, agreement, true_distances
+from bagbasis.jobs.experiments.js_gram_report import PAPER
+from bagbasis.jobs.experiments.truncated_mixtures import truncated_mixtures
 from tests.jobs.running import assert_picture, done, settings
 from tests.oracles.hdd import kappa
 
@@ -24,7 +24,7 @@ def out_dir(tmp_path_factory):
     """What the command leaves behind at small scale."""
     where = tmp_path_factory.mktemp("js-gram")
     with pytest.MonkeyPatch.context() as coarse:
-        coarse.setattr("jobs.pictures.DOTS_PER_INCH", 60)
+        coarse.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
         done("experiment", "js-gram", *settings(out_dir=where))
     return where
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments.kernel_density_embedding import KernelDensityEmbedding
-from pipeline import Bags, KernelSmoother
-from pipeline.bags import Box
-from pipeline.densities import kde_at
+from bagbasis import Bags, KernelSmoother
+from bagbasis.bags import Box
+from bagbasis.densities import kde_at
+from bagbasis.jobs.experiments.kernel_density_embedding import KernelDensityEmbedding
 
 MIDPOINTS = (np.arange(60) + 0.5) / 60
 

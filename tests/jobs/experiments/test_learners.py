@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments.kernel_density_embedding import KernelDensityEmbedding
-from jobs.experiments.learners import (
+from bagbasis import Bags, KernelSmoother
+from bagbasis.jobs.experiments.kernel_density_embedding import KernelDensityEmbedding
+from bagbasis.jobs.experiments.learners import (
     QUERIES_A_CALL,
     Candidates,
     fit_double_basis,
@@ -16,7 +17,6 @@ from jobs.experiments.learners import (
     smoothed_one,
     times,
 )
-from pipeline import Bags, KernelSmoother
 
 CANDIDATES = Candidates(
     n_per_dim=(1, 6),

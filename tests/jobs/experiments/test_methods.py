@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments.methods import ALPHAS, choose, described, fit_chosen
-from pipeline import (
+from bagbasis import (
     Bags,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     HDDEmbedding,
     MomentsEmbedding,
 )
+from bagbasis.jobs.experiments.methods import ALPHAS, choose, described, fit_chosen
 
 
 def problem():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments.mixture_order_cv import order_by_cross_validation
+from bagbasis.jobs.experiments.mixture_order_cv import order_by_cross_validation
 
 
 @pytest.mark.parametrize("order", [1, 3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments.order import lead, lead_text, order_verdict
+from bagbasis.jobs.experiments.order import lead, lead_text, order_verdict
 
 SHARES = {
     "high": np.array([0.90, 0.92, 0.91]),

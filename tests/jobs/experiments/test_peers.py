@@ -11,15 +11,18 @@ import pytest
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge
 
-import jobs.experiments.peers
-import jobs.experiments.peers_falkon
-from jobs.experiments.experiment import Point, Result, measured
-from jobs.experiments.gmm_components import mixtures
-from jobs.experiments.peers import SETTINGS, Peers
-from jobs.experiments.peers_falkon import fit_falkon, kernel
-from jobs.experiments.peers_mmd import hyppo_statistic, mmd_of_statistic
-from jobs.experiments.peers_projection import direct_coefficients
-from jobs.experiments.peers_regression import (
+import bagbasis.jobs.experiments.peers
+import bagbasis.jobs.experiments.peers_falkon
+from bagbasis import Bags, BagStore, ProjectionEmbedding
+from bagbasis.divergences import divergence_matrix
+from bagbasis.errors import ConfigError
+from bagbasis.jobs.experiments.experiment import Point, Result, measured
+from bagbasis.jobs.experiments.gmm_components import mixtures
+from bagbasis.jobs.experiments.peers import SETTINGS, Peers
+from bagbasis.jobs.experiments.peers_falkon import fit_falkon, kernel
+from bagbasis.jobs.experiments.peers_mmd import hyppo_statistic, mmd_of_statistic
+from bagbasis.jobs.experiments.peers_projection import direct_coefficients
+from bagbasis.jobs.experiments.peers_regression import (
     PEERS,
     bag_features,
     fit_dask,
@@ -28,16 +31,13 @@ from jobs.experiments.peers_regression import (
     gap_error,
     read_features,
 )
-from jobs.experiments.peers_report import cells, crossing, regression_table
-from jobs.experiments.peers_transport import (
+from bagbasis.jobs.experiments.peers_report import cells, crossing, regression_table
+from bagbasis.jobs.experiments.peers_transport import (
     distance_matrix,
     sliced_distance,
     transport_distance,
 )
-from jobs.experiments.two_sample_data import blobs
-from pipeline import Bags, BagStore, ProjectionEmbedding
-from pipeline.divergences import divergence_matrix
-from pipeline.errors import ConfigError
+from bagbasis.jobs.experiments.two_sample_data import blobs
 from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture, refused, settings
 
@@ -126,8 +126,8 @@ def test_distances_of_bags_predict(results):
 def test_falkon_is_the_nystroem_solution(kept, monkeypatch):
     """Conjugate gradients end where the normal equations (KᵀK + α K_MM) β = Kᵀ y are solved,
     whether kernel values are kept or not; with one block or several."""
-    monkeypatch.setattr(jobs.experiments.peers_falkon, "KEPT_BYTES", kept)
-    monkeypatch.setattr(jobs.experiments.peers_falkon, "ROWS_A_BLOCK", 250)
+    monkeypatch.setattr(bagbasis.jobs.experiments.peers_falkon, "KEPT_BYTES", kept)
+    monkeypatch.setattr(bagbasis.jobs.experiments.peers_falkon, "ROWS_A_BLOCK", 250)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = np.sin(X[:, 0]) + X[:, 1] + 2
@@ -171,7 +171,7 @@ def test_features_of_others_are_ours(store):
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_direct_coefficients(d, monkeypatch):
     """In any dimension, by blocks of points as at once, and as our embedding in double."""
-    monkeypatch.setattr("jobs.experiments.peers_projection.DIRECT_ROWS", 64)
+    monkeypatch.setattr("bagbasis.jobs.experiments.peers_projection.DIRECT_ROWS", 64)
     points = np.random.default_rng(d).random((150, d))
     embedding = ProjectionEmbedding(n_per_dim=4, box=[(0, 1)] * d, dtype="float64")
     direct = direct_coefficients(points, 4)
@@ -259,14 +259,14 @@ def test_missing_package_is_named(monkeypatch, tmp_path):
     def missing(name):
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(jobs.experiments.peers, "version", missing)
+    monkeypatch.setattr(bagbasis.jobs.experiments.peers, "version", missing)
     line = refused(2, "experiment", "peers", *settings(out_dir=tmp_path))
     assert "needs pip install 'bagbasis[peers]' (there is no finufft)" in line
 
 
 def test_cluster_is_refused(monkeypatch, tmp_path):
     """Ours would run on its workers, the peers here."""
-    monkeypatch.setattr(jobs.experiments.peers, "current_client", lambda: object())
+    monkeypatch.setattr(bagbasis.jobs.experiments.peers, "current_client", lambda: object())
     experiment = Peers("small", 0, tmp_path)
     with pytest.raises(ConfigError, match="leave out --cluster"):
         experiment.measure(experiment.points()[0], lambda done, total: None)
@@ -277,7 +277,7 @@ def test_points_know_the_peer_s_version(tmp_path, monkeypatch):
     points = Peers("paper", 0, tmp_path).points()
     kernels = [p for p in points if p.params.get("peer") == "KernelRidge"]
     assert [p.params["n_train"] for p in kernels] == [10_000]
-    monkeypatch.setattr(jobs.experiments.peers, "version", lambda name: "0")
+    monkeypatch.setattr(bagbasis.jobs.experiments.peers, "version", lambda name: "0")
     others = Peers("paper", 0, tmp_path).points()
     changed = {p.params["measure"] for p, q in zip(points, others, strict=True) if p != q}
     assert changed == {"projection", "mmd", "transport"}

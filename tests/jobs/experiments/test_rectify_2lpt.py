@@ -7,12 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jobs.experiments import rectify_2lpt
-from jobs.experiments.experiment import Point, Result
-from jobs.experiments.rectify_2lpt import Rectify2LPT
-from jobs.experiments.rectify_2lpt_settings import SETTINGS
-from jobs.experiments.rectify_2lpt_tables import Times, errors_by_method, of_kind, time_table
-from pipeline import BagStore, TripleBasisRegressor
+from bagbasis import BagStore, TripleBasisRegressor
+from bagbasis.jobs.experiments import rectify_2lpt
+from bagbasis.jobs.experiments.experiment import Point, Result
+from bagbasis.jobs.experiments.rectify_2lpt import Rectify2LPT
+from bagbasis.jobs.experiments.rectify_2lpt_settings import SETTINGS
+from bagbasis.jobs.experiments.rectify_2lpt_tables import (
+    Times,
+    errors_by_method,
+    of_kind,
+    time_table,
+)
 from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture, done, settings
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.kernel_approximation import RBFSampler
 
-from jobs.experiments.rff_error import (
+from bagbasis import RandomFourierFeatures
+from bagbasis.jobs.experiments.rff_error import (
     RADII,
     RADIUS,
     expected_squares,
@@ -14,9 +15,8 @@ from jobs.experiments.rff_error import (
     paired_errors,
     phase_errors,
 )
-from jobs.experiments.rff_error_report import AT_RADIUS_3, FORMS, columns_of, mean_square
-from jobs.experiments.timing import exponent
-from pipeline import RandomFourierFeatures
+from bagbasis.jobs.experiments.rff_error_report import AT_RADIUS_3, FORMS, columns_of, mean_square
+from bagbasis.jobs.experiments.timing import exponent
 from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture
 

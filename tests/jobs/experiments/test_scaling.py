@@ -9,31 +9,31 @@ import numpy as np
 import psutil
 import pytest
 
-import jobs.experiments.scaling_measures
-from jobs.experiments.experiment import Point, Result, measured
-from jobs.experiments.scaling import SETTINGS, Scaling
-from jobs.experiments.scaling_cluster_report import load_at_a_minute, task_cpu
-from jobs.experiments.scaling_cost import CORES_A_NODE, NODES, cost_on_paper, costs
-from jobs.experiments.scaling_measures import (
+import bagbasis.jobs.experiments.scaling_measures
+from bagbasis.errors import ParameterError
+from bagbasis.execution import current_client
+from bagbasis.execution.lane import lane_cores
+from bagbasis.jobs.experiments.experiment import Point, Result, measured
+from bagbasis.jobs.experiments.scaling import SETTINGS, Scaling
+from bagbasis.jobs.experiments.scaling_cluster_report import load_at_a_minute, task_cpu
+from bagbasis.jobs.experiments.scaling_cost import CORES_A_NODE, NODES, cost_on_paper, costs
+from bagbasis.jobs.experiments.scaling_measures import (
     Size,
     cpu_seconds,
     one_core,
     random_store,
     refuse_cluster,
 )
-from jobs.experiments.scaling_report import (
+from bagbasis.jobs.experiments.scaling_report import (
     MEMORY_OVER,
     NAMES,
     block_bytes,
     ladder,
     memory_over,
 )
-from jobs.experiments.simulated_cluster import PROCESSES, simulated_cluster
-from jobs.experiments.timing import exponent
-from pipeline.errors import ParameterError
-from pipeline.execution import current_client
-from pipeline.execution.lane import lane_cores
-from pipeline.regression.statistics import StatisticsBuilder
+from bagbasis.jobs.experiments.simulated_cluster import PROCESSES, simulated_cluster
+from bagbasis.jobs.experiments.timing import exponent
+from bagbasis.regression.statistics import StatisticsBuilder
 from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture
 
@@ -198,14 +198,16 @@ def test_one_core_is_given_back(monkeypatch):
     with one_core():
         assert lane_cores() == 1
     assert lane_cores() == before
-    monkeypatch.setattr(jobs.experiments.scaling_measures, "current_client", lambda: object())
+    monkeypatch.setattr(
+        bagbasis.jobs.experiments.scaling_measures, "current_client", lambda: object()
+    )
     with pytest.raises(ParameterError, match="without a cluster"), one_core():
         pass
 
 
 def test_store_has_the_size_and_is_deleted(tmp_path, monkeypatch):
     """As many bags, points and dimensions as were asked for, written in parts; none is left."""
-    monkeypatch.setattr(jobs.experiments.scaling_measures, "ROWS_A_WRITE", 2**11)
+    monkeypatch.setattr(bagbasis.jobs.experiments.scaling_measures, "ROWS_A_WRITE", 2**11)
     size = Size(N=7, D=4, n=2**10, d=1, s=4)
     with random_store(size, 0, tmp_path) as store:
         assert (store.n_bags, store.n_points, store.n_dims) == (7, 7 * 2**10, 1)

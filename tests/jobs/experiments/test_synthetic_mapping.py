@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jobs.experiments import synthetic_mapping
-from jobs.experiments.experiment import Point, Result
-from jobs.experiments.synthetic_mapping import SETTINGS, SyntheticMapping
-from jobs.experiments.synthetic_mapping_report import by_n_train, crossing, mapping_tables, ratios
-from pipeline import BagStore, DoubleBasisRegressor
+from bagbasis import BagStore, DoubleBasisRegressor
+from bagbasis.jobs.experiments import synthetic_mapping
+from bagbasis.jobs.experiments.experiment import Point, Result
+from bagbasis.jobs.experiments.synthetic_mapping import SETTINGS, SyntheticMapping
+from bagbasis.jobs.experiments.synthetic_mapping_report import (
+    by_n_train,
+    crossing,
+    mapping_tables,
+    ratios,
+)
 from tests.jobs.experiments.running import results_of
 from tests.jobs.running import assert_picture, done, settings
 
@@ -21,7 +26,7 @@ def out_dir(tmp_path_factory):
     """What the command leaves behind at small scale."""
     where = tmp_path_factory.mktemp("mapping")
     with pytest.MonkeyPatch.context() as coarse:
-        coarse.setattr("jobs.pictures.DOTS_PER_INCH", 60)
+        coarse.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
         done("experiment", "synthetic-mapping", *settings(out_dir=where))
     return where
 

@@ -6,7 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from jobs.experiments.two_sample import (
+from bagbasis.divergences import divergence_matrix
+from bagbasis.jobs.experiments.two_sample import (
     block_mmds,
     exact_mmd,
     exact_rejects,
@@ -17,8 +18,7 @@ from jobs.experiments.two_sample import (
     random_feature_rejects,
     splits,
 )
-from jobs.experiments.two_sample_data import blobs, ring
-from pipeline.divergences import divergence_matrix
+from bagbasis.jobs.experiments.two_sample_data import blobs, ring
 
 SIGMA = 0.7
 

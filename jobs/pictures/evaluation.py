@@ -1,0 +1,172 @@
+"""Pictures of an evaluation: predicted against true, residuals, confusion matrix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..files import replacing
+
+DOTS_PER_INCH = 120
+MOST_VALUES = 30  # of an integer target that gets one violin a value
+MOST_PANELS = 9
+MOST_LABELS = 40
+MOST_DOTS = 3000  # beyond these a scatter plot hides its density
+BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
+
+Array = NDArray[Any]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure on the Agg canvas; nothing global, so any thread may draw."""
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write a PNG, whole or not at all."""
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png")
+    return Path(path)
+
+
+def draw_predictions(
+    path: str | os.PathLike[str],
+    pairs: Sequence[Array],
+    names: Sequence[str],
+    errors: Sequence[dict[str, Any]],
+) -> Path:
+    """Predicted against true, one panel a target.
+
+    Parameters
+    ----------
+    pairs : one array of shape (n, 2) a target
+        True and predicted values.
+    names : sequence of str
+    errors : what `RegressionErrors.result` returned, one a target
+    """
+    figure, axes = _panels(len(pairs), 5.0)
+    for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
+        _predictions(axis, pair[:, 0], pair[:, 1], name)
+        r2 = "" if error["r2"] is None else f", R² {error['r2']:.3f}"
+        axis.set_title(f"RMSE {error['rmse']:.3g}{r2}", fontsize=10)
+    figure.suptitle(f"Predicted against true targets of {_which(pairs, errors)}")
+    return save_figure(figure, path)
+
+
+def draw_residuals(
+    path: str | os.PathLike[str],
+    pairs: Sequence[Array],
+    names: Sequence[str],
+    errors: Sequence[dict[str, Any]],
+) -> Path:
+    """Histogram of predicted − true, one panel a target; arguments as in `draw_predictions`."""
+    figure, axes = _panels(len(pairs), 3.8)
+    for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
+        axis.hist(pair[:, 1] - pair[:, 0], bins=60, color=BLUE)
+        axis.axvline(0, color=GREY, linewidth=1)
+        label = f"mean error {error['bias']:.3g}"
+        axis.axvline(error["bias"], color=ORANGE, linestyle="--", label=label)
+        axis.set_xlabel(f"predicted − true {name}")
+        axis.set_ylabel("bags")
+        axis.legend(loc="upper right", fontsize=9)
+    figure.suptitle(f"Prediction errors of {_which(pairs, errors)}")
+    return save_figure(figure, path)
+
+
+def draw_confusion(
+    path: str | os.PathLike[str], matrix: Array, names: Sequence[str], target: str, accuracy: float
+) -> Path:
+    """A confusion matrix: counts, coloured by their share of the true class."""
+    counts = np.asarray(matrix)
+    shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
+    size = min(12.0, 3.2 + 0.42 * len(names))
+    figure = new_figure(size + 1.0, size)
+    axis = figure.subplots()
+    image = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    figure.colorbar(image, ax=axis, label="share of the true class", shrink=0.85)
+    if len(names) <= 25:
+        for i, j in np.argwhere(counts > 0):
+            color = "white" if shares[i, j] > 0.6 else "black"
+            axis.text(j, i, f"{counts[i, j]:,}", ha="center", va="center", color=color, fontsize=8)
+    step = -(-len(names) // MOST_LABELS)
+    at, labels = range(0, len(names), step), list(names)[::step]
+    axis.set_xticks(at, labels=labels, rotation=90 if _long(labels) else 0)
+    axis.set_yticks(at, labels=labels)
+    axis.set_xlabel(f"predicted {target}")
+    axis.set_ylabel(f"true {target}")
+    figure.suptitle(f"Confusion matrix of {counts.sum():,} bags, accuracy {accuracy:.3f}")
+    return save_figure(figure, path)
+
+
+def _panels(n: int, height: float) -> tuple[Figure, Any]:
+    """A figure with a panel a target, three a row, for the first nine targets."""
+    n = min(n, MOST_PANELS)
+    columns = min(3, n)
+    rows = -(-n // columns)
+    figure = new_figure(5.6 * columns, height * rows)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axis in axes[n:]:
+        axis.remove()
+    return figure, axes[:n]
+
+
+def _which(pairs: Sequence[Array], errors: Sequence[dict[str, Any]]) -> str:
+    """The bags that are drawn, in words."""
+    n, drawn = errors[0]["n"], len(pairs[0])
+    bags = f"{n:,} bags" if drawn == n else f"{drawn:,} of {n:,} bags, drawn at random"
+    return bags if len(pairs) <= MOST_PANELS else f"{bags} (first {MOST_PANELS} targets)"
+
+
+def _predictions(axis: Axes, true: Array, predicted: Array, name: str) -> None:
+    lo, hi = (float(f(np.concatenate([true, predicted]))) for f in (np.min, np.max))
+    pad = 0.04 * (hi - lo) or 0.5
+    values = np.unique(true)
+    if len(values) <= MOST_VALUES and (values == np.round(values)).all():
+        _violins(axis, true, predicted, values)
+    elif len(true) > MOST_DOTS:
+        image = axis.hexbin(true, predicted, gridsize=55, cmap="viridis", mincnt=1, bins="log")
+        axis.figure.colorbar(image, ax=axis, label="bags in a cell")
+    else:
+        axis.plot(true, predicted, ".", color=BLUE, alpha=0.5, markersize=4, label="bag")
+    axis.plot([lo, hi], [lo, hi], color=ORANGE, linestyle="--", label="predicted = true")
+    axis.set_xlim(lo - pad, hi + pad)
+    axis.set_ylim(lo - pad, hi + pad)
+    axis.set_xlabel(f"true {name}")
+    axis.set_ylabel(f"predicted {name}")
+    axis.legend(loc="upper left", fontsize=9)
+
+
+def _violins(axis: Axes, true: Array, predicted: Array, values: Array) -> None:
+    """One violin a value of an integer target; single predictions as dots where there are few."""
+    groups = [predicted[true == value] for value in values]
+    wide = [(v, g) for v, g in zip(values, groups, strict=True) if len(g) >= 5 and np.ptp(g) > 0]
+    few = [(v, g) for v, g in zip(values, groups, strict=True) if len(g) < 5 or np.ptp(g) == 0]
+    if wide:
+        parts = axis.violinplot(
+            [g for _, g in wide], [float(v) for v, _ in wide], widths=0.8, showextrema=False
+        )
+        bodies: Any = parts["bodies"]
+        for body in bodies:
+            body.set_facecolor(BLUE)
+            body.set_alpha(0.45)
+        bodies[0].set_label("predictions")
+        low, middle, high = np.array([np.percentile(g, [25, 50, 75]) for _, g in wide]).T
+        at = [v for v, _ in wide]
+        axis.vlines(at, low, high, color=BLUE, linewidth=3, label="middle half")
+        axis.plot(at, middle, "o", color="white", markeredgecolor=BLUE, label="median")
+    for value, group in few:
+        axis.plot(np.full(len(group), value), group, ".", color=BLUE)
+
+
+def _long(names: Sequence[str]) -> bool:
+    return max(len(name) for name in names) > 3

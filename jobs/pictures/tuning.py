@@ -1,0 +1,109 @@
+"""The picture of a tune: error over the penalty, and over the number of bags."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from .evaluation import GREY, new_figure, save_figure
+
+if TYPE_CHECKING:
+    from bagbasis.tuning import Rung, Score
+
+MOST_NAMED = 8
+COLORS = (
+    "#e07b39", "#3b6fb6", "#4c9a5b", "#a8457c", "#7b62b3", "#b39b2e", "#3aa6a6", "#8a5a3c",
+)  # fmt: skip
+MARKERS = "osD^vP*X"
+
+
+def draw_tuning(
+    path: str | os.PathLike[str],
+    rungs: Sequence[Rung],
+    scores: Sequence[dict[int, Score]],
+    names: Sequence[str],
+    winner: int,
+) -> Path:
+    """Left the path of every candidate over λ on the first rung, right the best over the rungs.
+
+    The winner and those that came furthest have a colour and a name, the others are grey.
+    """
+    reached = {c: (-r, score.error) for r, found in enumerate(scores) for c, score in found.items()}
+    order = sorted(reached, key=lambda c: (c != winner, reached[c], c))
+    figure = new_figure(13.0, 5.6)
+    left, right = figure.subplots(1, 2)
+    for place in reversed(range(len(order))):
+        c = order[place]
+        named = place < MOST_NAMED
+        style = {
+            "color": COLORS[place] if named else GREY,
+            "alpha": 1.0 if named else 0.35,
+            "linewidth": 2.4 if place == 0 else 1.3,
+            "zorder": 3 if named else 2,
+        }
+        first = scores[0][c]
+        left.plot(np.array(first.alphas) / first.n_train, first.errors, **style)
+        left.plot(
+            first.alpha / first.n_train,
+            first.error,
+            MARKERS[place] if named else ".",
+            **{**style, "markersize": 7 if named else 4},
+        )
+        at = [(found[c].n_bags, found[c].error) for found in scores if c in found]
+        label = _label(names[c], place, len(order))
+        right.plot(
+            *zip(*at, strict=True), marker=MARKERS[place] if named else ".", label=label, **style
+        )
+    _finish_left(left, scores[0])
+    _finish_right(right, rungs)
+    handles, labels = right.get_legend_handles_labels()
+    shown = [(h, t) for h, t in zip(reversed(handles), reversed(labels), strict=True) if t]
+    figure.legend(
+        [h for h, _ in shown],
+        [t for _, t in shown],
+        loc="outside lower center",
+        ncols=2,
+        fontsize=9,
+    )
+    figure.suptitle(f"{len(order)} candidates: squared error on bags held out, over the variance")
+    return save_figure(figure, path)
+
+
+def _label(name: str, place: int, n: int) -> str | None:
+    if place == 0:
+        return f"{name} (winner)"
+    if place < MOST_NAMED:
+        return name
+    return f"{n - MOST_NAMED} others" if place == MOST_NAMED else None
+
+
+def _finish_left(axis: Axes, scores: dict[int, Score]) -> None:
+    """Logarithmic where all penalties are positive; what explodes is cut off."""
+    first = next(iter(scores.values()))
+    if min(first.alphas) > 0:
+        axis.set_xscale("log")
+    best = min(score.error for score in scores.values())
+    finite = np.array([error for score in scores.values() for error in score.errors])
+    top = max(1.05, 1.05 * max(score.error for score in scores.values()))
+    axis.set_ylim(max(0.0, best - 0.08 * (top - best)), min(top, 1.02 * finite.max()))
+    axis.set_xlabel("penalty λ a fitted bag")
+    axis.set_ylabel("error / variance")
+    axis.set_title(f"Over the penalty, on the first {first.n_bags:,} bags", fontsize=10)
+    axis.grid(alpha=0.25)
+
+
+def _finish_right(axis: Axes, rungs: Sequence[Rung]) -> None:
+    sizes = [rung.n_bags for rung in rungs]
+    if len(sizes) > 1:
+        axis.set_xscale("log")
+    axis.set_xticks(sizes, labels=[f"{size:,}" for size in sizes])
+    axis.set_xticks([], minor=True)
+    axis.set_xlabel("bags compared on")
+    axis.set_ylabel("error / variance, best penalty")
+    axis.set_title("Over the rungs", fontsize=10)
+    axis.grid(alpha=0.25)

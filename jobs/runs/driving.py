@@ -1,0 +1,170 @@
+"""The driver's side of a run: signs of life, progress, and how it ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bagbasis.errors import BagbasisError, BusyError
+from bagbasis.storage.files import discard, writing
+from bagbasis.storage.urls import local_path
+
+from .state import (
+    BEAT,
+    BEAT_SECONDS,
+    CANCEL,
+    CHECKPOINTS,
+    LOG,
+    RUN,
+    STATE,
+    Status,
+    read_json,
+    read_record,
+    write_json,
+)
+
+LOG_BYTES = 2**18
+NO_BEAT = "no sign of life could be written"
+
+logger = logging.getLogger(__name__)
+
+
+class Driving:
+    """Writes a run's state while its job runs.
+
+    A run that is submitted again belongs to that attempt's driver from then on: one that waited in
+    a queue does not begin, and one that was thought dead stops and writes nothing more.
+
+    Parameters
+    ----------
+    url : str
+        The run's folder.
+    attempt : str
+        The submission that started this driver.
+    log : Path
+        What the driver prints into.
+    cancel : callable
+        Called once, in a thread, when somebody wants the run to stop.
+
+    Raises
+    ------
+    RunError
+        No such run.
+    BusyError
+        The run was submitted again since.
+    """
+
+    def __init__(self, url: str, attempt: str, log: Path, cancel: Callable[[], None]) -> None:
+        self.url = url
+        self.record = read_record(url)
+        if self.record["attempt"] != attempt:
+            raise BusyError(
+                f"{url}: the run was submitted again since; this driver, of a submission before, "
+                "does nothing"
+            )
+        self._log = log
+        self._cancel = cancel
+        self._cancelled = False
+        self._over = threading.Event()
+        self._now: tuple[str, int, int] = ("", 0, 0)
+        self._begun = time.time()
+
+    def progress(self, step: str, done: int, total: int) -> None:
+        """Where the job is; written with the next sign of life."""
+        self._now = (step, done, total)
+
+    @contextmanager
+    def running(self) -> Iterator[dict[str, Any]]:
+        """While the block runs there are signs of life; how it ends is written last.
+
+        The block runs in the folder of the client that submitted the job, so that relative paths
+        mean the same. Yields the report, to be filled in. An error goes on to the caller.
+        """
+        report: dict[str, Any] = {}
+        beating = threading.Thread(target=self._beat_on, daemon=True)
+        beating.start()
+        try:
+            self._beat()
+            self._write(Status.RUNNING)
+            if self._is_unwanted():
+                raise KeyboardInterrupt
+            os.chdir(self.record["folder"])
+            yield report
+        except KeyboardInterrupt:
+            self._finish(beating, Status.CANCELLED)
+            raise
+        except BaseException as error:
+            line = str(error) if isinstance(error, BagbasisError) else repr(error)
+            said = {"error": " ".join(line.split()), "traceback": traceback.format_exc()}
+            self._finish(beating, Status.FAILED, **said)
+            raise
+        with _warned(f"{self.url}: checkpoints may be left over"):
+            if self._is_ours():
+                discard(f"{self.url}/{CHECKPOINTS}")  # a fit that found its model saved left them
+        self._finish(beating, Status.DONE, report=report)
+
+    def give_up(self) -> None:
+        """Say that the run was cancelled, where the block can not be left."""
+        self._write(Status.CANCELLED, ended=time.time())
+
+    def _finish(self, beating: threading.Thread, status: Status, **more: Any) -> None:
+        self._over.set()
+        beating.join()
+        with _warned(NO_BEAT):
+            self._beat()
+        self._write(status, ended=time.time(), **more)
+
+    def _write(self, status: Status, **more: Any) -> None:
+        values = {"attempt": self.record["attempt"], "status": str(status), "begun": self._begun}
+        if self._is_ours():
+            write_json(f"{self.url}/{STATE}", {**values, **more})
+
+    def _beat_on(self) -> None:
+        while not self._over.wait(BEAT_SECONDS):
+            with _warned(NO_BEAT):
+                self._beat()
+                self._heed()
+
+    def _beat(self) -> None:
+        if not self._is_ours():
+            return
+        step, done, total = self._now
+        where = {"host": os.uname().nodename, "pid": os.getpid()}
+        values = {"attempt": self.record["attempt"], "time": time.time(), **where}
+        write_json(f"{self.url}/{BEAT}", {**values, "step": step, "done": done, "total": total})
+        if local_path(self.url) is None and self._log.exists():
+            with writing(f"{self.url}/{LOG}") as path:
+                path.write_bytes(self._log.read_bytes()[-LOG_BYTES:])
+
+    def _heed(self) -> None:
+        if not self._cancelled and self._is_unwanted():
+            self._cancelled = True
+            self._cancel()
+
+    def _is_ours(self) -> bool:
+        """Whether the run was not submitted again since."""
+        record = read_json(f"{self.url}/{RUN}") or self.record
+        return bool(record["attempt"] == self.record["attempt"])
+
+    def _is_unwanted(self) -> bool:
+        if not self._is_ours():
+            logger.warning("%s: the run was submitted again; this driver stops", self.url)
+            return True
+        wish = read_json(f"{self.url}/{CANCEL}")
+        return wish is not None and wish.get("attempt") == self.record["attempt"]
+
+
+@contextmanager
+def _warned(consequence: str) -> Iterator[None]:
+    """A filesystem that is away for a while ends no run."""
+    try:
+        yield
+    except OSError as error:
+        logger.warning("%s: %s", consequence, error)

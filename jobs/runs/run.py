@@ -1,0 +1,152 @@
+"""`Run`: a handle on a run, which holds nothing but the URL of its folder."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from bagbasis.errors import RunError
+from bagbasis.storage.files import names_in, reading
+from bagbasis.storage.urls import normalize_url
+
+from .launching import WITHDRAWALS
+from .notebook import Progress, show
+from .state import CANCEL, LOG, RUN, RunState, Status, read_record, read_state, write_json
+
+ROOT_VARIABLE = "BAGBASIS_RUNS"
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Run:
+    """A submitted job. Everything is read from its folder, whenever it is asked for.
+
+    In a notebook it is shown with a bar that moves until the run is over.
+
+    Parameters
+    ----------
+    url : str
+    """
+
+    url: str
+
+    @property
+    def id(self) -> str:
+        return self.url.rpartition("/")[2]
+
+    def record(self) -> dict[str, Any]:
+        """What was submitted: job, config, versions, launcher, time."""
+        return read_record(self.url)
+
+    def state(self) -> RunState:
+        """How it stands."""
+        return read_state(self.url)
+
+    def status(self) -> Status:
+        return self.state().status
+
+    def progress(self) -> Progress:
+        """Units of work done, and in all, of the step it is in: a tuple, live in a notebook."""
+        state = self.state()
+        return Progress(self, state.done, state.total)
+
+    def logs(self) -> str:
+        """What the driver has printed, its last part for a long one; empty before it began."""
+        try:
+            with reading(f"{self.url}/{LOG}") as path:
+                return path.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def result(self, timeout: float | None = None) -> dict[str, Any]:
+        """The job's report, when it is done.
+
+        Raises
+        ------
+        RunError
+            The run failed, was cancelled, or died; or it is not over within ``timeout`` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not (state := self.state()).status.is_over:
+            if deadline is not None and time.monotonic() > deadline:
+                raise RunError(f"run {self.id} is {state.status} still after {timeout:g} s")
+            time.sleep(POLL_SECONDS)
+        if state.status is Status.DONE:
+            return state.report or {}
+        raise RunError(f"run {self.id} {explained(state)}")
+
+    def cancel(self) -> None:
+        """Ask the driver to stop; it does within seconds, and one that died is not waited for.
+
+        One that waits in a queue is taken out of it.
+
+        Raises
+        ------
+        RunError
+            The run is over.
+        """
+        status = self.status()
+        if status.is_over:
+            raise RunError(f"run {self.id} is {status}; there is nothing to cancel")
+        record = self.record()
+        write_json(f"{self.url}/{CANCEL}", {"attempt": record["attempt"]})
+        if record["launcher"] in WITHDRAWALS:
+            WITHDRAWALS[record["launcher"]](self.id)
+
+    def _ipython_display_(self) -> None:
+        show(self)
+
+
+def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
+    """The run of that id, from any process that sees its filesystem.
+
+    Parameters
+    ----------
+    run : str
+        Its id, or the URL of its folder.
+    root : URL or path, optional
+        Where the folder lies; default the environment's BAGBASIS_RUNS.
+
+    Raises
+    ------
+    RunError
+        No such run, or no root for an id.
+    """
+    place = root_of(root)
+    if "/" in run:
+        url = run
+    elif place is not None:
+        url = f"{place}/{run}"
+    else:
+        raise RunError(
+            f"run {run}: give the root it was submitted to (root=, --root or {ROOT_VARIABLE})"
+        )
+    found = Run(normalize_url(url))
+    found.record()
+    return found
+
+
+def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
+    """The runs of a root, the oldest first."""
+    place = root_of(root)
+    if place is None:
+        raise RunError(f"give the root of the runs (root=, --root or {ROOT_VARIABLE})")
+    url = normalize_url(place)
+    names = [name for name in names_in(url) if not name.startswith(".")]
+    return [Run(f"{url}/{name}") for name in names if RUN in names_in(f"{url}/{name}")]
+
+
+def root_of(given: str | os.PathLike[str] | None) -> str | None:
+    """The root given, else the environment's; None for neither."""
+    return os.fspath(given) if given is not None else os.environ.get(ROOT_VARIABLE)
+
+
+def explained(state: RunState) -> str:
+    """Why a run that is over has no result."""
+    if state.status is Status.FAILED:
+        return f"failed: {state.error}"
+    if state.status is Status.DIED:
+        return "died: no sign of life for a minute; resume it, or see its log"
+    return f"is {state.status}"

@@ -1,0 +1,147 @@
+"""A run's state: JSON files in its folder, each with one writer, each replaced whole.
+
+``run.json`` is the client's: what was submitted. ``state.json`` and ``beat.json`` are the
+driver's: how it stands, and a sign of life every few seconds. ``cancel.json`` is a client's wish.
+So the state lives as long as the filesystem does, whatever becomes of scheduler, driver and client.
+Each submission of a run, the first or a resumption, is an attempt with a name: ``run.json`` has the
+last one's, and only its driver writes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bagbasis.errors import RunError
+from bagbasis.storage.files import reading, writing
+
+BEAT_SECONDS = 5.0
+DEAD_SECONDS = 60.0
+RUN, STATE, BEAT, CANCEL, LOG = "run.json", "state.json", "beat.json", "cancel.json", "log.txt"
+CHECKPOINTS = "checkpoints"
+
+
+class Status(StrEnum):
+    """How a run stands."""
+
+    SUBMITTED = "submitted"  # its driver has not begun
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DIED = "died"  # no sign of life for a minute
+
+    @property
+    def is_over(self) -> bool:
+        return self not in (Status.SUBMITTED, Status.RUNNING)
+
+
+@dataclass(frozen=True)
+class RunState:
+    """What a run's folder says at one moment.
+
+    Attributes
+    ----------
+    status : Status
+    done, total : int
+        Units of work of the step it is in, ``step``; zeros before the first.
+    submitted, begun, ended, seen : float or None
+        Seconds since 1970; ``seen`` is the last sign of life.
+    error, traceback : str or None
+        Of a failed run: one line, and where it was.
+    report : dict or None
+        Of a run that is done.
+    """
+
+    status: Status
+    step: str
+    done: int
+    total: int
+    submitted: float
+    begun: float | None
+    ended: float | None
+    seen: float | None
+    error: str | None
+    traceback: str | None
+    report: dict[str, Any] | None
+
+
+def read_state(url: str) -> RunState:
+    """The state of the run in this folder; RunError where there is none."""
+    record = read_record(url)
+    state = read_json(f"{url}/{STATE}") or {}
+    beat = read_json(f"{url}/{BEAT}") or {}
+    wish = read_json(f"{url}/{CANCEL}") or {}
+    if state.get("attempt") != record["attempt"]:  # of the driver before it was resumed
+        state = {}
+    if beat.get("attempt") != record["attempt"]:
+        beat = {}
+    if wish.get("attempt") != record["attempt"]:
+        wish = {}
+    return RunState(
+        _status(record, state, beat, bool(wish)),
+        beat.get("step", ""),
+        beat.get("done", 0),
+        beat.get("total", 0),
+        record["submitted"],
+        state.get("begun"),
+        state.get("ended"),
+        beat.get("time"),
+        state.get("error"),
+        state.get("traceback"),
+        state.get("report"),
+    )
+
+
+def read_record(url: str) -> dict[str, Any]:
+    """What was submitted; RunError where no run is in this folder."""
+    record = read_json(f"{url}/{RUN}")
+    if record is None:
+        raise RunError(f"{url}: no run there; `bags runs --root ROOT` lists those of a root")
+    return record
+
+
+def read_json(url: str) -> dict[str, Any] | None:
+    """A JSON object; None where nothing is.
+
+    Raises
+    ------
+    RunError
+        Something else.
+    """
+    try:
+        with reading(url) as path:
+            values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise RunError(f"{url}: not the file of a run ({error})") from error
+    if not isinstance(values, dict):
+        raise RunError(f"{url}: not the file of a run")
+    return values
+
+
+def write_json(url: str, values: dict[str, Any]) -> None:
+    """Replace a JSON object in one step."""
+    with writing(url) as path:
+        path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+
+
+def _status(
+    record: dict[str, Any], state: dict[str, Any], beat: dict[str, Any], unwanted: bool
+) -> Status:
+    if "status" in state and Status(state["status"]).is_over:
+        return Status(state["status"])
+    seen = beat.get("time", state.get("begun"))
+    if seen is None and unwanted:
+        return Status.CANCELLED  # a driver that begins nevertheless stops at once
+    if seen is None:
+        # in a queue a driver may wait for days; one of this machine begins at once
+        waits = record["launcher"] != "local"
+        seen = record["submitted"]
+        if waits or time.time() - seen <= DEAD_SECONDS:
+            return Status.SUBMITTED
+    return Status.RUNNING if time.time() - seen <= DEAD_SECONDS else Status.DIED

@@ -1,0 +1,171 @@
+"""Submitting a job: its config is written down, its driver is started, and the client is free."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bagbasis.errors import ConfigError, RunError
+from bagbasis.storage.urls import local_path, normalize_url
+
+from .launching import LAUNCHERS
+from .run import Run, attach, root_of
+from .state import CANCEL, CHECKPOINTS, LOG, RUN, Status, write_json
+
+FORMAT_VERSION = 1
+PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")
+CHECKPOINTED = ("fit", "retrain")
+OUTPUTS = ("model_url", "output_url", "out_dir", "url")
+
+
+def submit(
+    job: str,
+    config: Mapping[str, Any],
+    *,
+    profile: str | None = None,
+    root: str | os.PathLike[str] | None = None,
+    launcher: str = "local",
+) -> Run:
+    """Start a job in a process that outlives this one; returns at once.
+
+    Parameters
+    ----------
+    job : str
+        As on the command line: "fit", "evaluate", …
+    config : mapping
+        The keys of the job's YAML file.
+    profile : str, optional
+        The cluster it runs on, in place of the config's ``cluster``.
+    root : URL or path, optional
+        Where the run's folder goes. Default: the environment's BAGBASIS_RUNS, else ``runs`` beside
+        the job's output.
+    launcher : str
+        How the driver is started, of `LAUNCHERS`.
+
+    Raises
+    ------
+    ConfigError
+        A launcher that is not there, or no place for the run.
+    StoreError, RunError
+        The place can not be written, or the driver can not be started.
+    """
+    values = dict(config) | ({"cluster": profile} if profile is not None else {})
+    run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{job}-{uuid.uuid4().hex[:6]}"
+    place = root_of(root) or beside_output(values)
+    url = f"{normalize_url(place)}/{run_id}"
+    if job in CHECKPOINTED and values.get("checkpoint_url") is None:
+        values["checkpoint_url"] = f"{url}/{CHECKPOINTS}"
+    record = {
+        "format": FORMAT_VERSION,
+        "id": run_id,
+        "job": job,
+        "config": values,
+        "versions": {name: version(name) for name in PACKAGES},
+        "python": sys.version.split()[0],
+        "launcher": launcher,
+        "folder": os.getcwd(),
+    }
+    return _start(url, record)
+
+
+def resume(
+    run: str | Run,
+    config: Mapping[str, Any] | None = None,
+    *,
+    root: str | os.PathLike[str] | None = None,
+) -> Run:
+    """Start a run again that died, failed or was cancelled; a fit does only what is missing.
+
+    Parameters
+    ----------
+    run : str or Run
+    config : mapping, optional
+        What it is believed to run with: checked against what it was started with.
+
+    Raises
+    ------
+    ConfigError
+        A key that has changed since; it is named.
+    RunError
+        No such run, or one that is running or done.
+    """
+    known = run if isinstance(run, Run) else attach(run, root=root)
+    record = known.record()
+    if config is not None:
+        check_unchanged(record["config"], config, known.id)
+    status = known.status()
+    if not status.is_over or status is Status.DONE:
+        raise RunError(
+            f"run {known.id} is {status}; only one that died, failed or was cancelled "
+            "can be resumed"
+        )
+    return _start(known.url, record)
+
+
+def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], run_id: str) -> None:
+    """Raise ConfigError naming the first key, dotted, in which two configs differ.
+
+    ``checkpoint_url`` may be left out: a run has its own.
+    """
+    ours, theirs = dict(_flat(now)), dict(_flat(before))
+    for key in [*ours, *theirs]:
+        if key == "checkpoint_url" and ours.get(key) is None:
+            continue
+        if ours.get(key) != theirs.get(key):
+            raise ConfigError(
+                f"key {key!r} is {ours.get(key)!r}, run {run_id} was started with "
+                f"{theirs.get(key)!r}; resume it as it was, or submit another run"
+            )
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def beside_output(config: Mapping[str, Any]) -> str:
+    """``runs`` in the folder of what the job writes."""
+    for key in OUTPUTS:
+        if isinstance(config.get(key), str):
+            parent, slash, _ = normalize_url(config[key]).rpartition("/")
+            if slash and parent:
+                return f"{parent}/runs"
+    raise ConfigError(
+        f"the config names no output ({', '.join(OUTPUTS)}) to keep the run beside; give a root"
+    )
+
+
+def _start(url: str, record: dict[str, Any]) -> Run:
+    if record["launcher"] not in LAUNCHERS:
+        raise ConfigError(
+            f"no launcher {record['launcher']!r}; there are {', '.join(sorted(LAUNCHERS))}"
+        )
+    record = {**record, "submitted": time.time(), "attempt": uuid.uuid4().hex}
+    write_json(f"{url}/{RUN}", record)
+    log = local_log(url)
+    command = [sys.executable, "-m", "bagbasis.jobs", "drive", url]
+    command += ["--attempt", record["attempt"], "--log", str(log)]
+    try:
+        LAUNCHERS[record["launcher"]](command, log, record["id"])
+    except RunError:
+        write_json(f"{url}/{CANCEL}", {"attempt": record["attempt"]})  # nobody waits for it
+        raise
+    return Run(url)
+
+
+def local_log(url: str) -> Path:
+    """Where the driver's output goes: into the run's folder, or a file that is copied there."""
+    folder = local_path(url)
+    if folder is not None:
+        return folder / LOG
+    return Path(tempfile.gettempdir(), f"bagbasis-{url.rpartition('/')[2]}.log")

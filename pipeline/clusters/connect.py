@@ -1,0 +1,218 @@
+"""Connect to a cluster: local processes, a scheduler's address, or a profile."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from dask.system import CPU_COUNT
+from distributed import Client
+from distributed.comm import get_address_host_port
+from distributed.security import Security
+
+from ..errors import ClusterError, ConfigError
+from ..execution.lane import CORES_VARIABLE
+from ..execution.progress import Progress, silent
+from .certificates import check_handshake, security_of
+from .cluster_checks import check_store, check_versions, wait_for_workers
+from .profiles import (
+    AddressProfile,
+    GatewayProfile,
+    JobQueueProfile,
+    KubernetesProfile,
+    LocalProfile,
+    Profile,
+    changed,
+    load_profile,
+)
+
+CORES_A_LANE = 8
+
+_NO_WORKERS = "start workers (dask worker {address} --nthreads 1)"
+
+
+def connect(
+    target: str = "local",
+    *,
+    n_workers: int | None = None,
+    cores_per_worker: int | None = None,
+    memory_limit: str | None = None,
+    store: str | None = None,
+    progress: Progress | None = None,
+) -> Client:
+    """A Dask client, used as a context manager; `fit` and the jobs run on it while it is open.
+
+    A cluster that was made for the client (local, slurm, pbs, gateway, kubernetes) ends with it.
+
+    Parameters
+    ----------
+    target : str
+        ``"local"``: worker processes on this machine, listening on loopback only. A scheduler's
+        address (``tcp://…``, ``tls://…``). Or a profile: a YAML file, or the name of one in
+        ``configs/profiles``.
+    n_workers, cores_per_worker : int, optional
+        In place of the profile's. A worker is one lane: it runs one task at a time, on all its
+        cores. By default all cores of the machine in lanes of up to eight.
+    memory_limit : str, optional
+        Of each worker, such as "3GiB"; default for local ones an even share.
+    store : str, optional
+        URL of a store that every worker must be able to open.
+    progress : callable, optional
+        ``progress(workers that are there, workers wanted)`` while it waits for them.
+
+    Raises
+    ------
+    ClusterError
+        No scheduler answers, workers do not come, versions differ, or a worker can not open the
+        store.
+    ConfigError
+        No such profile, a wrong key in it, an address that is none, or a parameter for workers
+        of a cluster that has its own.
+    """
+    profile = profile_of(target)
+    where = profile.address if isinstance(profile, AddressProfile) else target
+    profile = changed(
+        profile,
+        where,
+        n_workers=n_workers,
+        cores_per_worker=cores_per_worker,
+        memory_limit=memory_limit,
+    )
+    if isinstance(profile, LocalProfile):
+        client = _local(profile)
+    else:
+        client = _remote(profile, progress or silent)
+    try:
+        if store is not None:
+            check_store(client, store)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def profile_of(target: str) -> Profile:
+    """The profile of what `connect` is given."""
+    if target == "local":
+        return LocalProfile()
+    return AddressProfile(address=target) if "://" in target else load_profile(target)
+
+
+class _Owner(Client):
+    """A client whose cluster was made for it, and ends with it."""
+
+    def __init__(self, address: Any, end: Callable[[], Any], **options: Any) -> None:
+        self._end: Callable[[], Any] | None = end
+        super().__init__(address, **options)
+
+    def close(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().close(*args, **options)
+        finally:
+            end, self._end = self._end, None
+            if end is not None:
+                end()
+
+
+def _local(profile: LocalProfile) -> Client:
+    cores = int(CPU_COUNT)
+    n_workers = profile.n_workers or -(-cores // CORES_A_LANE)
+    lane = profile.cores_per_worker or max(1, cores // n_workers)
+    options: dict[str, Any] = {"memory_limit": profile.memory_limit} if profile.memory_limit else {}
+    return Client(
+        processes=True,
+        n_workers=n_workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        env={CORES_VARIABLE: str(lane), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+        **options,
+    )
+
+
+def _remote(
+    profile: AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile,
+    progress: Progress,
+) -> Client:
+    with warnings.catch_warnings():  # Dask's table of versions; `check_versions` is one line
+        warnings.filterwarnings("ignore", message="Mismatched versions found")
+        client, hint = _open(profile)
+        try:
+            wait_for_workers(
+                client,
+                least=profile.min_workers,
+                wanted=getattr(profile, "n_workers", None) or profile.min_workers,
+                timeout=profile.timeout,
+                progress=progress,
+                hint=hint,
+            )
+            check_versions(client)
+        except OSError as error:
+            client.close()
+            raise ClusterError(f"the scheduler is gone ({error})") from error
+        except BaseException:
+            client.close()
+            raise
+    return client
+
+
+def _open(
+    profile: AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile,
+) -> tuple[Client, str]:
+    """The client, and where to look when workers do not come."""
+    if isinstance(profile, AddressProfile):
+        client = _at(profile.address, security_of(profile), profile.timeout)
+        return client, _NO_WORKERS.format(address=profile.address)
+    try:
+        if isinstance(profile, JobQueueProfile):
+            from .job_queue import open_job_queue, waiting_hint
+
+            return _owning(open_job_queue(profile)), waiting_hint(profile)
+        if isinstance(profile, GatewayProfile):
+            from .gateway import open_gateway
+
+            return _owning(open_gateway(profile)), "see the gateway's log"
+        from .kubernetes import open_kubernetes
+
+        cluster = open_kubernetes(profile)
+    except ImportError as error:
+        extra = "slurm" if isinstance(profile, JobQueueProfile) else profile.cluster
+        raise ConfigError(
+            f"a {profile.cluster} profile needs pip install 'bagbasis[{extra}]' ({error})"
+        ) from error
+    try:
+        client = _at(cluster.address, security_of(profile), profile.timeout, cluster.close)
+    except BaseException:
+        cluster.close()
+        raise
+    return client, f"see kubectl get pods -n {profile.namespace}"
+
+
+def _owning(cluster: Any) -> Client:
+    try:
+        return _Owner(cluster, cluster.close, security=cluster.security)
+    except BaseException:
+        cluster.close()
+        raise
+
+
+def _at(
+    address: str,
+    security: Security | None,
+    timeout: float,
+    end: Callable[[], Any] | None = None,
+) -> Client:
+    try:
+        get_address_host_port(address)
+    except ValueError as error:
+        raise ConfigError(f"{address!r} is no scheduler's address: {error}") from error
+    if address.startswith("tls://"):
+        check_handshake(address, security or Security(), timeout)
+    try:
+        if end is not None:
+            return _Owner(address, end, timeout=timeout, security=security)
+        return Client(address, timeout=timeout, security=security)
+    except (OSError, TimeoutError) as error:
+        raise ClusterError(f"no scheduler answers at {address} within {timeout:.0f} s") from error

@@ -1,0 +1,127 @@
+"""Workers as jobs of a queue (SLURM, PBS), by dask-jobqueue; the scheduler runs in this process."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dask_jobqueue
+from distributed.security import Security
+from tornado.ioloop import PeriodicCallback
+
+from ..errors import ClusterError, ConfigError
+from ..execution.lane import CORES_VARIABLE
+from .certificates import security_of
+from .profiles import JobQueueProfile, walltime_seconds
+
+LIFETIME, STAGGER = 0.85, 0.1  # of the walltime: a worker leaves between 75 % and 95 % of it
+
+_CLUSTERS = {"slurm": "SLURMCluster", "pbs": "PBSCluster"}
+_LOOPBACK = "lo"
+_LOOPBACK_HTTP = "127.0.0.1:0"
+_SECONDS_BETWEEN_REQUESTS = 10.0
+
+
+def open_job_queue(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
+    """A cluster whose jobs are submitted; those that end are submitted again until it is closed.
+
+    Raises
+    ------
+    ConfigError
+        An interface, TLS files or a job directory that can not be used.
+    ClusterError
+        The queue's commands are missing, or the queue refuses such a job.
+    """
+    cluster = job_queue_cluster(profile)
+    try:
+        if profile.cluster == "slurm":
+            _ask_slurm(cluster.job_script())
+        cluster.scale(jobs=profile.n_workers)
+        _keep_asking(cluster, profile.n_workers)
+    except BaseException:
+        cluster.close()
+        raise
+    return cluster
+
+
+def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
+    """The scheduler of a profile, without jobs.
+
+    A job holds one worker process of one thread, the lane, whose kernels use all of the job's
+    cores: dask-jobqueue asks for the cores of its threads, so the last ``--nthreads`` says one.
+    """
+    folder = Path(profile.job_directory).expanduser().absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ConfigError(f"job_directory {folder} can not be made ({error.strerror})") from error
+    life = walltime_seconds(profile.walltime)
+    security: Security | bool | None = security_of(profile)
+    if security is None and profile.interface != _LOOPBACK:
+        security = True
+    try:
+        return getattr(dask_jobqueue, _CLUSTERS[profile.cluster])(
+            cores=profile.cores_per_worker,
+            processes=1,
+            memory=profile.memory_limit,
+            walltime=profile.walltime,
+            queue=profile.queue,
+            account=profile.account,
+            interface=profile.interface,
+            security=security,
+            shared_temp_directory=str(folder),
+            log_directory=str(folder),
+            local_directory=profile.spill_directory,
+            job_name="bagbasis",
+            job_extra_directives=list(profile.directives),
+            job_script_prologue=[
+                *profile.prologue,
+                f"export {CORES_VARIABLE}={profile.cores_per_worker}",
+            ],
+            python=profile.python,
+            scheduler_options={"dashboard_address": _LOOPBACK_HTTP},
+            worker_extra_args=[
+                *("--nthreads", "1"),
+                *("--dashboard-address", _LOOPBACK_HTTP),
+                *("--lifetime", f"{LIFETIME * life:.0f}s"),
+                *("--lifetime-stagger", f"{STAGGER * life:.0f}s"),
+            ],
+        )
+    except (ValueError, RuntimeError) as error:  # such as an interface that is not there
+        raise ConfigError(f"no {profile.cluster} cluster can be made: {error}") from error
+
+
+def waiting_hint(profile: JobQueueProfile) -> str:
+    """Where to look when no worker comes."""
+    command = {"slurm": "squeue", "pbs": "qstat"}[profile.cluster]
+    return f"see {command}, and the logs of the jobs in {profile.job_directory}"
+
+
+def _ask_slurm(script: str) -> None:
+    """Refuse what sbatch would refuse; dask-jobqueue submits in the background and only logs it."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sh", prefix="bagbasis-") as file:
+        file.write(script)
+        file.flush()
+        command = ["sbatch", "--test-only", file.name]
+        try:
+            asked = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError as error:
+            raise ClusterError("sbatch is not here: this machine submits no SLURM jobs") from error
+    if asked.returncode:
+        reason = next((line for line in asked.stderr.splitlines() if line.strip()), "no reason")
+        wanted = [line for line in script.splitlines() if line.startswith("#SBATCH")]
+        raise ClusterError(
+            f"SLURM refuses the job: {reason.removeprefix('sbatch: error: ')} ({', '.join(wanted)})"
+        )
+
+
+def _keep_asking(cluster: Any, n_jobs: int) -> None:
+    """Submit jobs again that ended: at their walltime, cancelled, or with their node.
+
+    Dask's adaptive scaling counts a lost worker as asked for, and never asks again.
+    """
+    again = PeriodicCallback(lambda: cluster.scale(jobs=n_jobs), 1000 * _SECONDS_BETWEEN_REQUESTS)
+    cluster.periodic_callbacks["jobs-that-ended"] = again
+    cluster.loop.add_callback(again.start)

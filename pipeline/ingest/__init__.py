@@ -1,0 +1,1 @@
+"""From tables, arrays and ``.npz`` files to a `BagStore`."""

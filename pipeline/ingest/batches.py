@@ -1,0 +1,267 @@
+"""Batches of bags to write: from an iterable of arrays, or from bags in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags.bags import Bags, as_bag, offsets_of
+from ..bags.plan import plan_partitions
+from ..bags.responses import Responses, as_response, as_responses
+from ..bags.targets import targets_matrix
+from ..errors import DataError
+
+BATCH_BYTES = 2**25
+BATCH_BAGS = 2**16
+
+_END = object()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Bags that are written at once; ``targets`` maps each name to values of shape (n_bags,).
+
+    ``responses`` is None where the bags come without, else it has one item a bag.
+    """
+
+    bags: Bags
+    targets: dict[str, Any]
+    ids: Any
+    responses: Responses | None = None
+
+
+class _Item(NamedTuple):
+    """One bag of an iterable; ``response`` is None for none, `_END` where bags come without."""
+
+    points: NDArray[Any]
+    targets: tuple[Any, ...]
+    response: Any
+
+    @property
+    def kind(self) -> tuple[int, int, bool]:
+        """What all bags have in common."""
+        return self.points.shape[1], len(self.targets), self.response is not _END
+
+
+def batches_of(
+    arrays: Iterable[Any],
+    rows: Iterator[Any] | None,
+    names: Sequence[str],
+    ids: Iterator[Any] | None,
+    responses: Iterator[Any] | None = None,
+    response_dims: int | None = None,
+) -> Iterator[Batch]:
+    """Batches of one array a bag, in order.
+
+    Parameters
+    ----------
+    arrays : iterable
+        Arrays (n_i, n_dims); or, when ``rows`` is None, tuples of one and the bag's target, and
+        of its response when ``responses`` is None.
+    rows : iterator, optional
+        The target, or the targets, of one bag after the other.
+    names : sequence of str
+        Of the targets; if empty, see `default_names`.
+    ids : iterator, optional
+        One a bag; default 0, 1, ….
+    responses : iterator, optional
+        The response of one bag after the other, None where there is none.
+    response_dims : int, optional
+        Default the dimension of the first response.
+
+    Raises
+    ------
+    DataError
+        An array, a target or a response unlike those of the first bag, or more or fewer targets,
+        ids or responses than bags; names the bag.
+    """
+    items: list[_Item] = []
+    first: _Item | None = None
+    n_bags = n_bytes = 0
+
+    def batch() -> Batch:
+        nonlocal response_dims
+        made = _batch(items, names, ids, n_bags, response_dims)
+        if made.responses is not None:
+            response_dims = made.responses.n_dims
+        return made
+
+    for given in arrays:
+        item = _item(given, rows, responses, n_bags + len(items))
+        first = first or item
+        _check_alike(item, first, names, n_bags + len(items))
+        items.append(item)
+        n_bytes += item.points.nbytes + getattr(item.response, "nbytes", 0)
+        if n_bytes >= BATCH_BYTES or len(items) == BATCH_BAGS:
+            yield batch()
+            n_bags, n_bytes, items = n_bags + len(items), 0, []
+    if items:
+        yield batch()
+    for what, left in (("targets", rows), ("ids", ids), ("responses", responses)):
+        if left is not None and next(left, _END) is not _END:
+            raise DataError(f"more {what} than bags: the bags end after {n_bags + len(items)}")
+
+
+def slices_of(
+    bags: Bags,
+    columns: Mapping[str, NDArray[Any]],
+    ids: NDArray[Any] | None,
+    responses: Responses | None,
+    progress: Callable[[int, int], None] | None,
+) -> Iterator[Batch]:
+    """Batches of bags that are in memory, reporting the points of those that are done.
+
+    The points of the responses count as points.
+    """
+    done = bags.offsets if responses is None else bags.offsets + responses.offsets
+    columns_a_row = bags.n_dims if responses is None else max(bags.n_dims, responses.n_dims)
+    max_rows = max(1, BATCH_BYTES // (bags.points.itemsize * columns_a_row))
+    for start, stop in plan_partitions(done, 1, max_rows):
+        part = {name: values[start:stop] for name, values in columns.items()}
+        numbers = np.arange(start, stop) if ids is None else ids[start:stop]
+        answers = None if responses is None else responses[start:stop]
+        yield Batch(bags[start:stop], part, numbers, answers)
+        if progress is not None:
+            progress(int(done[stop]), int(done[-1]))
+
+
+def is_whole(targets: Any) -> bool:
+    """Whether targets are those of all bags, by name or in an array, and not bag by bag."""
+    return _is_named(targets) or isinstance(targets, Sequence) or hasattr(targets, "__array__")
+
+
+def columns_of(
+    targets: Any, names: Sequence[str], classes: dict[str, list[str]], n_bags: int | None = None
+) -> tuple[dict[str, list[str]], dict[str, NDArray[np.float64]]]:
+    """The classes, and each target as numbers: a label is its index in the sorted labels.
+
+    Parameters
+    ----------
+    targets : mapping from name to (n_bags,), array (n_bags,) or (n_bags, n_targets), or None
+    names : sequence of str
+        Of the columns of an array; if empty, see `default_names`.
+    classes : dict
+        Those that are given; a target not in it has its own labels.
+    n_bags : int, optional
+        Default: as many as there are values of the first target.
+
+    Raises
+    ------
+    DataError
+        Another shape or another number of names, or values that can not be used.
+    """
+    if targets is None:
+        return classes, {}
+    if _is_named(targets):
+        keys = targets.keys() if isinstance(targets, Mapping) else targets.columns
+        given = {str(name): np.asarray(targets[name]) for name in keys}
+    else:
+        matrix = np.asarray(targets)
+        matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+        if matrix.ndim != 2 or (names and len(names) != matrix.shape[1]):
+            raise DataError(
+                f"targets have shape {matrix.shape}; expected one row a bag, one column for each "
+                f"of {list(names) or 'the targets'}"
+            )
+        given = dict(zip(names or default_names(matrix.shape[1]), matrix.T, strict=True))
+    classes = classes | {
+        name: labels
+        for name, values in given.items()
+        if name not in classes and (labels := _labels(values))
+    }
+    n_bags = max(map(len, given.values()), default=0) if n_bags is None else n_bags
+    floats = targets_matrix(given, names or list(given), classes, n_bags)
+    return classes, dict(zip(names or given, floats.T, strict=True))
+
+
+def default_names(n_targets: int) -> list[str]:
+    """ "target", or "target_0", "target_1", … if there are several."""
+    return ["target"] if n_targets == 1 else [f"target_{j}" for j in range(n_targets)]
+
+
+def _item(
+    given: Any, rows: Iterator[Any] | None, responses: Iterator[Any] | None, bag: int
+) -> _Item:
+    points, label = given, ()
+    response: Any = _END
+    if isinstance(given, tuple) and rows is None:
+        if len(given) not in (2, 3):
+            raise DataError(
+                f"bag {bag} is a tuple of {len(given)}; expected its points, its targets and, if "
+                "wanted, its response"
+            )
+        points, label, response = (*given, _END)[:3]
+    elif rows is not None:
+        label = _next(rows, "targets", bag)
+    if responses is not None:
+        if response is not _END:
+            raise DataError(f"bag {bag} is a tuple with a response, but responses are given, too")
+        response = _next(responses, "responses", bag)
+    return _Item(
+        as_bag(points, f"bag {bag}"),
+        (label,) if np.ndim(label) == 0 else tuple(label),
+        response if response is _END else as_response(response, f"bag {bag}"),
+    )
+
+
+def _check_alike(item: _Item, first: _Item, names: Sequence[str], bag: int) -> None:
+    found, expected = item.kind, (first.kind[0], len(names) or first.kind[1], first.kind[2])
+    if found[:2] != expected[:2]:
+        raise DataError(
+            f"bag {bag} has dimension {found[0]} and {found[1]} targets; expected dimension "
+            f"{expected[0]} and {expected[1]} targets"
+        )
+    if found[2] != expected[2]:
+        raise DataError(
+            f"bag {bag} comes {'with' if found[2] else 'without'} a response, unlike the first "
+            "one; use None for a bag that has none"
+        )
+
+
+def _batch(
+    items: Sequence[_Item],
+    names: Sequence[str],
+    ids: Iterator[Any] | None,
+    first: int,
+    response_dims: int | None,
+) -> Batch:
+    numbers = range(first, first + len(items))
+    sizes = np.array([len(item.points) for item in items], dtype=np.int64)
+    columns = [list(column) for column in zip(*(item.targets for item in items), strict=True)]
+    names_of_bags = np.array(numbers) if ids is None else [_next(ids, "ids", i) for i in numbers]
+    responses = None
+    if items[0].response is not _END:
+        given = [item.response for item in items]
+        if response_dims is None and all(response is None for response in given):
+            raise DataError(
+                f"none of the first {len(items)} bags has a response; pass response_dims, the "
+                "number of their coordinates"
+            )
+        responses = as_responses(given, len(items), response_dims, names_of_bags)
+    return Batch(
+        Bags.trusted(np.concatenate([item.points for item in items]), offsets_of(sizes)),
+        dict(zip(names or default_names(len(columns)), columns, strict=True)),
+        names_of_bags,
+        responses,
+    )
+
+
+def _next(values: Iterator[Any], what: str, bag: int) -> Any:
+    value = next(values, _END)
+    if value is _END:
+        raise DataError(f"fewer {what} than bags: bag {bag} has none")
+    return value
+
+
+def _is_named(targets: Any) -> bool:
+    return isinstance(targets, Mapping) or hasattr(targets, "columns")
+
+
+def _labels(values: NDArray[Any]) -> list[str]:
+    if values.dtype.kind not in "OUT":
+        return []
+    return sorted({value for value in values.tolist() if isinstance(value, str) and value})

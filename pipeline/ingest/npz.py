@@ -1,0 +1,106 @@
+"""Bags in the arrays of an .npz file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import fsspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags.bags import Bags, offsets_of
+from ..bags.responses import Responses, as_responses, responses_of
+from ..errors import DataError
+from .table_files import reading
+
+RESPONSE = "response_"
+ARRAYS = (
+    *("points", "offsets", "sizes", "ids", "targets"),
+    *("response_points", "response_offsets", "response_sizes"),
+)
+
+
+class NpzBags(NamedTuple):
+    """What an .npz file holds; None for what it lacks."""
+
+    bags: Bags
+    ids: NDArray[Any] | None
+    targets: NDArray[Any] | None
+    responses: Responses | None
+
+
+def read_npz(file: str) -> NpzBags:
+    """The bags of an .npz file; see `ingest_npz` for what it holds.
+
+    Raises
+    ------
+    DataError
+        The file can not be read, or names the array that is missing or can not be used.
+    """
+    arrays = _load(file)
+    bags = Bags(_array(arrays, "points"), _offsets(arrays, ""))
+    ids = arrays.get("ids")
+    if ids is not None and ids.shape != (len(bags),):
+        raise DataError(f"array 'ids' has shape {ids.shape}; expected ({len(bags)},)")
+    return NpzBags(bags, ids, arrays.get("targets"), _responses(arrays, len(bags)))
+
+
+def _responses(arrays: Mapping[str, NDArray[Any]], n_bags: int) -> Responses | None:
+    if not any(name.startswith(RESPONSE) for name in arrays):
+        return None
+    points = _array(arrays, RESPONSE + "points")
+    try:
+        return as_responses(responses_of(points, _offsets(arrays, RESPONSE)), n_bags)
+    except DataError as error:
+        raise DataError(f"array '{RESPONSE}points': {error}") from error
+
+
+def _load(file: str) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        with reading(file), fsspec.open(file, "rb") as handle:
+            npz = np.load(handle, allow_pickle=False)
+            if not isinstance(npz, np.lib.npyio.NpzFile):
+                raise DataError(f"{file}: one .npy array; save several by name with numpy.savez")
+            for name in npz.files:
+                if name not in ARRAYS:
+                    raise DataError(f"{file}: unknown array {name!r}; known: {list(ARRAYS)}")
+                arrays[name] = _load_array(npz, name, file)
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{file}: can not be read ({error})") from error
+    return arrays
+
+
+def _load_array(npz: Any, name: str, file: str) -> NDArray[Any]:
+    try:
+        return np.asarray(npz[name])
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise DataError(
+            f"{file}: array {name!r} holds pickled Python objects, which are never loaded; save "
+            "plain numbers or text"
+        ) from error
+
+
+def _array(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
+    if name not in arrays:
+        raise DataError(f"no array {name!r}; there are {list(arrays)}")
+    return arrays[name]
+
+
+def _offsets(arrays: Mapping[str, NDArray[Any]], prefix: str) -> NDArray[Any]:
+    """The offsets of the points whose arrays' names begin with ``prefix``."""
+    names = f"{prefix}offsets", f"{prefix}sizes"
+    if names[1] not in arrays:
+        return _array(arrays, names[0])
+    sizes = arrays[names[1]]
+    if names[0] in arrays:
+        raise DataError(f"arrays {names[0]!r} and {names[1]!r} say the same twice; leave one out")
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
+        raise DataError(
+            f"array {names[1]!r} is {sizes.dtype} {sizes.shape}; expected integers, 1-d"
+        )
+    return offsets_of(sizes.astype(np.int64))

@@ -1,0 +1,184 @@
+"""Stores kept by Icechunk, ``icechunk+file:///…`` and ``icechunk+s3://…``: the only module that
+knows it.
+
+An append is one transaction, and any number of writers may try: whoever commits second finds that
+the store has moved on, and nothing of his is kept. A reader sees one snapshot, whatever is
+committed meanwhile.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from zarr.abc.store import Store
+
+from ..errors import StoreError, WriterBusyError
+from .zarr_writer import WriterStore
+
+PREFIX = "icechunk+"
+BRANCH = "main"
+LOCK = "commit.lock"
+
+
+def is_transactional(url: str) -> bool:
+    """Whether Icechunk keeps what is at the URL."""
+    return url.startswith(PREFIX)
+
+
+def exists(url: str) -> bool:
+    """Whether a repository, or anything else on local files, is there.
+
+    Raises
+    ------
+    StoreError
+        Another URL than those two, Icechunk is not installed, or the place can not be reached.
+    """
+    path = _local(url)
+    if path is not None:
+        return path.exists()
+    icechunk = _icechunk(url)
+    with _errors(url):
+        return bool(icechunk.Repository.exists(_storage(url)))
+
+
+def latest(url: str) -> str:
+    """The id of the last snapshot that was committed.
+
+    Raises
+    ------
+    StoreError
+        No repository is there.
+    """
+    with _errors(url):
+        return str(_repository(url).lookup_branch(BRANCH))
+
+
+def reader(url: str, snapshot: str | None) -> Store:
+    """The Zarr store of a snapshot; None: of the last one."""
+    with _errors(url):
+        repository = _repository(url)
+        if snapshot is None:
+            return repository.readonly_session(BRANCH).store
+        return repository.readonly_session(snapshot_id=snapshot).store
+
+
+class Transaction(WriterStore):
+    """What a writer writes is seen by nobody until `commit`, then as a whole.
+
+    Parameters
+    ----------
+    url : str
+    still_ours : callable
+        As of `WriterStore`.
+    since : str or None
+        The snapshot the writer has seen; None makes a repository where there is none.
+
+    Raises
+    ------
+    WriterBusyError
+        There is a later snapshot than the one the writer has seen.
+    """
+
+    def __init__(self, url: str, still_ours: Callable[[], None], since: str | None) -> None:
+        with _errors(url):
+            repository = _repository(url, make=since is None)
+            self._session = repository.writable_session(BRANCH)
+        if since is not None and self._session.snapshot_id != since:
+            raise _overtaken(url)
+        super().__init__(url, self._session.store, still_ours)
+
+    def commit(self) -> str:
+        """Commit everything written; the new snapshot's id.
+
+        Raises
+        ------
+        WriterBusyError
+            Another writer has committed since this one began; nothing is kept.
+        StoreError
+            The place can not be written.
+        """
+        icechunk = _icechunk(self._url)
+        with _errors(self._url), _one_commit_at_a_time(self._url):
+            try:
+                return str(self._session.commit("bagbasis"))
+            except icechunk.ConflictError as error:
+                raise _overtaken(self._url) from error
+
+
+def _overtaken(url: str) -> WriterBusyError:
+    return WriterBusyError(
+        f"{url}: another writer committed meanwhile; nothing was committed; append again"
+    )
+
+
+def _repository(url: str, make: bool = False) -> Any:
+    icechunk = _icechunk(url)
+    path = _local(url)
+    if make and path is not None:
+        path.mkdir(parents=True, exist_ok=True)  # where that fails, Icechunk panics
+    if make and not icechunk.Repository.exists(_storage(url)):
+        return icechunk.Repository.create(_storage(url))
+    if not exists(url):  # Icechunk would make the folder
+        raise StoreError(f"{url}: not found")
+    return icechunk.Repository.open(_storage(url))
+
+
+def _storage(url: str) -> Any:
+    icechunk = _icechunk(url)
+    path = _local(url)
+    if path is not None:
+        return icechunk.local_filesystem_storage(str(path))
+    bucket, _, prefix = url.removeprefix(f"{PREFIX}s3://").partition("/")
+    endpoint = os.environ.get("AWS_ENDPOINT_URL")
+    return icechunk.s3_storage(
+        bucket=bucket,
+        prefix=prefix,
+        region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+        endpoint_url=endpoint,
+        allow_http=endpoint is not None and endpoint.startswith("http://"),
+        force_path_style=endpoint is not None,
+        from_env=True,
+    )
+
+
+def _local(url: str) -> Path | None:
+    inner = url.removeprefix(PREFIX)
+    if inner.startswith("file://"):
+        return Path(inner.removeprefix("file://")).absolute()
+    if inner.startswith("s3://"):
+        return None
+    raise StoreError(f"{url}: expected icechunk+file:///PATH or icechunk+s3://BUCKET/PATH")
+
+
+def _icechunk(url: str) -> Any:
+    try:
+        import icechunk
+    except ImportError as error:
+        raise StoreError(f"{url}: needs pip install 'bagbasis[icechunk]'") from error
+    icechunk.set_logs_filter("error")  # its warning that local commits need the lock they have
+    return icechunk
+
+
+@contextmanager
+def _one_commit_at_a_time(url: str) -> Iterator[None]:
+    """Local files can not compare and replace as object stores can: the kernel's lock helps."""
+    path = _local(url)
+    with nullcontext() if path is None else (path / LOCK).open("ab") as file:
+        if file is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _errors(url: str) -> Iterator[None]:
+    icechunk = _icechunk(url)
+    try:
+        yield
+    except icechunk.IcechunkError as error:
+        reason = str(error).strip().splitlines()[0].removeprefix("x ")
+        raise StoreError(f"{url}: {reason}") from error
