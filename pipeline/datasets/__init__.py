@@ -27,12 +27,28 @@ __all__ = [
     "SyntheticMapping",
     "generate",
     "make_dataset",
+    "register_dataset",
 ]
 
-DATASETS: dict[str, type[Dataset]] = {
-    cls.name: cls
-    for cls in (DensityMapping, Digits, Dirichlet, GMMComponents, NBody, SyntheticMapping)
-}
+DATASETS: dict[str, type[Dataset]] = {}
+
+
+def register_dataset(cls: type[Dataset]) -> type[Dataset]:
+    """Put a dataset into `DATASETS` under its ``name``; returns the class, to decorate it with.
+
+    Raises
+    ------
+    ParameterError
+        Another class has that name already.
+    """
+    if DATASETS.get(cls.name, cls) is not cls:
+        raise ParameterError(f"dataset {cls.name!r} is registered already; choose another name")
+    DATASETS[cls.name] = cls
+    return cls
+
+
+for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, NBody, SyntheticMapping):
+    register_dataset(_cls)
 
 
 def make_dataset(name: str, **params: Any) -> Dataset:

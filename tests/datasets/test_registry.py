@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis.bags import Box
-from bagbasis.datasets import DATASETS, Dataset, make_dataset
+from bagbasis.datasets import DATASETS, Dataset, Dirichlet, make_dataset, register_dataset
 from bagbasis.errors import ParameterError
 
 EVERY = [
@@ -35,6 +35,21 @@ def dataset(request: pytest.FixtureRequest) -> Dataset:
 def test_every_registered_dataset_is_covered() -> None:
     """A dataset added to the registry must be added to this file's table."""
     assert {dataset.name for dataset in EVERY} == set(DATASETS)
+
+
+def test_a_dataset_of_ones_own_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A registered class is made by its name; a name in use is refused."""
+    monkeypatch.setattr("bagbasis.datasets.DATASETS", dict(DATASETS))
+
+    @register_dataset
+    class Own(Dirichlet):
+        name = "own"
+
+    assert register_dataset(Own) is Own
+    assert make_dataset("own", n_points=3) == Own(n_points=3)
+    Own.name = "digits"
+    with pytest.raises(ParameterError, match="'digits' is registered already"):
+        register_dataset(Own)
 
 
 def test_block_has_declared_shape(dataset: Dataset) -> None:
