@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import BagStore
+from bagbasis.embeddings import SeriesSpec
 from bagbasis.errors import ConfigError, DataError
 
 from .metrics import ClassErrors, RegressionErrors, Sample
@@ -134,7 +135,7 @@ def draw_pictured(
     path: Path,
     bags: Sequence[NDArray[Any]],
     titles: Sequence[str],
-    embedding: Any,
+    embedding: SeriesSpec,
     coordinate_names: Sequence[str],
     downwards: bool,
 ) -> Path:

@@ -12,7 +12,7 @@ from .mean_map import MeanMapEmbedding, MeanMapSpec
 from .mean_map_distance import mmd_squared
 from .moments import MomentsEmbedding, MomentsSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
-from .spec import Embedding, EmbeddingSpec, Sample
+from .spec import Embedding, EmbeddingSpec, Sample, SeriesSpec
 
 # name: (what people configure, what travels). A new embedding is its module and one line here.
 EMBEDDINGS: dict[str, tuple[Any, Any]] = {
@@ -55,6 +55,7 @@ __all__ = [
     "ProjectionEmbedding",
     "ProjectionSpec",
     "Sample",
+    "SeriesSpec",
     "mmd_squared",
     "spec_from_dict",
     "spec_to_dict",

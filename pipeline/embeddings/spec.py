@@ -34,6 +34,24 @@ class EmbeddingSpec(Protocol):
         ...
 
 
+@runtime_checkable
+class SeriesSpec(Protocol):
+    """The spec of an embedding that starts from an orthogonal series estimate of the density."""
+
+    @property
+    def basis(self) -> str: ...
+    @property
+    def n_per_dim(self) -> int | None: ...
+    @property
+    def max_norm(self) -> float | None: ...
+    @property
+    def marginals(self) -> int | None: ...
+    @property
+    def box(self) -> Box: ...
+    @property
+    def n_dims(self) -> int: ...
+
+
 class Embedding(Protocol):
     """A configurable embedding (a scikit-learn transformer over bags)."""
 
