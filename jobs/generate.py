@@ -62,6 +62,7 @@ def make(config: Config) -> Any:
     from bagbasis.errors import ConfigError, ParameterError
 
     from .config_errors import closest
+    from .experiments import data  # noqa: F401 (registers the experiments' datasets)
 
     if config.dataset not in DATASETS:
         raise ConfigError(

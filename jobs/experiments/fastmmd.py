@@ -19,6 +19,7 @@ from bagbasis.divergences import divergence_matrix
 from bagbasis.embeddings import MeanMapEmbedding
 
 from ..terminal import Callback
+from .data.two_sample_data import blobs, ring, uniform
 from .experiment import Experiment, Point, Result, Table
 from .fastmmd_pictures import draw_errors, draw_spreads, draw_tests, draw_times
 from .fastmmd_tables import error_table, rejection_tables, spread_table, time_tables
@@ -34,7 +35,6 @@ from .two_sample import (
     random_feature_rejects,
     splits,
 )
-from .two_sample_data import blobs, ring, uniform
 
 Floats = NDArray[np.float64]
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from bagbasis import Bags, DoubleBasisClassifier
 from bagbasis.bags.bags import concatenate
 from bagbasis.datasets import Dataset, Digits
-from bagbasis.datasets.cifar10 import CIFAR10
 from bagbasis.datasets.digits import MAX_INTENSITY, SIDE
 
 from ..terminal import Callback
+from .data.cifar10 import CIFAR10
 from .experiment import Experiment, Point, Result, Table
 from .gram_peer import GramPeer
 from .images_report import draw_images, image_table

@@ -20,9 +20,9 @@ from bagbasis import Bags, HDDEmbedding, RandomFourierFeatures
 from bagbasis.densities import estimate_densities
 
 from ..terminal import Callback
+from .data.truncated_mixtures import truncated_mixtures
 from .experiment import Experiment, Point, Result, Table
 from .js_gram_report import draw_agreement, draw_scatter, gram_table
-from .truncated_mixtures import truncated_mixtures
 
 Floats = NDArray[np.float64]
 

@@ -28,10 +28,10 @@ from bagbasis import (
 )
 
 from ..terminal import Callback
+from .data.patches import Patches
 from .experiment import Experiment, Point, Result, Table
 from .marginals_report import draw_marginals, marginal_table
 from .methods import choose, described, described_all, fit_chosen
-from .patches import Patches
 
 Labelled = tuple[Bags, NDArray[np.int64]]
 

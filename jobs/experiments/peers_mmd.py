@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
 from ..terminal import Callback
+from .data.two_sample_data import blobs
 from .scaling_measures import one_core
 from .timing import in_turn
 from .two_sample import exact_mmd, one_thread, random_feature_mmd
-from .two_sample_data import blobs
 
 SIGMA, RATIO = 1.0, 4.0  # of the kernel, and of the second set's blobs
 

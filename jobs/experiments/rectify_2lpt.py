@@ -22,12 +22,12 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.datasets import generate
-from bagbasis.datasets.nbody import NBody
 from bagbasis.evaluation import density_errors
 from bagbasis.regression.encoding import ResponseCoefficients
 from bagbasis.storage.urls import exists
 
 from ..terminal import Callback
+from .data import NBody
 from .experiment import Experiment, Point, Result, Table, digest
 from .rectify_2lpt_pictures import draw_errors, draw_slices, draw_times
 from .rectify_2lpt_settings import SETTINGS, Settings

@@ -12,7 +12,6 @@ from .digits import Digits
 from .dirichlet import Dirichlet
 from .generate import generate
 from .gmm_components import GMMComponents
-from .nbody import NBody
 from .synthetic_mapping import SyntheticMapping
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "Digits",
     "Dirichlet",
     "GMMComponents",
-    "NBody",
     "SyntheticMapping",
     "generate",
     "make_dataset",
@@ -47,7 +45,7 @@ def register_dataset(cls: type[Dataset]) -> type[Dataset]:
     return cls
 
 
-for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, NBody, SyntheticMapping):
+for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, SyntheticMapping):
     register_dataset(_cls)
 
 

@@ -11,7 +11,7 @@ from scipy.stats import qmc
 from bagbasis import Bags, HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings.hdd_direct import embed_at
 from bagbasis.embeddings.hdd_spec import HDDSpec
-from bagbasis.jobs.experiments.truncated_mixtures import truncated_mixtures
+from bagbasis.jobs.experiments.data.truncated_mixtures import truncated_mixtures
 from tests.oracles.hdd import kappa
 
 from .data import mixture_store

@@ -11,6 +11,7 @@ import pytest
 from bagbasis.bags import Box
 from bagbasis.datasets import DATASETS, Dataset, Dirichlet, make_dataset, register_dataset
 from bagbasis.errors import ParameterError
+from bagbasis.jobs.experiments import data  # noqa: F401 (registers the experiments' datasets)
 
 EVERY = [
     make_dataset("density_mapping", n_points=(3, 12), n_response_points=5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.datasets.cifar10 import FILES
+from bagbasis.jobs.experiments.data.cifar10 import FILES
 from bagbasis.jobs.experiments.gmm_components_report import HDD
 from bagbasis.jobs.experiments.images import ImageClasses, images
 from bagbasis.jobs.experiments.images_report import accuracies

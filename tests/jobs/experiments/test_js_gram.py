@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bagbasis.embeddings import hdd
+from bagbasis.jobs.experiments.data.truncated_mixtures import truncated_mixtures
 from bagbasis.jobs.experiments.js_gram import SETTINGS, JSGram, agreement, true_distances
 from bagbasis.jobs.experiments.js_gram_report import PAPER
-from bagbasis.jobs.experiments.truncated_mixtures import truncated_mixtures
 from tests.jobs.running import assert_picture, done, settings
 from tests.oracles.hdd import kappa
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bagbasis.jobs.experiments.data.patches import Patches
 from bagbasis.jobs.experiments.gmm_components_report import HDD
 from bagbasis.jobs.experiments.marginals import FILTERS
 from bagbasis.jobs.experiments.marginals_report import WAYS, accuracies
-from bagbasis.jobs.experiments.patches import Patches
 from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture
 

@@ -16,6 +16,7 @@ import bagbasis.jobs.experiments.peers_falkon
 from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.divergences import divergence_matrix
 from bagbasis.errors import ConfigError
+from bagbasis.jobs.experiments.data.two_sample_data import blobs
 from bagbasis.jobs.experiments.experiment import Point, Result, measured
 from bagbasis.jobs.experiments.gmm_components import mixtures
 from bagbasis.jobs.experiments.peers import SETTINGS, Peers
@@ -37,7 +38,6 @@ from bagbasis.jobs.experiments.peers_transport import (
     sliced_distance,
     transport_distance,
 )
-from bagbasis.jobs.experiments.two_sample_data import blobs
 from tests.jobs.experiments.running import results_of, small_run
 from tests.jobs.running import assert_picture, refused, settings
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bagbasis.divergences import divergence_matrix
+from bagbasis.jobs.experiments.data.two_sample_data import blobs, ring
 from bagbasis.jobs.experiments.two_sample import (
     block_mmds,
     exact_mmd,
@@ -18,7 +19,6 @@ from bagbasis.jobs.experiments.two_sample import (
     random_feature_rejects,
     splits,
 )
-from bagbasis.jobs.experiments.two_sample_data import blobs, ring
 
 SIGMA = 0.7
 

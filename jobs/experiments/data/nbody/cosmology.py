@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
-from ...errors import ParameterError
+from bagbasis.errors import ParameterError
 
 CMB_TEMPERATURE = 2.7255  # K
 SIGMA8_RADIUS = 8.0  # Mpc/h

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import fft
 
-from bagbasis.datasets.nbody import (
+from bagbasis.jobs.experiments.data.nbody import (
     Cosmology,
     Displacements,
     ParticleMesh,
@@ -21,8 +21,8 @@ from bagbasis.datasets.nbody import (
     linear_density,
     perturbed,
 )
-from bagbasis.datasets.nbody.initial_conditions import wrap
-from bagbasis.datasets.nbody.mesh_kernels import add_interpolated
+from bagbasis.jobs.experiments.data.nbody.initial_conditions import wrap
+from bagbasis.jobs.experiments.data.nbody.mesh_kernels import add_interpolated
 from tests.oracles import nbody as oracle
 
 UNIVERSE = Cosmology()

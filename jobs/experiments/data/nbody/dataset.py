@@ -8,20 +8,22 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bags import Bags, Responses
-from ...bags.bags import concatenate, offsets_of
-from ...bags.responses import concatenate_responses
-from ...errors import DataError, ParameterError
-from ...execution import lane
-from ..base import ResponseBlock, ResponseDataset, block_rng, check_integer
+from bagbasis.bags import Bags, Responses
+from bagbasis.bags.bags import concatenate, offsets_of
+from bagbasis.bags.responses import concatenate_responses
+from bagbasis.datasets import register_dataset
+from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng, check_integer
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.execution import lane
+
 from .cosmology import A_EARLY, Cosmology, check_positive
-from .cubes import cut
 from .initial_conditions import displacements, lattice, linear_density, perturbed, wrap
 from .particle_mesh import ParticleMesh, leapfrog
 
 LATTICE_CELLS = 4  # at least, a side of a cube: with fewer, voids leave cubes empty
 
 
+@register_dataset
 @dataclass(frozen=True, kw_only=True)
 class NBody(ResponseDataset):
     """Cubes of simulated universes; bag = particles by 2LPT, response = by particle-mesh gravity.
@@ -198,3 +200,29 @@ class NBody(ResponseDataset):
         turned += shift
         wrap(turned, self.box_size)
         return turned
+
+
+def cut(
+    positions: NDArray[np.float64], box_size: float, n_cubes: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The particles of each of n_cubes³ cubes, with the cube as unit cube.
+
+    Parameters
+    ----------
+    positions : shape (n, 3)
+        In [0, box_size).
+
+    Returns
+    -------
+    points : float32, shape (n, 3)
+        In [0, 1]: relative to the cube's corner, in units of its side. Cube after cube, the last
+        axis fastest; within a cube in the order of the positions.
+    offsets : int64, shape (n_cubes³ + 1,)
+        Cube i has rows ``offsets[i]:offsets[i + 1]``, perhaps none.
+    """
+    scaled = positions * (n_cubes / box_size)
+    corners = np.minimum(scaled.astype(np.int64), n_cubes - 1)
+    cube = np.ravel_multi_index(tuple(corners.T), (n_cubes,) * 3)
+    order = np.argsort(cube, kind="stable")
+    points = (scaled - corners)[order].astype(np.float32)
+    return points, offsets_of(np.bincount(cube, minlength=n_cubes**3))

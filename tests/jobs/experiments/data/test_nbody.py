@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 
 from bagbasis.bags import BagStore
-from bagbasis.datasets import NBody, generate, make_dataset
+from bagbasis.datasets import generate, make_dataset
 from bagbasis.datasets.base import ResponseBlock
-from bagbasis.datasets.nbody import cut
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution.lane import CORES_VARIABLE
+from bagbasis.jobs.experiments.data import NBody
+from bagbasis.jobs.experiments.data.nbody import cut
 
 SMALL = NBody(n_boxes=2, n_particles=16, n_cubes=2, box_size=32, n_steps=4, seed=5)
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ...threads import KERNELS
+from bagbasis.threads import KERNELS
+
 from .cosmology import Growth
 from .initial_conditions import wavenumbers, wrap
 from .mesh_kernels import add_interpolated, attraction, deposit
