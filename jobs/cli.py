@@ -5,36 +5,16 @@ Jobs and the library are imported when a job runs, so that ``bags --help`` answe
 
 from __future__ import annotations
 
-import importlib
-import logging
-import multiprocessing
-import os
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
 import click
 
 from .interrupts import prompt_interrupts
 from .model_commands import models
-from .runs.commands import RUN_COMMANDS
+from .run_commands import RUN_COMMANDS
+from .shell import INTERRUPTED, JOBS, WRONG_CONFIG, complain, give_up, guarded, import_job
 
-JOBS = {
-    "generate": "Write bags of a built-in dataset into a store.",
-    "ingest": "Turn long tables (Parquet, CSV) or an .npz file into a store.",
-    "info": "Say what is in a store or a model.",
-    "verify": "Check every invariant of a store.",
-    "fit": "Fit a Double-Basis model to the bags of a store.",
-    "evaluate": "Measure a model on labelled bags; write pictures and a report.",
-    "predict": "Write a model's predictions, with the bags' ids.",
-    "tune": "Choose embedding, kernel width and penalty; fit the best.",
-    "retrain": "Learn from new bags; promote the model if it is no worse.",
-    "demo": "Run the main job on real and on generated data.",
-    "experiment": "Run an experiment of the papers again.",
-}
 SHORTCUTS = {
     "generate": ("DATASET", "dataset"),
     "info": ("URL", "url"),
@@ -47,8 +27,6 @@ ON_CLUSTER = (
 SCALED = ("experiment",)
 YAML = (".yaml", ".yml")
 
-INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
-
 
 class JobCommand(click.Command):
     """A job's command; its help ends with the keys of its config, and exit codes of its own."""
@@ -57,7 +35,7 @@ class JobCommand(click.Command):
         from .config_errors import key_rows
 
         assert self.name is not None
-        job = _job(self.name)
+        job = import_job(self.name)
         with formatter.section("Keys (in the YAML file, or with --set)"):
             formatter.write_dl(key_rows(job.Config))
         if hasattr(job, "EXIT_CODES"):
@@ -75,10 +53,10 @@ class Group(click.Group):
             click.echo(error.format_message())
             sys.exit(WRONG_CONFIG)
         except click.ClickException as error:
-            _complain(error.format_message())
+            complain(error.format_message())
             sys.exit(error.exit_code)
         except click.Abort:
-            _complain("interrupted")
+            complain("interrupted")
             sys.exit(INTERRUPTED)
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -115,36 +93,10 @@ def run_job(
     return guarded(name, run, debug)
 
 
-def guarded(name: str, action: Callable[[], int | None], debug: bool = False) -> int:
-    """The exit code of an action; what goes wrong is one line on stderr."""
-    try:
-        with _log_to_stderr(debug):
-            return action() or 0
-    except KeyboardInterrupt:
-        _complain("interrupted", debug)
-        return INTERRUPTED
-    except Exception as error:
-        from bagbasis.errors import BagbasisError
-
-        if isinstance(error, BagbasisError):
-            _complain(f"{name}: {error}", debug)
-            return _code_of(error)
-        _complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
-        return FAILED
-
-
-def _code_of(error: Exception) -> int:
-    from bagbasis.errors import BusyError, ConfigError, ParameterError
-
-    if isinstance(error, BusyError):
-        return BUSY
-    return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
-
-
 def _run(
     name: str, what: str | None, overrides: tuple[str, ...], options: dict[str, str | None]
 ) -> int:
-    job = _job(name)
+    job = import_job(name)
     from .config import load_config
     from .files import write_json
     from .terminal import Terminal
@@ -158,44 +110,11 @@ def _run(
     return job.exit_code(report) if hasattr(job, "exit_code") else 0
 
 
-def _job(name: str) -> ModuleType:
-    return importlib.import_module(f".{name}", __package__)
-
-
 def _positional(name: str, what: str | None) -> tuple[str | None, dict[str, str]]:
     """The config's path, and the values, that the positional argument stands for."""
     if what is None or what.lower().endswith(YAML) or name not in SHORTCUTS:
         return what, {}
     return None, {SHORTCUTS[name][1]: what}
-
-
-@contextmanager
-def _log_to_stderr(debug: bool) -> Iterator[None]:
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    logger = logging.getLogger("bagbasis")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-
-
-def _complain(message: str, debug: bool = False) -> None:
-    if debug:
-        traceback.print_exc()
-    click.echo(f"bags: {' '.join(message.split())}", err=True)
-
-
-def give_up() -> None:
-    """End this process, and those it has started, at once."""
-    _complain("interrupted")
-    for child in multiprocessing.active_children():
-        child.kill()
-    os._exit(INTERRUPTED)
 
 
 def _command(name: str) -> click.Command:

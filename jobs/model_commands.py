@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
+
+from .shell import exit_guarded
 
 REGISTRY = click.argument("url", metavar="REGISTRY_URL")
 
@@ -30,7 +31,7 @@ def listed(url: str) -> None:
         columns = ["", "model", "registered", "estimator", "numbers"]
         Terminal().table("Models", columns, [_row(record) for record in records], whole=("model",))
 
-    _exit("models list", action)
+    exit_guarded("models list", action)
 
 
 @models.command()
@@ -48,7 +49,7 @@ def promote(url: str, name: str) -> None:
         else:
             click.echo(f"the champion is {name}, {_before(before)}")
 
-    _exit("models promote", action)
+    exit_guarded("models promote", action)
 
 
 @models.command()
@@ -62,7 +63,7 @@ def rollback(url: str) -> None:
         name = registry.rollback()
         click.echo(f"the champion is {name} again, {_before(before)}")
 
-    _exit("models rollback", action)
+    exit_guarded("models rollback", action)
 
 
 def _registry(url: str) -> Any:
@@ -90,9 +91,3 @@ def _row(record: Any) -> list[str]:
 
 def _before(name: str | None) -> str:
     return "the first one" if name is None else f"in place of {name}"
-
-
-def _exit(name: str, action: Callable[[], None]) -> None:
-    from .cli import guarded
-
-    click.get_current_context().exit(guarded(name, action))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from rich.console import Console
 from ..config import load_config
 from ..files import plain, write_json
 from ..interrupts import prompt_interrupts
+from ..shell import import_job
 from ..terminal import Callback, Terminal
 
 
@@ -58,7 +58,7 @@ def drive(url: str, attempt: str, log: str, end: Callable[[], None]) -> None:
 
     name = driving.record["job"]
     with prompt_interrupts(give_up), driving.running() as report:
-        job = importlib.import_module(f".{name}", __package__)
+        job = import_job(name)
         config = load_config(job.Config, None, (), driving.record["config"])
         report |= plain(job.run(config, RunTerminal(driving, run=driving.record["id"])))
         if config.report_path is not None:

@@ -5,36 +5,27 @@ from __future__ import annotations
 import threading
 import time
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from bagbasis.errors import RunError
 
 from .state import RunState, Status
 
-if TYPE_CHECKING:
-    from .run import Run
-
 SECONDS = 2.0  # between two looks at the run's folder
 
 
-class Progress(tuple[int, int]):
-    """Units of work done, and in all; a notebook shows it as it moves."""
+class Shown(Protocol):
+    """What can be shown: a run."""
 
-    def __new__(cls, run: Run, done: int, total: int) -> Progress:
-        self = super().__new__(cls, (done, total))
-        self._run = run
-        return self
+    @property
+    def id(self) -> str:
+        """Its name."""
 
-    _run: Run
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Progress, (self._run, *self)
-
-    def _ipython_display_(self) -> None:
-        show(self._run)
+    def state(self) -> RunState:
+        """How it stands now."""
 
 
-def show(run: Run) -> None:
+def show(run: Shown) -> None:
     """Display the run in IPython; in a notebook a thread keeps it up to date until it is over."""
     from IPython import get_ipython
     from IPython.display import display
@@ -46,7 +37,7 @@ def show(run: Run) -> None:
         threading.Thread(target=_follow, args=(run, handle), daemon=True).start()
 
 
-def _follow(run: Run, handle: Any) -> None:
+def _follow(run: Shown, handle: Any) -> None:
     while True:
         time.sleep(SECONDS)
         try:

@@ -12,11 +12,28 @@ from bagbasis.storage.files import names_in, reading
 from bagbasis.storage.urls import normalize_url
 
 from .launching import WITHDRAWALS
-from .notebook import Progress, show
+from .notebook import show
 from .state import CANCEL, LOG, RUN, RunState, Status, read_record, read_state, write_json
 
 ROOT_VARIABLE = "BAGBASIS_RUNS"
 POLL_SECONDS = 0.5
+
+
+class Progress(tuple[int, int]):
+    """Units of work done, and in all; a notebook shows it as it moves."""
+
+    def __new__(cls, run: Run, done: int, total: int) -> Progress:
+        self = super().__new__(cls, (done, total))
+        self._run = run
+        return self
+
+    _run: Run
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Progress, (self._run, *self)
+
+    def _ipython_display_(self) -> None:
+        show(self._run)
 
 
 @dataclass(frozen=True)

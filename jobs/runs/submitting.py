@@ -153,7 +153,8 @@ def _start(url: str, record: dict[str, Any]) -> Run:
     record = {**record, "submitted": time.time(), "attempt": uuid.uuid4().hex}
     write_json(f"{url}/{RUN}", record)
     log = local_log(url)
-    command = [sys.executable, "-m", "bagbasis.jobs", "drive", url]
+    # -P: the driver imports no script of the folder it starts in, whatever its name
+    command = [sys.executable, "-P", "-m", "bagbasis.jobs", "drive", url]
     command += ["--attempt", record["attempt"], "--log", str(log)]
     try:
         LAUNCHERS[record["launcher"]](command, log, record["id"])

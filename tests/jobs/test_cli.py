@@ -13,7 +13,7 @@ import pytest
 
 from bagbasis import BagStore
 from bagbasis.errors import StoreError
-from bagbasis.jobs.cli import JOBS
+from bagbasis.jobs.shell import JOBS
 from tests.jobs.running import CONFIGS, bags, done, refused, settings
 
 ROOT = CONFIGS.parent

@@ -90,6 +90,35 @@ def test_commands(regression, tmp_path, root):
     )
 
 
+SCRIPTS = ("pipeline", "jobs", "click", "numpy", "yaml")  # names that our imports look for
+
+
+def scripts(folder, *names):
+    """A folder of scripts, which nobody asked to run."""
+    folder.mkdir()
+    for name in names:
+        (folder / f"{name}.py").write_text("raise SystemExit('a script of the folder was run')")
+    return folder
+
+
+def test_driver_runs_no_script_of_its_folder(regression, tmp_path, root, monkeypatch):
+    """A run submitted from a folder of scripts, whatever their names, imports none of them."""
+    monkeypatch.chdir(scripts(tmp_path / "scripts", "bagbasis", *SCRIPTS))
+    run = submit("verify", {"url": str(regression / "bags.zarr")}, root=root)
+    until(lambda: run.status().is_over or "script" in run.logs())
+    assert "script" not in run.logs()
+    assert run.result()["n_bags"] == 300
+
+
+def test_module_runs_no_script_of_its_folder(regression, tmp_path):
+    """`python -m bagbasis.jobs` imports no script of the folder it is started in."""
+    command = [sys.executable, "-m", "bagbasis.jobs", "info", str(regression / "bags.zarr")]
+    folder = scripts(tmp_path / "scripts", *SCRIPTS)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "300" in done.stdout
+
+
 def test_failed_run(tmp_path, root):
     """What goes wrong in the driver is one line for the client, with exit code 1, and a traceback
     in the state."""

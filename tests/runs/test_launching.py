@@ -64,7 +64,7 @@ def test_driver_as_a_batch_job(slurm, tmp_path):
     assert name == "sbatch"
     assert f"--job-name={run.id}" in args[:script]
     assert f"--output={tmp_path}/runs 100%%; $(touch x)/{run.id}/log.txt" in args[:script]
-    command = [sys.executable, "-m", "bagbasis.jobs", "drive", run.url]
+    command = [sys.executable, "-P", "-m", "bagbasis.jobs", "drive", run.url]
     command += ["--attempt", run.record()["attempt"], "--log", f"{run.url}/log.txt"]
     assert args[script + 1 :] == command
     assert asked["script"] == '#!/bin/sh\nexec "$@"\n'

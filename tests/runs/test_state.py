@@ -52,7 +52,7 @@ def test_from_submitted_to_done(root, launched):
     run = submitted(root)
     command, _, name = launched[0]
     assert name == run.id
-    assert command[1:5] == ["-m", "bagbasis.jobs", "drive", run.url]
+    assert command[1:6] == ["-P", "-m", "bagbasis.jobs", "drive", run.url]
     assert run.status() is Status.SUBMITTED
     assert run.logs() == ""
     record = run.record()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import time
-from collections.abc import Callable
 from typing import Any
 
 import click
+
+from bagbasis.errors import ConfigError
+
+from .shell import JOBS, exit_guarded, give_up, import_job
 
 ROOT = click.option("--root", metavar="URL", help="Where the runs' folders are (BAGBASIS_RUNS).")
 WATCH_SECONDS = 1.0
@@ -44,10 +46,10 @@ def submit(
     """Start JOB in a process that outlives this one; prints the run's id and how to follow it."""
 
     def action() -> None:
-        from ..config import load_config
-        from . import attach, resume
-        from . import submit as submitted
-        from .submitting import check_unchanged
+        from .config import load_config
+        from .runs import attach, resume
+        from .runs import submit as submitted
+        from .runs.submitting import check_unchanged
 
         kind = _config_of(job)
         given = {} if cluster is None else {"cluster": cluster}
@@ -65,7 +67,7 @@ def submit(
                 run = resume(run)
         click.echo(f"{run.id}\nbags attach {run.url}")
 
-    _exit("submit", action)
+    exit_guarded("submit", action)
 
 
 @click.command()
@@ -74,8 +76,8 @@ def runs(root: str | None) -> None:
     """List the runs of a root, the oldest first."""
 
     def action() -> None:
-        from ..terminal import Terminal
-        from . import runs_in
+        from .runs import runs_in
+        from .terminal import Terminal
 
         rows = []
         for run in runs_in(root):
@@ -86,7 +88,7 @@ def runs(root: str | None) -> None:
         columns = ["run", "status", "step", "done", "submitted"]
         Terminal().table("Runs", columns, rows, whole=("run",))
 
-    _exit("runs", action)
+    exit_guarded("runs", action)
 
 
 @click.command()
@@ -98,9 +100,9 @@ def attach(run: str, root: str | None) -> None:
     def action() -> None:
         from bagbasis.errors import RunError
 
-        from ..terminal import Terminal
-        from . import attach as attached
-        from .run import explained
+        from .runs import attach as attached
+        from .runs.run import explained
+        from .terminal import Terminal
 
         console = Terminal()
         found = attached(run, root=root)
@@ -113,7 +115,7 @@ def attach(run: str, root: str | None) -> None:
             raise RunError(f"run {found.id} {explained(state)}")
         console.values(f"Run {found.id}", state.report)
 
-    _exit("attach", action)
+    exit_guarded("attach", action)
 
 
 @click.command()
@@ -123,11 +125,11 @@ def cancel(run: str, root: str | None) -> None:
     """Ask RUN to stop; it does within seconds."""
 
     def action() -> None:
-        from . import attach as attached
+        from .runs import attach as attached
 
         attached(run, root=root).cancel()
 
-    _exit("cancel", action)
+    exit_guarded("cancel", action)
 
 
 @click.command(hidden=True)
@@ -138,28 +140,17 @@ def drive(url: str, attempt: str, log: str) -> None:
     """What a launcher starts."""
 
     def action() -> None:
-        from ..cli import give_up
-        from .drive import drive as driven
+        from .runs.drive import drive as driven
 
         driven(url, attempt, log, give_up)
 
-    _exit("drive", action)
+    exit_guarded("drive", action)
 
 
 def _config_of(job: str) -> Any:
-    from bagbasis.errors import ConfigError
-
-    from ..cli import JOBS
-
     if job not in JOBS:
         raise ConfigError(f"no job {job!r}; there are {', '.join(JOBS)}")
-    return importlib.import_module(f".{job}", __package__).Config
-
-
-def _exit(name: str, action: Callable[[], None]) -> None:
-    from ..cli import guarded
-
-    click.get_current_context().exit(guarded(name, action))
+    return import_job(job).Config
 
 
 RUN_COMMANDS = (submit, runs, attach, cancel, drive)

@@ -1,0 +1,90 @@
+"""What every command of ``bags`` shares: the jobs, the exit codes, and one line for any error."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import multiprocessing
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+import click
+
+from bagbasis.errors import BagbasisError, BusyError, ConfigError, ParameterError
+
+JOBS = {
+    "generate": "Write bags of a built-in dataset into a store.",
+    "ingest": "Turn long tables (Parquet, CSV) or an .npz file into a store.",
+    "info": "Say what is in a store or a model.",
+    "verify": "Check every invariant of a store.",
+    "fit": "Fit a Double-Basis model to the bags of a store.",
+    "evaluate": "Measure a model on labelled bags; write pictures and a report.",
+    "predict": "Write a model's predictions, with the bags' ids.",
+    "tune": "Choose embedding, kernel width and penalty; fit the best.",
+    "retrain": "Learn from new bags; promote the model if it is no worse.",
+    "demo": "Run the main job on real and on generated data.",
+    "experiment": "Run an experiment of the papers again.",
+}
+
+INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
+
+
+def import_job(name: str) -> ModuleType:
+    """The module of a job, with its ``Config`` and ``run``; it is imported only when it is used."""
+    return importlib.import_module(f"{__package__}.{name}")
+
+
+def guarded(name: str, action: Callable[[], int | None], debug: bool = False) -> int:
+    """The exit code of an action; what goes wrong is one line on stderr."""
+    try:
+        with _log_to_stderr(debug):
+            return action() or 0
+    except KeyboardInterrupt:
+        complain("interrupted", debug)
+        return INTERRUPTED
+    except BagbasisError as error:
+        complain(f"{name}: {error}", debug)
+        if isinstance(error, BusyError):
+            return BUSY
+        return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
+    except Exception as error:  # a bug, or what nobody foresaw: still one line
+        complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
+        return FAILED
+
+
+def exit_guarded(name: str, action: Callable[[], None]) -> None:
+    """End the click command with the exit code of its action."""
+    click.get_current_context().exit(guarded(name, action))
+
+
+def complain(message: str, debug: bool = False) -> None:
+    """Print one line on stderr; with ``debug`` after the traceback of what is being handled."""
+    if debug:
+        traceback.print_exc()
+    click.echo(f"bags: {' '.join(message.split())}", err=True)
+
+
+def give_up() -> None:
+    """End this process, and those it has started, at once."""
+    complain("interrupted")
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(INTERRUPTED)
+
+
+@contextmanager
+def _log_to_stderr(debug: bool) -> Iterator[None]:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("bagbasis")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
