@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import version
 from typing import Any
 
-from bagbasis.execution.lane import lane_cores
+from bagbasis.execution.lanes import lane_cores
 
 PACKAGES = (
     "bagbasis", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "zarr",

@@ -17,7 +17,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
 from threadpoolctl import threadpool_limits
 
-from bagbasis.execution.lane import lane_cores
+from bagbasis.execution.lanes import lane_cores
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bagbasis.execution.lane import lane_cores
+from bagbasis.execution.lanes import lane_cores
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table

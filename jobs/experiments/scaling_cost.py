@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis.execution import SPLIT_EVERY
+from bagbasis.execution.costs import SPLIT_EVERY
 from bagbasis.regression.accumulate import MAX_TASKS
 
 from .experiment import Result, Table, measured

@@ -20,9 +20,10 @@ import numpy as np
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis import RandomFourierFeatures as Fourier
 from bagbasis.errors import ParameterError
-from bagbasis.execution import SPLIT_EVERY, current_client, lane
-from bagbasis.execution.lane import CORES_VARIABLE
-from bagbasis.execution.map_reduce import _delayed_leaves, _tree
+from bagbasis.execution import current_client, lane
+from bagbasis.execution.costs import SPLIT_EVERY
+from bagbasis.execution.lanes import CORES_VARIABLE
+from bagbasis.execution.tasks import _delayed_leaves, _tree
 from bagbasis.regression.accumulate import AccumulateTask, pass_seconds, ranges_of
 from bagbasis.regression.encoding import Reals
 from bagbasis.regression.feature_map import FeatureMap

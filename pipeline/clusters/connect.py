@@ -13,7 +13,7 @@ from distributed.comm import get_address_host_port
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
-from ..execution.lane import CORES_VARIABLE
+from ..execution.lanes import CORES_VARIABLE
 from ..execution.progress import Progress, silent
 from .certificates import check_handshake, security_of
 from .cluster_checks import check_store, check_versions, wait_for_workers

@@ -12,7 +12,7 @@ from distributed.security import Security
 from tornado.ioloop import PeriodicCallback
 
 from ..errors import ClusterError, ConfigError
-from ..execution.lane import CORES_VARIABLE
+from ..execution.lanes import CORES_VARIABLE
 from .certificates import security_of
 from .profiles import JobQueueProfile, walltime_seconds
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..bags import Box, as_bags
+from ..bags.labelled import box_of_bags
 from ..bases import index_set, project
-from ..embeddings.transform import box_of_bags, check_outside
+from ..embeddings.transform import check_outside
 from ..errors import DataError, ParameterError
 from .densities import Densities
 from .smoothness import (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Box, as_bags
-from ..embeddings.transform import box_of_bags
+from ..bags.labelled import box_of_bags
 from ..errors import DataError, ParameterError
 from ..threads import KERNELS
 from .boxes import box_contains, box_volume, in_unit_cube

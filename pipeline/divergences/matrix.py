@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, as_bags, concatenate
+from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..errors import DataError
-from ..random_features.fourier import MEDIAN_SAMPLE, median_distance, spread_rows
 from .columns import BLOCK_POINTS, PairCount, Progress, n_threads
 from .estimators import estimator
 from .mean_discrepancy import TILE, squared_discrepancies
@@ -118,7 +118,7 @@ def median_bandwidth(X: Any) -> float:
     ----------
     X : Bags, or a list of arrays of shape (n_i, n_dims)
     """
-    return median_distance(spread_rows(as_bags(X).points, MEDIAN_SAMPLE))
+    return median_distance(spread_rows(as_bags(X).points, MEDIAN_ROWS))
 
 
 def needed_bytes(X: Bags, Y: Bags | None, spec: DivergenceSpec) -> int:

@@ -13,16 +13,15 @@ from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..bags import Bags, Box
+from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..checks import is_integer, is_number
 from ..errors import DataError, ParameterError
 from ..random_features import spectra
-from ..random_features.fourier import spread_rows
 from .boxed import BoxedSpec, Ragged, Scaling
 from .mean_map_kernels import mean_sines_cosines
 from .spec import Sample
 from .transform import BagTransformer
 
-MEDIAN_SAMPLE = 1024
 POINTS_A_BAG = 4
 
 
@@ -197,14 +196,14 @@ def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) 
     rng = np.random.default_rng(0)
     parts = []
     for bags in sample:
-        chosen = spread_rows(np.arange(len(bags)), MEDIAN_SAMPLE)
+        chosen = spread_rows(np.arange(len(bags)), MEDIAN_ROWS)
         draws = rng.random((len(chosen), POINTS_A_BAG)) * bags.sizes[chosen, None]
         rows = bags.offsets[chosen, None] + draws.astype(np.int64)
         unit = box.to_unit(bags.points[rows.ravel()].astype(np.float64))
         parts.append(unit[((unit >= 0) & (unit <= 1)).all(axis=1)] if drop else unit.clip(0, 1))
     if not parts:
         raise DataError("no bags to take the median distance of; give bandwidth a number")
-    points = spread_rows(np.concatenate(parts), MEDIAN_SAMPLE)
+    points = spread_rows(np.concatenate(parts), MEDIAN_ROWS)
     distances = pdist(points, metric) if len(points) > 1 else np.zeros(0)
     positive = distances[distances > 0]
     return float(np.median(positive)) if len(positive) else 1.0

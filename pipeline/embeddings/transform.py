@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, BagStore, Box, as_bags
-from ..bags.reading import sample_of
+from ..bags.labelled import LabelledBags, box_of_bags
+from ..bags.sampling import CHOICE_SAMPLE
 from ..errors import BagError, DataError, ParameterError
 from .spec import EmbeddingSpec, Sample
 
 OUT_OF_BOX = ("clip", "drop", "error")
-CHOICE_SAMPLE = (32, 128)  # 4,096 bags in 32 runs, so that few chunks are touched
 
 
 class BagTransformer:
@@ -38,7 +38,7 @@ class BagTransformer:
         if isinstance(X, BagStore):
             store = X
             self.spec_ = self.resolve(
-                store.n_dims, store.box, lambda: sample_of(store, *CHOICE_SAMPLE)
+                store.n_dims, store.box, lambda: LabelledBags(store).sample(CHOICE_SAMPLE)
             )
         else:
             bags = as_bags(X)
@@ -117,13 +117,3 @@ def check_outside(
 def outside_error(bag: int, n_outside: int, box: Box) -> BagError:
     """What out_of_box="error" says of a bag."""
     return BagError(bag, f"{n_outside} points lie outside the box {box.bounds}")
-
-
-def box_of_bags(bags: Bags) -> Box:
-    """The unit cube if the points lie in it, else their range widened by 1 % on each side."""
-    if len(bags) == 0:
-        return Box.unit(bags.n_dims)
-    lo, hi = bags.points.min(axis=0), bags.points.max(axis=0)
-    if (lo >= 0).all() and (hi <= 1).all():
-        return Box.unit(bags.n_dims)
-    return Box.around(lo, hi)

@@ -1,13 +1,22 @@
-"""Running on a cluster or in this process: lanes, passes, merges, progress."""
+"""Running on a cluster or in this process: lanes, passes, merges, progress.
 
-from .arrays import lazy_rows
-from .kept import Keeper
-from .lane import lane
-from .map_reduce import SPLIT_EVERY, current_client, map_reduce, map_tasks
-from .progress import Progress, Report
+Names are imported when they are first used: what a pass costs (`costs`) is declared by modules
+that should not wait for Dask.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .arrays import lazy_rows
+    from .kept import Keeper
+    from .lanes import lane
+    from .progress import Progress, Report
+    from .tasks import current_client, map_reduce, map_tasks
 
 __all__ = [
-    "SPLIT_EVERY",
     "Keeper",
     "Progress",
     "Report",
@@ -17,3 +26,20 @@ __all__ = [
     "map_reduce",
     "map_tasks",
 ]
+
+_MODULES = {
+    "Keeper": "kept",
+    "Progress": "progress",
+    "Report": "progress",
+    "current_client": "tasks",
+    "lane": "lanes",
+    "lazy_rows": "arrays",
+    "map_reduce": "tasks",
+    "map_tasks": "tasks",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ import dask
 import dask.array
 from numpy.typing import NDArray
 
-from .lane import lane
+from .lanes import lane
 
 Rows = Callable[[int, int], NDArray[Any]]
 

@@ -15,8 +15,8 @@ import pandas as pd
 from distributed import Client, Future
 
 from ..errors import BagbasisError, ClusterError, DataError
-from ..execution.map_reduce import RETRIES, gathered
 from ..execution.progress import Progress, Tally, listening, worker_report
+from ..execution.tasks import RETRIES, gathered
 from .survey import Survey, first_rows
 from .table_files import Piece, Table
 from .table_rows import Decoder, Group, group, label, respond

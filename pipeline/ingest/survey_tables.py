@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ..errors import DataError
-from ..execution.map_reduce import map_tasks
 from ..execution.progress import Progress, Report
+from ..execution.tasks import map_tasks
 from .shuffle import raised, returning_refusals, spread
 from .survey import Survey, check_rows, class_names, id_type, range_starts, survey_piece
 from .table_files import Columns, Piece, Table

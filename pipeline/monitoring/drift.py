@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, Box
+from ..bags.labelled import box_of_bags
+from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..embeddings import EmbeddingSpec, MeanMapEmbedding
-from ..embeddings.transform import box_of_bags, check_dims
+from ..embeddings.transform import check_dims
 from ..errors import BagError, DataError, ParameterError
 from ..execution import lane
 from ..random_features import RandomFourierFeatures
-from ..random_features.fourier import MEDIAN_SAMPLE, spread_rows
 from .bag_sets import BagSet, as_bag_set
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 from .permutation import mmd_squared_of_splits, p_values, split_sums
@@ -231,7 +232,7 @@ def _embed(
 
 def _features(embeddings: NDArray[np.float64], n_features: int, seed: int) -> NDArray[np.float64]:
     spec = RandomFourierFeatures(n_features, seed=seed).resolve(
-        embeddings.shape[1], lambda: spread_rows(embeddings, MEDIAN_SAMPLE)
+        embeddings.shape[1], lambda: spread_rows(embeddings, MEDIAN_ROWS)
     )
     features = np.empty((len(embeddings), n_features))
     spec.transform(embeddings, features)

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..checks import is_integer, is_number
 from ..errors import ParameterError
 from ..threads import KERNELS
 from . import spectra
 from .fourier_kernels import sine_cosine
-
-MEDIAN_SAMPLE = 1024
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
         """Fix σ from the rows of X, shape (n_samples, n_inputs)."""
         X = validate_data(self, X, dtype=[np.float32, np.float64])
-        self.spec_ = self.resolve(X.shape[1], lambda: spread_rows(X, MEDIAN_SAMPLE))
+        self.spec_ = self.resolve(X.shape[1], lambda: spread_rows(X, MEDIAN_ROWS))
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -145,30 +144,6 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
 
 def _is_positive(value: Any) -> bool:
     return is_number(value, 0) and value > 0
-
-
-def median_distance(sample: NDArray[Any]) -> float:
-    """Median pairwise distance of the rows; 1 when most rows are the same.
-
-    Parameters
-    ----------
-    sample : shape (n, s)
-    """
-    rows = np.asarray(sample, dtype=np.float64)
-    rows = rows - rows.mean(axis=0)
-    squares = (rows**2).sum(axis=1)
-    distances = squares[:, None] + squares - 2 * rows @ rows.T
-    upper = distances[np.triu_indices(len(rows), 1)]
-    median = float(np.sqrt(max(0.0, np.median(upper)))) if len(upper) else 0.0
-    # the differences of squares above are exact to about 1e-15 of the largest square
-    return median if median > 1e-7 * float(np.sqrt(squares.max())) else 1.0
-
-
-def spread_rows(rows: NDArray[Any], n_rows: int) -> NDArray[Any]:
-    """Up to n_rows rows, evenly spread."""
-    if len(rows) <= n_rows:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, n_rows).astype(np.int64)]
 
 
 @lru_cache(maxsize=4)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bags.plan import Range, split_evenly
+from ..bags.splits import Split
 from ..execution import Keeper, Progress, Report, map_reduce
 from .encoding import Encoding
 from .feature_map import FeatureMap, naming
 from .source import MemorySource, Source
-from .split import Split
 from .statistics import RidgeStatistics, StatisticsBuilder
 
 TASK_SECONDS = 60.0

@@ -24,7 +24,7 @@ from typing import Any
 
 from ..bags.plan import Range
 from ..errors import ParameterError
-from ..execution import SPLIT_EVERY
+from ..execution.costs import current_limits
 from ..storage.files import discard, names_in, reading, writing
 from ..storage.urls import filesystem, local_path, normalize_url
 from .accumulate import AccumulateTask, FitStatistics, pass_seconds, ranges_of
@@ -217,7 +217,7 @@ def describe(task: AccumulateTask) -> dict[str, Any]:
         "holdout": asdict(task.holdout) if task.holdout else None,
         "validation": asdict(task.validation) if task.validation else None,
         "precision": task.precision,
-        "plan": [SPLIT_EVERY, len(ranges_of(task))],
+        "plan": [current_limits().split_every, len(ranges_of(task))],
     }
 
 

@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, as_bags
+from ..bags.sampling import CHOICE_SAMPLE
 from ..densities import Densities
 from ..embeddings import ProjectionEmbedding, ProjectionSpec
-from ..embeddings.transform import CHOICE_SAMPLE
 from ..errors import ParameterError
 from ..execution import lane
 from .encoding import ResponseCoefficients

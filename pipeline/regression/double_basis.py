@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
 from ..bags.plan import Range
+from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..embeddings import ProjectionEmbedding
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane, lazy_rows
@@ -26,11 +27,8 @@ from .feature_map import FeatureMap, resolve_features
 from .prediction import PredictedRows, prediction_ranges
 from .ridge import RidgeSolution, default_alphas, solve, solve_gcv, solve_validation
 from .source import Source
-from .split import Split
 from .statistics import MANY_TARGETS
 from .statistics_kernels import linear_predictions
-
-HOLDOUT_SEED, VALIDATION_SEED = 1, 2
 
 
 @dataclass(frozen=True)
@@ -282,11 +280,6 @@ class DoubleBasis(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
-
-
-def holdout_split(holdout: float) -> Split | None:
-    """The bags that ``holdout=`` leaves out of any estimator's fit."""
-    return Split(holdout, HOLDOUT_SEED) if holdout else None
 
 
 def check_share(holdout: float) -> None:

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, Box
+from ..bags.sampling import CHOICE_SAMPLE, DISTANCE_SAMPLE
 from ..embeddings import EmbeddingSpec, spec_from_dict, spec_to_dict
-from ..embeddings.transform import CHOICE_SAMPLE
 from ..errors import BagError, DataError
 from ..random_features import FourierSpec
 
 ROWS_A_BLOCK = 1024
-MEDIAN_SAMPLE = (32, 32)  # for the median distance
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def resolve_features(source: Sampled, embedding: Any, random_features: Any) -> F
 
 def _sampled(source: Sampled, first: FeatureMap) -> NDArray[np.float64]:
     try:
-        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(*MEDIAN_SAMPLE)]
+        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(*DISTANCE_SAMPLE)]
     except BagError as error:
         raise DataError(f"{source.url or 'bags in memory'}: a bag: {error.reason}") from error
     if not rows:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..bags import Bags, BagStore, Box, Responses, as_bags, as_responses
+from ..bags.labelled import box_of_bags
 from ..bags.plan import Range, sample_ranges
 from ..bags.reading import iter_pairs, pair_partitions, prefetch, sample_of_responses
-from ..embeddings.transform import box_of_bags
 from ..errors import DataError, ParameterError
 from .source import MemorySource, StoreSource
 

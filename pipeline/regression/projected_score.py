@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..bags import Bags
 from ..bags.bags import concatenate
 from ..bags.plan import sample_ranges
+from ..bags.splits import Split
 from ..densities import Densities
 from ..densities.valid import MOST_DIMS, quasi_random_points
 from ..embeddings import ProjectionSpec
@@ -18,7 +19,6 @@ from ..errors import DataError
 from .feature_map import FeatureMap
 from .pairs import Pairs
 from .ridge import RidgeSolution
-from .split import Split
 
 RUNS = (128, 40)  # of bags; those of them that are held out are judged by
 

@@ -18,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..bags import Bags, BagStore, as_bags
 from ..bags.plan import sample_ranges
 from ..bags.reading import iter_bags
+from ..bags.sampling import median_distance
+from ..bags.splits import holdout_split
 from ..embeddings import ProjectionEmbedding
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane, map_reduce
-from ..random_features.fourier import median_distance
 from .density_prediction import DensityPrediction, resolve_response
-from .double_basis import check_share, holdout_split
+from .double_basis import check_share
 from .encoding import Encoding, Reals, ResponseCoefficients
 from .feature_map import resolve_features
 from .pairs import as_pairs

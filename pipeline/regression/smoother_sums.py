@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags.plan import Range, split_evenly
+from ..bags.splits import Split
 from ..errors import DataError
 from ..execution import Report
 from .encoding import Encoding
 from .feature_map import FeatureMap, naming
 from .source import Source
-from .split import Split
 
 ROWS_A_BLOCK = 2048
 TASK_SECONDS, MAX_TASKS, FLOPS_A_CORE = 30.0, 4096, 3e10

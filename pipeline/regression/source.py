@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, BagStore, Box, as_bags
+from ..bags.labelled import box_of_bags
 from ..bags.plan import Range, sample_ranges
 from ..bags.reading import iter_bags, sample_of
-from ..embeddings.transform import box_of_bags
 from ..errors import DataError, ParameterError
 
 Batch = tuple[Range, Bags, Any]  # the labels: an array (n_bags, k), or `Responses`

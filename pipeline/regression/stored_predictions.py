@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from ..bags import BagStore
 from ..bags.plan import Range
 from ..bags.reading import iter_bags
+from ..bags.splits import HOLDOUT_SEED, Split
 from ..errors import ModelError, ParameterError, StoreError
 from ..execution import Progress, Report, map_tasks
 from ..storage.replacing import attributes_of, check_replaceable, discard, holds_parts, put_in_place
 from ..storage.urls import filesystem, local_path, normalize_url, remove, zarr_store
-from .double_basis import HOLDOUT_SEED
 from .feature_map import naming
 from .prediction import prediction_ranges
-from .split import Split
 
 SUBSETS = ("all", "holdout", "train")
 FORMATS = ("zarr", "parquet")

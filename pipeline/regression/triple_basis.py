@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore
 from ..bags.plan import Range
+from ..bags.splits import holdout_split
 from ..errors import ParameterError
 from ..execution import Progress
 from .accumulate import FitStatistics
 from .checkpoints import CheckpointsLike
 from .density_prediction import DensityPrediction, resolve_response, where
-from .double_basis import DoubleBasis, Problem, holdout_split
+from .double_basis import DoubleBasis, Problem
 from .encoding import Encoding, ResponseCoefficients
 from .feature_map import FeatureMap
 from .pairs import Pairs, as_pairs

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..bags import BagStore
 from ..bags.plan import Range
-from ..regression.split import Split
+from ..bags.splits import Split
 
 STEP = 2**18
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from ..bags import BagStore
 from ..bags.plan import Range
+from ..bags.splits import holdout_split
 from ..evaluation.judging import check_comparable, errors
 from ..execution import Progress
 from ..monitoring import DriftResult
 from ..registry import Registry
 from ..regression import Checkpoints, load_model
-from ..regression.double_basis import holdout_split
 from ..regression.line import ModelLine
 from .fingerprint import fingerprint
 from .gates import objections

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore
+from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.progress import silent
 from ..regression import RidgeStatistics
-from ..regression.double_basis import VALIDATION_SEED, DoubleBasis, holdout_split
+from ..regression.double_basis import DoubleBasis
 from ..regression.encoding import encoding_to_dict
 from ..regression.ridge import solve_validation
 from ..regression.source import StoreSource
-from ..regression.split import Split
 from ..storage.urls import normalize_url
 from .cache import RowCache, discard_folder, discard_others, store_identity
 from .candidates import digest, resolve_candidates

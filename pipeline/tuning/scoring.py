@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ..bags.plan import Range, split_evenly
 from ..bags.reading import partitions, prefetch
+from ..bags.splits import Split
 from ..execution import Progress, Report, map_reduce
 from ..regression import FeatureMap, RidgeStatistics
 from ..regression.accumulate import task_ranges
 from ..regression.encoding import Encoding
 from ..regression.feature_map import naming
 from ..regression.source import StoreSource
-from ..regression.split import Split
 from ..regression.statistics import StatisticsBuilder
 from .cache import RowCache
 from .order import RunOrder

@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagbasis.execution import lane
-from bagbasis.execution.lane import CORES_VARIABLE, lane_cores
+from bagbasis.execution.lanes import CORES_VARIABLE, lane_cores
 
 
 def blas_threads():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bagbasis import connect
 from bagbasis.execution import map_reduce
-from bagbasis.execution.map_reduce import _fold
+from bagbasis.execution.tasks import _fold
 from tests.execution.fitting import fitted
 from tests.execution.gated import alive, kill, until
 from tests.execution.logged import EVERY, N_TASKS, FolderKeeper, Log, process, scheduler, worker

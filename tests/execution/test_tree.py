@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from bagbasis.errors import ParameterError
 from bagbasis.execution import map_reduce
-from bagbasis.execution.map_reduce import SPLIT_EVERY, _delayed_leaves, _fold, _tree
+from bagbasis.execution.costs import SPLIT_EVERY
+from bagbasis.execution.tasks import _delayed_leaves, _fold, _tree
 
 
 def merged(a, b):

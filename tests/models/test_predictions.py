@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, DoubleBasisClassifier, ProjectionEmbedding, features
+from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError, ModelError, ParameterError
 from bagbasis.regression import iter_predictions, prediction, write_predictions
-from bagbasis.regression.double_basis import HOLDOUT_SEED
-from bagbasis.regression.split import Split
 from tests.models.predicting import BAGS, CODES, FITS, N, Y, bases, classifier, fitted, regressor
 from tests.oracles.labelled import features_by_loop, stored
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bagbasis.bags.sampling import median_distance
 from bagbasis.random_features import FourierSpec
-from bagbasis.random_features.fourier import median_distance
 from bagbasis.random_features.fourier_kernels import sine_cosine
 
 from . import fourier

@@ -9,9 +9,9 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from bagbasis import RandomFourierFeatures
+from bagbasis.bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from bagbasis.errors import ParameterError
 from bagbasis.random_features import FourierSpec
-from bagbasis.random_features.fourier import MEDIAN_SAMPLE, median_distance, spread_rows
 from bagbasis.random_features.spectra import FREQUENCIES_A_BLOCK
 from tests.oracles.fourier import (
     features,
@@ -165,8 +165,8 @@ def test_median_scale():
 def test_median_of_many_rows_uses_a_spread_sample():
     """More rows than the sample are thinned evenly, first and last included."""
     rows = np.arange(10_000.0)[:, None]
-    sample = spread_rows(rows, MEDIAN_SAMPLE)
-    assert len(sample) == MEDIAN_SAMPLE
+    sample = spread_rows(rows, MEDIAN_ROWS)
+    assert len(sample) == MEDIAN_ROWS
     assert sample[[0, -1], 0].tolist() == [0, 9999]
     fitted = RandomFourierFeatures().fit(rows)
     assert fitted.spec_.scale == pytest.approx((1 - np.sqrt(0.5)) * 10_000, rel=0.01)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.bags import Box, reading
+from bagbasis.bags.splits import Split
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.random_features import FourierSpec
 from bagbasis.regression import FeatureMap
@@ -24,7 +25,6 @@ from bagbasis.regression.accumulate import (
 )
 from bagbasis.regression.encoding import OneHot, Reals
 from bagbasis.regression.source import MemorySource, StoreSource
-from bagbasis.regression.split import Split
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 from tests.oracles.ridge import statistics
 from tests.oracles.ridge_entries import unpacked

@@ -19,6 +19,7 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
+from bagbasis.bags.splits import Split
 from bagbasis.errors import ParameterError, StoreError
 from bagbasis.regression import Checkpoints
 from bagbasis.regression import accumulate as accumulation
@@ -27,7 +28,6 @@ from bagbasis.regression.checkpoints import describe
 from bagbasis.regression.encoding import OneHot, Reals
 from bagbasis.regression.partials import read_partial, write_partial
 from bagbasis.regression.source import StoreSource
-from bagbasis.regression.split import Split
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
 from tests.oracles.labelled import labelled_bags, stored
 

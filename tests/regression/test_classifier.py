@@ -12,9 +12,8 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
+from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError
-from bagbasis.regression.double_basis import HOLDOUT_SEED
-from bagbasis.regression.split import Split
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(200, most=150)

@@ -12,9 +12,8 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
+from bagbasis.bags.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
-from bagbasis.regression.split import Split
 from tests.oracles import series
 
 N, FRACTION = 120, 0.3

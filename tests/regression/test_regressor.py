@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.regression.double_basis import HOLDOUT_SEED, VALIDATION_SEED
-from bagbasis.regression.split import Split
+from bagbasis.bags.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
 from tests.oracles import ridge
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 

@@ -17,12 +17,11 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.bags import Box, Responses
+from bagbasis.bags.splits import VALIDATION_SEED, Split
 from bagbasis.datasets import DensityMapping
 from bagbasis.datasets.density_mapping import mapped
 from bagbasis.densities import Densities
 from bagbasis.errors import BagError, DataError, ModelError, ParameterError
-from bagbasis.regression.double_basis import VALIDATION_SEED
-from bagbasis.regression.split import Split
 from tests.oracles import series
 from tests.oracles.hdd import midpoints
 from tests.oracles.labelled import labelled_bags

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from bagbasis import ProjectionEmbedding, TripleBasisRegressor
+from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.regression.double_basis import HOLDOUT_SEED
 from bagbasis.regression.encoding import ResponseCoefficients
-from bagbasis.regression.split import Split
 from bagbasis.tuning import halving, tune
 from tests.oracles.labelled import stored
 from tests.tuning.problems import (

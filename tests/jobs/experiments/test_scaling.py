@@ -12,7 +12,7 @@ import pytest
 import bagbasis.jobs.experiments.scaling_measures
 from bagbasis.errors import ParameterError
 from bagbasis.execution import current_client
-from bagbasis.execution.lane import lane_cores
+from bagbasis.execution.lanes import lane_cores
 from bagbasis.jobs.experiments.experiment import Point, Result, measured
 from bagbasis.jobs.experiments.scaling import SETTINGS, Scaling
 from bagbasis.jobs.experiments.scaling_cluster_report import load_at_a_minute, task_cpu

@@ -16,7 +16,7 @@ from bagbasis.bags import BagStore
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.datasets.base import ResponseBlock
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.execution.lane import CORES_VARIABLE
+from bagbasis.execution.lanes import CORES_VARIABLE
 from bagbasis.jobs.experiments.data import NBody
 from bagbasis.jobs.experiments.data.nbody import cut
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+HOLDOUT_SEED = 1  # of the bags that no model is fitted to
+VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
+
 
 @dataclass(frozen=True)
 class Split:
@@ -19,12 +22,17 @@ class Split:
     seed: int
 
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Membership of bags start … stop − 1."""
+        """Membership of bags start … stop − 1, shape (stop − start,)."""
         return _splitmix64(np.arange(start, stop, dtype=np.uint64), self.seed) < self.fraction
 
 
+def holdout_split(holdout: float) -> Split | None:
+    """The bags that ``holdout=`` leaves out of any estimator's fit."""
+    return Split(holdout, HOLDOUT_SEED) if holdout else None
+
+
 def _splitmix64(index: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1), one an index."""
+    """Uniform numbers in [0, 1), one per index."""
     with np.errstate(over="ignore"):
         step = np.uint64(0x9E3779B97F4A7C15)
         z = (index + np.uint64(1)) * step + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)

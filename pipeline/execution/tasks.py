@@ -16,14 +16,14 @@ import dask
 from distributed import Client, KilledWorker, as_completed, get_client
 
 from ..errors import ClusterError, ParameterError
+from .costs import current_limits
 from .kept import Keeper, Kept, groups_of
-from .lane import lane
+from .lanes import lane
 from .progress import Progress, Report, Tally, listening, log_finished, silent, worker_report
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-SPLIT_EVERY = 16
 RETRIES = 2
 
 
@@ -42,7 +42,7 @@ def map_reduce(
     *,
     sizes: Sequence[int],
     progress: Progress | None = None,
-    split_every: int = SPLIT_EVERY,
+    split_every: int | None = None,
     here: bool = False,
     keeper: Keeper | None = None,
 ) -> R:
@@ -59,8 +59,7 @@ def map_reduce(
     sizes : sequence of int
         Units of work in each task, for the progress.
     split_every : int
-        Children of a node, at least two: a wider tree keeps fewer partials alive, a narrower one
-        merges with more parallelism.
+        Children of a node, at least two; default that of the current `PassLimits`.
     here : bool
         Run in this process even when a cluster is connected: for data that lie in its memory.
     keeper : Keeper, optional
@@ -72,6 +71,8 @@ def map_reduce(
     ClusterError
         The scheduler is gone, or workers died running one task.
     """
+    if split_every is None:
+        split_every = current_limits().split_every
     if split_every < 2:
         raise ParameterError(f"split_every is {split_every}; expected at least 2")
     if keeper is not None:

@@ -1,0 +1,474 @@
+"""`LabelledBags`: any range of bags that something learns from or judges on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BagError, DataError, ParameterError
+from .bags import Bags, as_bags
+from .box import Box
+from .plan import Range
+from .reading import PARTITION_BYTES, pair_partitions, partitions, prefetch
+from .responses import Responses, as_responses
+from .sampling import RunSample
+from .splits import Split
+from .store import BagStore
+
+ROWS_PER_BLOCK = 4096  # bags worked on at a time: their coefficients take some tens of MiB
+LABELS_PER_READ = 2**20  # rows of targets read at a time where no points are
+
+
+class Labels(Protocol):
+    """A kind of label: how it is read for a range of bags, and which bags have one.
+
+    What `read` gives is called a block of labels below: an array, or `Responses`.
+    """
+
+    def read(self, store: BagStore, start: int, stop: int) -> Any:
+        """The labels of bags ``start:stop`` of a store."""
+        ...
+
+    def given(self) -> Any:
+        """The labels of all bags in memory."""
+        ...
+
+    def known(self, block: Any) -> NDArray[np.bool_]:
+        """Which bags of a block have a label."""
+        ...
+
+    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
+        """Which bags of a store have a label; no points of responses are read."""
+        ...
+
+    def take(self, block: Any, rows: NDArray[np.int64]) -> Any:
+        """The labels of ascending rows of a block, as a block."""
+        ...
+
+    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
+        """Ranges whose bags and labels are read at a time."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Numbers, shape (n, k); NaN is no label.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of a store's columns; empty for bags in memory.
+    values : shape (n_bags, k), optional
+        Of bags in memory.
+    """
+
+    names: tuple[str, ...] = ()
+    values: NDArray[Any] | None = None
+
+    def read(self, store: BagStore, start: int, stop: int) -> NDArray[Any]:
+        return store.targets(start, stop, self.names)
+
+    def given(self) -> NDArray[Any]:
+        assert self.values is not None
+        return self.values
+
+    def known(self, block: NDArray[Any]) -> NDArray[np.bool_]:
+        return np.asarray(~np.isnan(block).any(axis=1))
+
+    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
+        return self.known(self.read(store, start, stop))
+
+    def take(self, block: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+        return block[rows]
+
+    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
+        return partitions(store, start, stop, max_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseBags:
+    """One response bag per bag; ``values`` are those of bags in memory."""
+
+    values: Responses | None = None
+
+    def read(self, store: BagStore, start: int, stop: int) -> Responses:
+        return store.responses(start, stop)
+
+    def given(self) -> Responses:
+        assert self.values is not None
+        return self.values
+
+    def known(self, block: Responses) -> NDArray[np.bool_]:
+        return np.asarray(block.sizes > 0)
+
+    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
+        return np.asarray(np.diff(store.response_offsets(start, stop)) > 0)
+
+    def take(self, block: Responses, rows: NDArray[np.int64]) -> Responses:
+        chosen = take_rows(Bags.trusted(block.points, block.offsets), rows)
+        return Responses(chosen.points, chosen.offsets)
+
+    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
+        return pair_partitions(store, start, stop, max_bytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some bags of a pass, and what became of their neighbours.
+
+    Attributes
+    ----------
+    index : int64, shape (n,)
+        Positions of the bags in the data, ascending; often empty, to report on what was skipped.
+    bags : Bags
+    labels : array (n, k), Responses or None
+    stop : int
+        Position after the last bag that is done when this batch is.
+    n_unlabelled, n_left_out : int
+        Bags skipped before ``stop`` and not counted by an earlier batch.
+    """
+
+    index: NDArray[np.int64]
+    bags: Bags
+    labels: Any
+    stop: int
+    n_unlabelled: int = 0
+    n_left_out: int = 0
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledBags:
+    """Bags ``start:stop`` of memory or of a store at its committed length, with their labels.
+
+    Ranges and indices of bags are positions in the data.
+
+    Parameters
+    ----------
+    data : Bags or BagStore
+    labels : Targets, ResponseBags or None
+        None: bags that are looked at for themselves, none of which is skipped as unlabelled.
+    start, stop : int
+        Default all bags.
+    left_out : Split, optional
+        Bags that no batch has.
+    only : Split, optional
+        No batch has other bags.
+    """
+
+    data: Bags | BagStore
+    labels: Labels | None = None
+    start: int = 0
+    stop: int | None = None
+    left_out: Split | None = None
+    only: Split | None = None
+
+    # ------------------------------------------------------------------ what it holds
+
+    @property
+    def end(self) -> int:
+        """The position after the last bag."""
+        if self.stop is not None:
+            return self.stop
+        return len(self.data)
+
+    @property
+    def n_bags(self) -> int:
+        """Bags of the range, labelled or not, left out or not."""
+        return self.end - self.start
+
+    @property
+    def n_points(self) -> int:
+        """Points of the range's bags; no points are read."""
+        if self.n_bags == len(self.data):
+            return self.data.n_points
+        if isinstance(self.data, Bags):
+            return self.data[self.start : self.end].n_points
+        first, last = (self.data.offsets(at, at)[0] for at in (self.start, self.end))
+        return int(last - first)
+
+    @property
+    def n_dims(self) -> int:
+        return self.data.n_dims
+
+    @property
+    def in_memory(self) -> bool:
+        return isinstance(self.data, Bags)
+
+    @property
+    def url(self) -> str | None:
+        """The store's; None of bags in memory."""
+        return None if isinstance(self.data, Bags) else self.data.url
+
+    @property
+    def snapshot(self) -> str | None:
+        """The id of the snapshot that is read, of a store that has snapshots."""
+        return None if isinstance(self.data, Bags) else self.data.snapshot
+
+    @property
+    def box(self) -> Box:
+        """The store's, or what `box_of_bags` measures."""
+        return box_of_bags(self.data) if isinstance(self.data, Bags) else self.data.box
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return self.labels.names if isinstance(self.labels, Targets) else ()
+
+    @property
+    def response_dims(self) -> int:
+        """Coordinates of a point of a response."""
+        if isinstance(self.data, Bags):
+            return int(self._labels.given().n_dims)
+        assert self.data.response_dims is not None
+        return self.data.response_dims
+
+    @property
+    def response_box(self) -> Box:
+        if isinstance(self.data, Bags):
+            return box_of_bags(self._labels.given().present)
+        assert self.data.response_box is not None
+        return self.data.response_box
+
+    def sizes(self, ranges: Sequence[Range]) -> NDArray[np.int64]:
+        """Points of each bag of some ranges, shape (n,); no points are read."""
+        if isinstance(self.data, Bags):
+            return np.concatenate([self.data.sizes[a:b] for a, b in ranges])
+        return np.concatenate([np.diff(self.data.offsets(a, b)) for a, b in ranges])
+
+    # ------------------------------------------------------------------ batches
+
+    def batches(
+        self,
+        start: int | None = None,
+        stop: int | None = None,
+        *,
+        rows_per_block: int = ROWS_PER_BLOCK,
+        max_bytes: int = PARTITION_BYTES,
+    ) -> Iterator[Batch]:
+        """Batches of the labelled bags ``start:stop`` that are not left out, in order.
+
+        Parameters
+        ----------
+        rows_per_block : int
+            Bags in a batch, at most.
+        max_bytes : int
+            Of points and responses read at a time, at most, unless one bag has more. The next
+            ones are read while the caller works on a batch.
+        """
+        first = self.start if start is None else start
+        last = self.end if stop is None else stop
+        return self.batches_of([(first, last)], rows_per_block, max_bytes)
+
+    def batches_of(
+        self,
+        ranges: Sequence[Range],
+        rows_per_block: int = ROWS_PER_BLOCK,
+        max_bytes: int = PARTITION_BYTES,
+    ) -> Iterator[Batch]:
+        """As `batches`, of several ranges one after the other."""
+        for (a, b), bags, block in self._partitions(ranges, max_bytes):
+            out = self._skipped(a, b)
+            known = np.ones(b - a, dtype=bool) if block is None else self._labels.known(block)
+            rows = np.flatnonzero(known & ~out)
+            n_unlabelled, n_left_out = int((~known & ~out).sum()), int(out.sum())
+            for first in range(0, max(1, len(rows)), rows_per_block):
+                chosen = rows[first : first + rows_per_block]
+                done = first + rows_per_block >= len(rows)
+                yield Batch(
+                    a + chosen,
+                    take_rows(bags, chosen),
+                    None if block is None else self._labels.take(block, chosen),
+                    b if done else a + int(chosen[-1]) + 1,
+                    n_unlabelled,
+                    n_left_out,
+                )
+                n_unlabelled = n_left_out = 0
+
+    def label_blocks(self, ranges: Sequence[Range] | None = None) -> Iterator[tuple[Range, Any]]:
+        """The labels of some ranges of bags, or of all, without the bags; NaN where unlabelled."""
+        for start, stop in [(self.start, self.end)] if ranges is None else ranges:
+            for a in range(start, stop, LABELS_PER_READ):
+                yield from self._label_block(a, min(stop, a + LABELS_PER_READ))
+
+    @contextmanager
+    def naming(self, index: Sequence[int] | NDArray[np.int64]) -> Iterator[None]:
+        """Re-raise a `BagError` with the bag's position in the data and the store's URL.
+
+        ``index`` are the positions of the bags that the block works on.
+        """
+        try:
+            yield
+        except BagError as error:
+            bag = int(index[error.bag])
+            if self.url is None:
+                raise BagError(bag, error.reason) from error
+            raise DataError(f"{self.url}, bag {bag}: {error.reason}") from error
+
+    # ------------------------------------------------------------------ samples
+
+    def sample(self, runs: RunSample) -> Iterator[Bags]:
+        """The bags of evenly spread runs, whether or not they are labelled or left out."""
+        data, ranges = self.data, runs.ranges(self.start, self.end)
+        if isinstance(data, Bags):
+            return (data[a:b] for a, b in ranges)
+        return prefetch(lambda r: data.read(*r), ranges)
+
+    def response_sample(self, runs: RunSample) -> Iterator[Bags]:
+        """The responses of the bags of `sample`; runs without any are left out."""
+        data, ranges = self.data, runs.ranges(self.start, self.end)
+        if isinstance(data, Bags):
+            blocks = iter([self._labels.given()[a:b] for a, b in ranges])
+        else:
+            blocks = prefetch(lambda r: data.responses(*r), ranges)
+        return (block.present for block in blocks if block.n_points)
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _labels(self) -> Labels:
+        assert self.labels is not None
+        return self.labels
+
+    def _partitions(
+        self, ranges: Sequence[Range], max_bytes: int
+    ) -> Iterator[tuple[Range, Bags, Any]]:
+        """What is read at a time: a range, its bags, and its block of labels if there are any."""
+        data, labels = self.data, self.labels
+        if isinstance(data, Bags):
+            for a, b in ranges:
+                yield (a, b), data[a:b], None if labels is None else labels.given()[a:b]
+            return
+
+        def load(r: Range) -> tuple[Bags, Any]:
+            return data.read(*r), None if labels is None else labels.read(data, *r)
+
+        cut = partitions if labels is None else labels.partitions
+        parts = [part for run in ranges for part in cut(data, *run, max_bytes)]
+        with closing(prefetch(load, parts)) as loaded:
+            for part, (bags, block) in zip(parts, loaded, strict=True):
+                yield part, bags, block
+
+    def _label_block(self, start: int, stop: int) -> Iterator[tuple[Range, Any]]:
+        data, labels = self.data, self._labels
+        if isinstance(data, Bags):
+            yield (start, stop), labels.given()[start:stop]
+            return
+        parts = [(start, stop)]
+        if isinstance(labels, ResponseBags):  # their points may take more than memory
+            parts = labels.partitions(data, start, stop, PARTITION_BYTES)
+        with closing(prefetch(lambda r: labels.read(data, *r), parts)) as loaded:
+            yield from zip(parts, loaded, strict=True)
+
+    def _skipped(self, start: int, stop: int) -> NDArray[np.bool_]:
+        out = np.zeros(stop - start, dtype=bool)
+        if self.left_out is not None:
+            out |= self.left_out.members(start, stop)
+        if self.only is not None:
+            out |= ~self.only.members(start, stop)
+        return out
+
+
+def with_targets(
+    X: Any, y: Any = None, target: str | Sequence[str] | None = None
+) -> tuple[LabelledBags, bool]:
+    """The labelled bags that `fit` was given, and whether their targets are one-dimensional.
+
+    Raises
+    ------
+    DataError
+        No targets, targets of another length, or names the store does not have.
+    ParameterError
+        y beside a store, or target beside bags in memory.
+    """
+    if isinstance(X, LabelledBags):
+        return X, len(X.target_names) == 1
+    if isinstance(X, BagStore):
+        if y is not None:
+            raise ParameterError("a BagStore carries its targets: pass target='name', not y")
+        names = _names(X, target)
+        X.target_columns(names)
+        if X.n_bags == 0:
+            raise DataError(f"{X.url}: no bags to fit")
+        single = isinstance(target, str) or (target is None and len(names) == 1)
+        return LabelledBags(X, Targets(names)), single
+    if target is not None:
+        raise ParameterError("target names a column of a BagStore; pass y for bags in memory")
+    bags = as_bags(X)
+    if len(bags) == 0:
+        raise DataError("no bags to fit")
+    if y is None:
+        raise DataError("y is missing: one target, or a row of targets, a bag")
+    values = np.asarray(y)
+    if values.ndim not in (1, 2) or len(values) != len(bags) or values.size == 0:
+        raise DataError(f"y has shape {values.shape}, there are {len(bags)} bags")
+    return LabelledBags(bags, Targets((), values.reshape(len(bags), -1))), values.ndim == 1
+
+
+def with_responses(X: Any, responses: Any = None) -> LabelledBags:
+    """The bags that `fit` was given, with their responses.
+
+    Raises
+    ------
+    DataError
+        No bags, or no responses; for responses in memory another number than bags, or values
+        that are not finite numbers.
+    ParameterError
+        responses beside a store.
+    """
+    if isinstance(X, LabelledBags):
+        return X
+    if isinstance(X, BagStore):
+        if responses is not None:
+            raise ParameterError("a BagStore carries its responses: pass the store alone")
+        if X.response_dims is None:
+            raise DataError(f"{X.url}: holds no responses; create it with response_dims=")
+        if X.n_response_points == 0:
+            raise DataError(f"{X.url}: no bag has a response")
+        return LabelledBags(X, ResponseBags())
+    bags = as_bags(X)
+    if len(bags) == 0:
+        raise DataError("no bags to fit")
+    if responses is None:
+        raise DataError("responses are missing: one (m_i, k) array a bag, None for a bag without")
+    checked = as_responses(responses, len(bags))
+    if checked.n_points == 0:
+        raise DataError("no bag has a response")
+    return LabelledBags(bags, ResponseBags(checked))
+
+
+def take_rows(bags: Bags, rows: NDArray[np.int64]) -> Bags:
+    """The bags of ascending ``rows``, as a view when they are consecutive."""
+    if len(rows) == 0:
+        return bags[:0]
+    first, last = int(rows[0]), int(rows[-1])
+    return bags[first : last + 1] if last - first + 1 == len(rows) else bags[rows]
+
+
+def box_of_bags(bags: Bags) -> Box:
+    """The unit cube if the points lie in it, else their range widened by 1 % on each side."""
+    if len(bags) == 0:
+        return Box.unit(bags.n_dims)
+    lo, hi = bags.points.min(axis=0), bags.points.max(axis=0)
+    if (lo >= 0).all() and (hi <= 1).all():
+        return Box.unit(bags.n_dims)
+    return Box.around(lo, hi)
+
+
+def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ...]:
+    if target is None:
+        if len(store.target_names) != 1:
+            raise DataError(
+                f"{store.url} has the targets {list(store.target_names)}; say which with target="
+            )
+        return store.target_names
+    names = (target,) if isinstance(target, str) else tuple(target)
+    if not names:
+        raise DataError(f"target= is empty; {store.url} has {list(store.target_names)}")
+    return names

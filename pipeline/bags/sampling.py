@@ -1,0 +1,58 @@
+"""Named samples: how many bags, or rows, a choice looks at, and which."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .plan import Range, sample_ranges
+
+MEDIAN_ROWS = 1024  # for a median pairwise distance: half a million pairs, exact to about 0.1 %
+
+
+class RunSample(NamedTuple):
+    """Evenly spread runs of consecutive bags: they touch few chunks, single bags one each."""
+
+    n_runs: int
+    run_length: int
+
+    @classmethod
+    def of_about(cls, n_bags: int) -> RunSample:
+        """About ``n_bags``, in up to 32 runs of at least eight."""
+        n_runs = min(32, max(1, n_bags // 8))
+        return cls(n_runs, n_bags // n_runs)
+
+    def ranges(self, start: int, stop: int) -> list[Range]:
+        """The runs among the bags ``start:stop``; all of these where they are no more."""
+        return [(start + a, start + b) for a, b in sample_ranges(stop - start, *self)]
+
+
+CHOICE_SAMPLE = RunSample(32, 128)  # 4,096 bags: index sets, bandwidths, a drift
+DISTANCE_SAMPLE = RunSample(32, 32)  # 1,024 bags, as `MEDIAN_ROWS`: distances between bags
+JUDGED_SAMPLE = RunSample(128, 40)  # 5,120 bags, of which those held out judge densities
+
+
+def spread_rows(rows: NDArray[Any], n_rows: int) -> NDArray[Any]:
+    """Up to n_rows rows, evenly spread."""
+    if len(rows) <= n_rows:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, n_rows).astype(np.int64)]
+
+
+def median_distance(sample: NDArray[Any]) -> float:
+    """Median pairwise distance of the rows; 1 when most rows are the same.
+
+    Parameters
+    ----------
+    sample : shape (n, s)
+    """
+    rows = np.asarray(sample, dtype=np.float64)
+    rows = rows - rows.mean(axis=0)
+    squares = (rows**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * rows @ rows.T
+    upper = distances[np.triu_indices(len(rows), 1)]
+    median = float(np.sqrt(max(0.0, np.median(upper)))) if len(upper) else 0.0
+    # the differences of squares above are exact to about 1e-15 of the largest square
+    return median if median > 1e-7 * float(np.sqrt(squares.max())) else 1.0

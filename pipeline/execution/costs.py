@@ -1,0 +1,137 @@
+"""What a pass over bags costs, and how it is cut into tasks: pure functions of numbers.
+
+A plan follows from the data's size and the declared cost alone, never from workers or chunks: so
+every machine cuts a pass alike, and its result has the same bits anywhere. Nothing here imports
+Dask, so that specs may declare their cost without it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..bags.plan import Range, split_evenly
+
+# Of float32 numbers in a matrix product, on one core: the right order, not the right number.
+SECONDS_PER_PRODUCT = 1e-11
+SPLIT_EVERY = 16
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one core and one lane spend on bags; costs of consecutive steps add up.
+
+    Attributes
+    ----------
+    seconds_per_point : float
+    seconds_per_bag : float
+        Besides its points. A plan needs the right order of both, not the right number.
+    bytes_per_bag : int
+        The most memory that a block of bags takes at once, per bag of it: what is written for
+        the bag and what is needed besides, without the bag's own points.
+    bytes_per_task : int
+        The memory that a task holds however many bags it sees: sums, buffers, scratch per thread.
+    """
+
+    seconds_per_point: float = 0.0
+    seconds_per_bag: float = 0.0
+    bytes_per_bag: int = 0
+    bytes_per_task: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        """The cost of both steps, whose memory is held at the same time."""
+        return Cost(
+            self.seconds_per_point + other.seconds_per_point,
+            self.seconds_per_bag + other.seconds_per_bag,
+            self.bytes_per_bag + other.bytes_per_bag,
+            self.bytes_per_task + other.bytes_per_task,
+        )
+
+    def seconds(self, n_bags: int, n_points: int) -> float:
+        """What so many bags take one core, by the model."""
+        points_per_bag = n_points / max(1, n_bags)
+        return n_bags * (points_per_bag * self.seconds_per_point + self.seconds_per_bag)
+
+
+@dataclass(frozen=True)
+class PassLimits:
+    """How passes are cut; the same limits on the same data give the same tasks.
+
+    Attributes
+    ----------
+    task_seconds : float
+        Of work on one core: what a lost worker costs, and what evens out stragglers.
+    task_bytes : int
+        Of points in float32: half a minute from a slow object store.
+    small_task_seconds, small_tasks : float, int
+        A pass shorter than some tasks is cut into up to ``small_tasks`` of this length, so that
+        all lanes have work.
+    max_tasks : int
+        Beyond it tasks get longer, so that the graph does not grow with the data.
+    split_every : int
+        Children of a node in the tree that merges tasks: a wider tree keeps fewer partial results
+        alive, a narrower one merges with more parallelism.
+    partition_bytes : int
+        Of points read at a time; a task holds two, the one it works on and the next.
+    block_seconds, block_bytes : float, int
+        Of a block of a lazy array: a few seconds of work, and so much memory.
+    """
+
+    task_seconds: float = 60.0
+    task_bytes: int = 2**30
+    small_task_seconds: float = 4.0
+    small_tasks: int = 16
+    max_tasks: int = 4096
+    split_every: int = SPLIT_EVERY
+    partition_bytes: int = 2**25
+    block_seconds: float = 2.0
+    block_bytes: int = 2**26
+
+
+_DEFAULT = PassLimits()
+_LIMITS: ContextVar[PassLimits] = ContextVar("bagbasis_pass_limits", default=_DEFAULT)
+
+
+def current_limits() -> PassLimits:
+    """The limits that passes started here are cut by."""
+    return _LIMITS.get()
+
+
+@contextmanager
+def pass_limits(**values: Any) -> Iterator[PassLimits]:
+    """Cut the passes that are started within the block by other `PassLimits`."""
+    token = _LIMITS.set(replace(current_limits(), **values))
+    try:
+        yield current_limits()
+    finally:
+        _LIMITS.reset(token)
+
+
+def count_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost) -> int:
+    """The tasks of a pass: of at most about a minute and a GiB of points each."""
+    limits = current_limits()
+    seconds = cost.seconds(n_bags, n_points)
+    small = min(limits.small_tasks, math.ceil(seconds / limits.small_task_seconds))
+    even = 2 ** math.ceil(math.log2(max(1, small)))  # shares alike among two or four lanes
+    by_bytes = -(-4 * n_points * n_dims // limits.task_bytes)
+    wanted = max(math.ceil(seconds / limits.task_seconds), by_bytes, even)
+    return min(limits.max_tasks, max(1, wanted))
+
+
+def plan_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost, start: int = 0) -> list[Range]:
+    """Ranges of bags, the first from ``start`` on, of the tasks of a pass that adds up."""
+    ranges = split_evenly(n_bags, count_tasks(n_bags, n_points, n_dims, cost))
+    return [(start + a, start + b) for a, b in ranges]
+
+
+def plan_blocks(n_bags: int, n_points: int, row_bytes: int, cost: Cost) -> list[Range]:
+    """Ranges of equally many bags of the blocks of an array with a row of ``row_bytes`` per bag."""
+    limits = current_limits()
+    seconds_per_bag = cost.seconds(n_bags, n_points) / max(1, n_bags)
+    by_seconds = limits.block_seconds / seconds_per_bag if seconds_per_bag else n_bags
+    step = max(1, int(min(by_seconds, limits.block_bytes / row_bytes)))
+    return [(start, min(n_bags, start + step)) for start in range(0, n_bags, step)]
