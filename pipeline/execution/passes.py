@@ -10,8 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from ..bags.plan import Range
 from .costs import Cost, current_limits, plan_tasks
 from .kept import Keeper
-from .map_reduce import map_reduce, map_tasks
 from .progress import Progress, Report
+from .tasks import map_reduce, map_tasks
 
 B_contra = TypeVar("B_contra", contravariant=True)
 R = TypeVar("R")
