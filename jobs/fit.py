@@ -46,7 +46,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.errors import ModelError
     from bagbasis.regression.checkpoints import checkpoints_of
     from bagbasis.regression.saving import is_of_run, save_model
-    from bagbasis.storage.urls import exists, normalize_url
+    from bagbasis.storage.urls import normalize_url
+    from bagbasis.storage.zarr_stores import exists
 
     begun = time.perf_counter()
     url = normalize_url(config.model_url)

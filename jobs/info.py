@@ -21,7 +21,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Describe what is at the URL; returns the report."""
     from bagbasis import BagStore, load_model
     from bagbasis.errors import ModelError, StoreError
-    from bagbasis.storage.urls import exists, normalize_url
+    from bagbasis.storage.urls import normalize_url
+    from bagbasis.storage.zarr_stores import exists
 
     url = normalize_url(config.url)
     if not exists(url):

@@ -57,7 +57,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis import BagStore
     from bagbasis.errors import ConfigError, ModelError, ParameterError
     from bagbasis.regression.saving import is_of_run, save_model
-    from bagbasis.storage.urls import exists, normalize_url
+    from bagbasis.storage.urls import normalize_url
+    from bagbasis.storage.zarr_stores import exists
     from bagbasis.tuning import Search, tune
 
     from .pictures.tuning import draw_tuning

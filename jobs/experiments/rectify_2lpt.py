@@ -24,7 +24,7 @@ from bagbasis import (
 from bagbasis.datasets import generate
 from bagbasis.evaluation import density_errors
 from bagbasis.regression.encoding import ResponseCoefficients
-from bagbasis.storage.urls import exists
+from bagbasis.storage.zarr_stores import exists
 
 from ..terminal import Callback
 from .data import NBody

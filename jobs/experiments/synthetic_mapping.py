@@ -17,7 +17,7 @@ import numpy as np
 from bagbasis import BagStore, DoubleBasisRegressor, KernelSmoother, load_model
 from bagbasis.datasets import SyntheticMapping as MappedBags
 from bagbasis.datasets import generate
-from bagbasis.storage.urls import exists
+from bagbasis.storage.zarr_stores import exists
 
 from ..terminal import Callback
 from .experiment import Experiment, Point, Result, Table, digest

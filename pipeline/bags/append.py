@@ -11,8 +11,8 @@ import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, StoreError, WriterBusyError
-from ..storage.transactions import is_transactional
-from ..storage.urls import local_path, writer_store
+from ..storage.urls import is_transactional, local_path
+from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
 from .bags import Bags, check_finite
 from .box import Box

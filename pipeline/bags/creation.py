@@ -9,7 +9,8 @@ import numpy as np
 import zarr
 
 from ..errors import ParameterError, StoreError
-from ..storage.urls import exists, local_path, writer_store
+from ..storage.urls import local_path
+from ..storage.zarr_stores import exists, writer_store
 from .append import write_errors
 from .layout import ATTRIBUTE, StoreMeta, create_arrays, read_attributes
 

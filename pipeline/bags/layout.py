@@ -13,7 +13,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..errors import InterruptedStoreError, StoreError
-from ..storage.urls import exists, zarr_store
+from ..storage.zarr_stores import exists, zarr_store
 from .box import Box
 
 FORMAT_VERSION = 1

@@ -10,7 +10,8 @@ import zarr
 from numpy.typing import NDArray
 
 from ..errors import DataError, StoreError
-from ..storage.urls import filesystem, zarr_store
+from ..storage.urls import filesystem
+from ..storage.zarr_stores import zarr_store
 from .bags import Bags
 from .box import Box
 from .layout import StoreMeta

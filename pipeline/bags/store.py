@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, WriterBusyError
 from ..storage.lock import holder, writer_lock
-from ..storage.transactions import is_transactional
-from ..storage.urls import current_snapshot, normalize_url, zarr_store
+from ..storage.urls import is_transactional, normalize_url
+from ..storage.zarr_stores import current_snapshot, zarr_store
 from ..storage.zarr_writer import WriterStore
 from .append import AppendSession, write_errors
 from .bags import Bags, as_bags, check_finite

@@ -28,8 +28,8 @@ from ..bags.append import AppendSession
 from ..bags.bags import offsets_of
 from ..errors import InterruptedStoreError, ParameterError, StoreError
 from ..execution import Progress, Report, current_client, lane, map_tasks
-from ..storage.transactions import is_transactional
-from ..storage.urls import exists, normalize_url
+from ..storage.urls import is_transactional, normalize_url
+from ..storage.zarr_stores import exists
 from .base import Dataset, ResponseDataset
 from .generate_blocks import append_blocks
 

@@ -18,8 +18,9 @@ from ..bags.box import Box
 from ..bags.creation import check_replaceable, is_vacant
 from ..bags.store import BagStore
 from ..errors import DataError, StoreError, WriterBusyError
+from ..storage.files import remove
 from ..storage.lock import writer_lock
-from ..storage.urls import normalize_url, remove
+from ..storage.urls import normalize_url
 from .batches import Batch, batches_of, columns_of, is_whole, slices_of
 from .npz import read_npz
 

@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 import zarr
 
-from ..errors import ModelError, ParameterError, StoreError, WriterBusyError
-from ..regression.saving import ATTRIBUTE, load_model, save_model
-from ..storage.files import names_in
+from ..errors import ModelError, ParameterError, WriterBusyError
+from ..regression.saving import ATTRIBUTE, load_model, write_model
+from ..storage.files import names_in, read_bytes, storage_errors, writing
 from ..storage.lock import writer_lock
-from ..storage.urls import normalize_url, zarr_store
-from .registry_files import GROUP, publish, read_object, staging, write_object
+from ..storage.urls import normalize_url
+from ..storage.zarr_stores import zarr_store
+from .registry_files import GROUP, publish, staging
 from .registry_pointer import Pointer, Promotion, now
 
 POINTER = "champion.json"
@@ -131,12 +132,12 @@ class Registry:
             model = load_model(model)
             versions = model.versions_
         with self._errors("the model was not registered"):
-            if read_object(f"{self.url}/{GROUP}") is not None:
+            if read_bytes(f"{self.url}/{GROUP}") is not None:
                 raise ModelError(
                     f"{self.url}: a store or a model, not a registry; choose another place"
                 )
             with staging(f"{self.url}/{MODELS}") as staged:
-                save_model(model, staged)
+                write_model(model, str(staged))
                 return self._add(staged, values, versions)
 
     def _add(self, staged: Path, report: dict[str, Any], versions: dict[str, str] | None) -> str:
@@ -258,7 +259,7 @@ class Registry:
     def _record(self, name: str, pointer: Pointer) -> ModelRecord | None:
         """None for a model that is not there, or that is only being written."""
         url = self.model_url(name)
-        content = read_object(f"{url}/{GROUP}")
+        content = read_bytes(f"{url}/{GROUP}")
         if content is None:
             return None
         times = [change.at for change in pointer.history if change.name == name]
@@ -307,7 +308,7 @@ class Registry:
     def _pointer(self) -> Pointer:
         url = f"{self.url}/{POINTER}"
         with self._errors("the champion can not be read"):
-            content = read_object(url)
+            content = read_bytes(url)
         if content is None:
             return Pointer()
         try:
@@ -318,7 +319,8 @@ class Registry:
             ) from error
 
     def _write(self, pointer: Pointer) -> None:
-        write_object(f"{self.url}/{POINTER}", pointer.to_bytes())
+        with writing(f"{self.url}/{POINTER}") as path:
+            path.write_bytes(pointer.to_bytes())
         logger.info("%s: the champion is %s", self.url, pointer.current)
 
     @contextmanager
@@ -330,17 +332,19 @@ class Registry:
     @contextmanager
     def _errors(self, consequence: str) -> Iterator[None]:
         try:
-            yield
+            with storage_errors(
+                self.url,
+                "can not be read or written",
+                consequence,
+                ModelError,
+                passing=WriterBusyError,
+            ):
+                yield
         except WriterBusyError as error:
             raise ModelError(
                 f"{self.url}: another promotion or rollback is under way; {consequence}; try again "
                 "(if it died, not on local files, the registry is free two minutes later)"
             ) from error
-        except StoreError as error:
-            raise ModelError(f"{error}; {consequence}") from error
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise ModelError(f"{self.url}: {reason}; {consequence}") from error
 
 
 def _content_name(group: zarr.Group) -> str:

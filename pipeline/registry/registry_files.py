@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 import uuid
@@ -10,42 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..storage.replacing import discard, put_in_place
-from ..storage.urls import filesystem, local_path, reaching
-from ..storage.zarr_writer import fsync, fsync_folder
+from ..storage.files import discard, replace_folder, storage_errors
+from ..storage.urls import filesystem, local_path
 
 GROUP = "zarr.json"  # holds a model's attributes, without which nothing loads
 STAGING = ".staging-"
 STALE_SECONDS = 86400.0  # far longer than it takes to write a model
-
-
-def read_object(url: str) -> bytes | None:
-    """The object as it is stored now; None where there is none."""
-    fs, path = filesystem(url)
-    fs.invalidate_cache(path)
-    try:
-        with reaching(url):
-            return bytes(fs.cat_file(path))
-    except FileNotFoundError:
-        return None
-
-
-def write_object(url: str, content: bytes) -> None:
-    """Replace an object in one step; only one process at a time may (see `writer_lock`).
-
-    A local file is on the disk before it takes the old one's place; elsewhere this is one PUT.
-    What a killed process left is written over: unlike `files.writing` it leaves nothing behind.
-    """
-    path = local_path(url)
-    if path is None:
-        fs, remote = filesystem(url)
-        fs.pipe_file(remote, content)
-        return
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(content)
-    fsync(partial)
-    partial.replace(path)
-    fsync_folder(path.parent)
 
 
 @contextmanager
@@ -86,27 +55,18 @@ def publish(staged: Path, url: str, replace: bool) -> None:
     if path is None:
         _upload(staged, url)
         return
-    for folder, _, files in os.walk(staged):
-        for name in files:
-            fsync(Path(folder, name))
-        fsync_folder(Path(folder))
-    if replace:
-        put_in_place(staged, path)
-    else:
-        try:
-            staged.rename(path)
-        except OSError:
-            if not path.exists():
-                raise
-    for parent in list(path.parents)[:3]:
-        fsync_folder(parent)
+    try:
+        replace_folder(staged, path, overwrite=replace)
+    except FileExistsError:
+        if replace:
+            raise
 
 
 def _upload(staged: Path, url: str) -> None:
     fs, root = filesystem(url)
     files = [path for path in sorted(staged.rglob("*")) if path.is_file()]
     inner = [path for path in files if path != staged / GROUP]
-    with reaching(url):
+    with storage_errors(url, "can not be written"):
         fs.put(
             [str(path) for path in inner],
             [f"{root}/{path.relative_to(staged).as_posix()}" for path in inner],

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-import uuid
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,10 @@ from ..bags import Box
 from ..embeddings import EMBEDDINGS, ProjectionSpec
 from ..errors import ModelError, StoreError
 from ..random_features import RandomFourierFeatures
-from ..storage.replacing import attributes_of, check_replaceable, discard, put_in_place
-from ..storage.urls import exists, local_path, normalize_url, reaching, remove, zarr_store
+from ..storage.files import storage_errors, writing_folder
+from ..storage.replacing import attributes_of, check_replaceable
+from ..storage.urls import normalize_url
+from ..storage.zarr_stores import exists, zarr_store
 from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
 from .feature_map import FeatureMap
 from .triple_basis import TripleBasisRegressor
@@ -62,29 +62,27 @@ def save_model(
     ModelError
         Not fitted, something is stored at the URL, or writing failed.
     """
-    if not hasattr(model, "coef_"):
-        raise ModelError("the model is not fitted; call fit before save")
+    state = _state(model)
     url = normalize_url(url)
     check_replaceable(url, overwrite, "a saved model", lambda at: ATTRIBUTE in attributes_of(at))
-    state = _state(model)
-    path = local_path(url)
-    fresh = url if path is None else f"{path}.partial-{uuid.uuid4().hex[:8]}"
-    try:
-        if path is None:
-            with reaching(url):
-                remove(url)
-                _write(model, state, fresh, run)
-        else:
-            _write(model, state, fresh, run)
-            put_in_place(Path(fresh), path)
-    except StoreError as error:
-        raise ModelError(f"{error}; nothing was saved") from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ModelError(f"{url}: saving failed ({reason}); nothing was saved") from error
-    finally:
-        if path is not None:
-            discard(fresh)
+    with (
+        storage_errors(url, "saving failed", "nothing was saved", ModelError),
+        writing_folder(url, overwrite=overwrite) as place,
+    ):
+        _write(model, state, place, run)
+
+
+def write_model(model: Any, place: str) -> None:
+    """Write a fitted estimator to a place where nothing is; `save_model` is for all others.
+
+    Raises
+    ------
+    ModelError
+        Not fitted.
+    OSError
+        The place can not be written.
+    """
+    _write(model, _state(model), place, None)
 
 
 def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
@@ -144,6 +142,8 @@ def _write(model: Any, state: dict[str, Any], url: str, run: str | None) -> None
 
 
 def _state(model: Any) -> dict[str, Any]:
+    if not hasattr(model, "coef_"):
+        raise ModelError("the model is not fitted; call fit before save")
     params = model.get_params(deep=False)
     state = {
         "format_version": FORMAT_VERSION,

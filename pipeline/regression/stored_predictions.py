@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,10 @@ from ..bags.reading import iter_bags
 from ..bags.splits import HOLDOUT_SEED, Split
 from ..errors import ModelError, ParameterError, StoreError
 from ..execution import Progress, Report, map_tasks
-from ..storage.replacing import attributes_of, check_replaceable, discard, holds_parts, put_in_place
-from ..storage.urls import filesystem, local_path, normalize_url, remove, zarr_store
+from ..storage.files import storage_errors, writing_folder
+from ..storage.replacing import attributes_of, check_replaceable, holds_parts
+from ..storage.urls import filesystem, normalize_url
+from ..storage.zarr_stores import zarr_store
 from .feature_map import naming
 from .prediction import prediction_ranges
 
@@ -154,28 +154,17 @@ def write_predictions(
     task = _PredictTask(model, store, "all")
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
     ranges = prediction_plan(model, store)
-    path = local_path(url)
-    target = url if path is None else f"{path}.partial-{uuid.uuid4().hex[:8]}"
-    try:
-        if path is None:
-            remove(url)
-        _prepare(model, store, target, format, ranges[0][1] if ranges else 1)
-        write = _WriteTask(task, target, format)
+    with (
+        storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError),
+        writing_folder(url, overwrite=overwrite) as place,
+    ):
+        _prepare(model, store, place, format, ranges[0][1] if ranges else 1)
+        write = _WriteTask(task, place, format)
         for _ in map_tasks(write, ranges, sizes=_sizes(ranges), progress=progress):
             pass
         if format == "zarr":
-            group = zarr.open_group(zarr_store(target), mode="r+", zarr_format=3)
+            group = zarr.open_group(zarr_store(place), mode="r+", zarr_format=3)
             group.update_attributes(_attributes(model, store))
-        if path is not None:
-            put_in_place(Path(target), path)
-    except StoreError:
-        raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ModelError(f"{url}: writing predictions failed ({reason})") from error
-    finally:
-        if path is not None:
-            discard(target)
 
 
 def prediction_plan(model: Any, store: BagStore) -> list[Range]:

@@ -21,7 +21,8 @@ from ..execution import Progress
 from ..registry import Registry
 from ..regression.checkpoints import checkpoints_of
 from ..storage.lock import writer_lock
-from ..storage.urls import exists, local_path, normalize_url
+from ..storage.urls import local_path, normalize_url
+from ..storage.zarr_stores import exists
 from .fingerprint import check_same_store
 from .labels import n_labelled
 from .rounds import NewRound

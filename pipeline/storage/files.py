@@ -1,110 +1,465 @@
-"""Single files at any URL: written whole or not at all, by many processes at once."""
+"""Files and folders at any URL: written whole or not at all, by many processes at once.
+
+This is the only module that writes files atomically, and the only one that turns the errors of the
+operating system, of fsspec and of Icechunk into errors of ours.
+
+Whatever is half written has a name of one form, ``.NAME.<32 hexadecimal digits>.partial``, and lies
+beside ``NAME``. `sweep` removes what killed writers left under such names.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import json
+import os
+import shutil
+import sys
 import tempfile
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ..errors import StoreError
-from .urls import filesystem, local_path, reaching, remove
-from .zarr_writer import fsync, fsync_folder
+from ..errors import BagbasisError, StoreError
+from .urls import filesystem, local_path, normalize_url
+
+STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
+AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as rename does
+RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
+
+T = TypeVar("T")
+
+# ------------------------------------------------------------------ errors
 
 
 @contextmanager
-def writing(url: str) -> Iterator[Path]:
-    """A path to write to; the file is at the URL when the block ends without an error.
+def storage_errors(
+    url: str | os.PathLike[str],
+    action: str,
+    consequence: str = "",
+    kind: type[BagbasisError] = StoreError,
+    passing: type[OSError] | tuple[type[OSError], ...] = (),
+) -> Iterator[None]:
+    """Turn what the storage raises within the block into one error of ours.
 
-    Locally it is on the disk before it is renamed; elsewhere it goes there in one PUT.
+    The message is ``URL: ACTION (REASON); CONSEQUENCE``. Errors of ours go on as they are, except
+    a StoreError where another kind is wanted: that gets the kind and the consequence. Beside
+    OSErrors a remote filesystem raises whatever its client raises (no credentials, no answer),
+    and Icechunk raises its own. Anything else is a defect and goes on.
+
+    Parameters
+    ----------
+    url : str or path
+        What the message begins with.
+    action : str
+        What failed: "can not be written".
+    consequence : str
+        What is so now, or what to do: "nothing was saved".
+    kind : type
+        Of the error that is raised.
+    passing : OSError type or tuple of them
+        Errors that the caller handles: FileNotFoundError where absence is an answer.
+
+    Raises
+    ------
+    kind
+    """
+    tail = f"; {consequence}" if consequence else ""
+    try:
+        yield
+    except passing:
+        raise
+    except StoreError as error:
+        if kind is StoreError:
+            raise
+        raise kind(f"{error}{tail}") from error
+    except BagbasisError:
+        raise
+    except OSError as error:
+        raise kind(f"{url}: {action} ({reason_of(error)}){tail}") from error
+    except Exception as error:  # clients of object stores have no common base below this one
+        if _is_of_icechunk(error):
+            said = str(error).strip().splitlines()[0].removeprefix("x ")
+            raise kind(f"{url}: {said}{tail}") from error
+        if local_path(os.fspath(url)) is not None or _is_defect(error):
+            raise
+        raise kind(
+            f"{url}: can not be reached ({reason_of(error)}); see to credentials, endpoint and "
+            f"network, and try again{tail}"
+        ) from error
+
+
+def reason_of(error: Exception) -> str:
+    """Why, in a few words: what the operating system says, else the type and the message."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error) or type(error).__name__
+    return f"{type(error).__name__}: {error}"
+
+
+def _is_defect(error: Exception) -> bool:
+    """Whether the error is of the language or of numpy, which no client of a store raises."""
+    return type(error).__module__.partition(".")[0] in ("builtins", "numpy")
+
+
+def _is_of_icechunk(error: Exception) -> bool:
+    """Whether Icechunk raised it; the package is an extra and may not be there."""
+    module = sys.modules.get("icechunk")
+    return module is not None and isinstance(error, module.IcechunkError)
+
+
+# ------------------------------------------------------------------ single files
+
+
+@contextmanager
+def writing(url: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path to write to; the file is at the URL when the block ends without an error.
+
+    Locally it is on the disk before it takes the name; elsewhere it goes there in one PUT. Folders
+    are made. A bucket, the first part of a path in an object store, is not.
 
     Raises
     ------
     StoreError
         The place can not be written.
     """
+    url = normalize_url(url)
     path = local_path(url)
-    try:
-        if path is not None:
-            with _renamed(path) as partial:
-                yield partial
-        else:
+    if path is not None:
+        with storage_errors(url, "can not be written"), _renamed(path) as partial:
+            yield partial
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        partial = Path(folder, "file")
+        with storage_errors(folder, "can not be written"):
+            yield partial
+        with storage_errors(url, "can not be written"):
             fs, remote = filesystem(url)
-            with tempfile.TemporaryDirectory() as folder:
-                partial = Path(folder, "file")
-                yield partial
-                with reaching(url):
-                    _put(fs, partial, remote)
-    except OSError as error:
-        if isinstance(error, StoreError):
-            raise
-        raise StoreError(f"{url}: can not be written ({error.strerror or error})") from error
+            first = remote.partition("/")[0]
+            if not first or fs.exists(first):
+                fs.makedirs(remote.rpartition("/")[0], exist_ok=True)
+            fs.put_file(str(partial), remote)
 
 
 @contextmanager
-def reading(url: str) -> Iterator[Path]:
-    """A path to read the file from.
+def reading(url: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path to read the file from.
 
     Raises
     ------
     FileNotFoundError
         Nothing is there.
     StoreError
-        It can not be fetched.
+        It can not be fetched or opened.
     """
+    url = normalize_url(url)
     path = local_path(url)
     if path is not None:
-        yield path
+        with storage_errors(url, "can not be read", passing=FileNotFoundError):
+            yield path
         return
-    fs, remote = filesystem(url)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "file")
-        try:
-            with reaching(url):
-                fs.get_file(remote, str(copy))
-        except (FileNotFoundError, StoreError):
-            raise
-        except OSError as error:
-            raise StoreError(f"{url}: can not be read ({error.strerror or error})") from error
+        with storage_errors(url, "can not be read", passing=FileNotFoundError):
+            fs, remote = filesystem(url)
+            fs.get_file(remote, str(copy))
         yield copy
 
 
-def names_in(url: str) -> list[str]:
-    """Names in a folder, sorted; none where there is no folder."""
-    fs, path = filesystem(url)
-    fs.invalidate_cache()  # others write there
+def read_bytes(url: str | os.PathLike[str]) -> bytes | None:
+    """Return what is stored at the URL now; None where nothing is.
+
+    Raises
+    ------
+    StoreError
+        It can not be read.
+    """
     try:
-        with reaching(url):
+        with reading(url) as path:
+            return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def write_json(
+    url: str | os.PathLike[str],
+    values: Mapping[str, Any],
+    *,
+    format_version: int | None = None,
+    indent: int = 1,
+) -> None:
+    """Replace a JSON object in one step.
+
+    Parameters
+    ----------
+    format_version : int, optional
+        Written as the first key, for `read_json` to check.
+
+    Raises
+    ------
+    StoreError
+        The place can not be written.
+    ValueError
+        NaN or infinity, which JSON does not have.
+    """
+    content = json_bytes(values, format_version=format_version, indent=indent)
+    with writing(url) as path:
+        path.write_bytes(content)
+
+
+def json_bytes(
+    values: Mapping[str, Any], *, format_version: int | None = None, indent: int = 1
+) -> bytes:
+    """Return the JSON text that `write_json` writes."""
+    if format_version is not None:
+        values = {"format_version": format_version, **values}
+    return (json.dumps(values, indent=indent, allow_nan=False) + "\n").encode()
+
+
+def read_json(
+    url: str | os.PathLike[str],
+    parse: Callable[[dict[str, Any]], T],
+    *,
+    format_version: int | None = None,
+    kind: type[BagbasisError] = StoreError,
+    damaged: str = "damaged",
+    remedy: str = "",
+) -> T | None:
+    """Return what ``parse`` makes of a JSON object; None where nothing is stored.
+
+    Parameters
+    ----------
+    parse : callable
+        Of the object, without its format version. Its AttributeError, TypeError, KeyError and
+        ValueError say that the object is not what was written.
+    format_version : int, optional
+        The version that the object has to have.
+    kind : type
+        Of the error raised for what can not be read or parsed.
+    damaged, remedy : str
+        What the message calls the object, and what to do about it.
+
+    Raises
+    ------
+    kind
+        Damaged, of another format version, or it can not be read.
+    """
+    url = normalize_url(url)
+    with storage_errors(url, "can not be read", kind=kind):
+        content = read_bytes(url)
+    return (
+        None
+        if content is None
+        else parse_json(
+            url,
+            content,
+            parse,
+            format_version=format_version,
+            kind=kind,
+            damaged=damaged,
+            remedy=remedy,
+        )
+    )
+
+
+def parse_json(
+    url: str,
+    content: bytes,
+    parse: Callable[[dict[str, Any]], T],
+    *,
+    format_version: int | None = None,
+    kind: type[BagbasisError] = StoreError,
+    damaged: str = "damaged",
+    remedy: str = "",
+) -> T:
+    """Return what ``parse`` makes of the content of a JSON file; see `read_json`."""
+    try:
+        values = json.loads(content)
+        if not isinstance(values, dict):
+            raise ValueError(f"a {type(values).__name__}, not an object")
+        if format_version is not None:
+            found = values.pop("format_version", None)
+            if found != format_version:
+                raise ValueError(f"of format {found}; this version reads {format_version}")
+        return parse(values)
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
+        reason = str(error) if isinstance(error, ValueError) else reason_of(error)
+        tail = f"; {remedy}" if remedy else ""
+        raise kind(f"{url}: {damaged} ({reason}){tail}") from error
+
+
+# ------------------------------------------------------------------ folders
+
+
+def names_in(url: str | os.PathLike[str]) -> list[str]:
+    """Return the names in a folder, sorted; none where there is no folder.
+
+    Raises
+    ------
+    StoreError
+        It can not be listed.
+    """
+    url = normalize_url(url)
+    with storage_errors(url, "can not be listed"):
+        fs, path = filesystem(url)
+        fs.invalidate_cache()  # others write there
+        try:
             entries = fs.ls(path, detail=False)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except StoreError:
-        raise
-    except OSError as error:
-        raise StoreError(f"{url}: can not be listed ({error.strerror or error})") from error
+        except (FileNotFoundError, NotADirectoryError):
+            return []
     return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries)
 
 
-def discard(url: str) -> None:
-    """Delete what is there; what can not be deleted is no further error."""
-    with suppress(OSError):
+def partial_path(path: Path) -> Path:
+    """Return a fresh name beside ``path`` for what is not whole yet."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+
+
+def sweep(path: Path) -> None:
+    """Delete what killed writers of ``path`` left beside it, when nobody wrote to it for a day."""
+    for left in path.parent.glob(f".{_literal(path.name)}.{'[0-9a-f]' * 32}.partial"):
+        with suppress(OSError):  # its writer has just finished
+            inside = left.rglob("*") if left.is_dir() else ()
+            last = max(entry.lstat().st_mtime for entry in (left, *inside))
+            if time.time() - last > STALE_SECONDS:
+                discard(left)
+
+
+@contextmanager
+def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[str]:
+    """Yield a place for a folder, which is at the URL when the block ends without an error.
+
+    Locally the place lies beside the URL and is exchanged for what is there, see `replace_folder`.
+    Elsewhere it is the URL itself, emptied: readers must know the folder by the object that the
+    block writes last.
+
+    Parameters
+    ----------
+    overwrite : bool
+        Whether a filled local folder that appears there meanwhile may be replaced.
+
+    Raises
+    ------
+    OSError
+        The place can not be written.
+    """
+    url = normalize_url(url)
+    path = local_path(url)
+    if path is None:
+        remove(url)
+        yield url
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sweep(path)
+    fresh = partial_path(path)
+    try:
+        yield str(fresh)
+        replace_folder(fresh, path, overwrite=overwrite)
+    finally:
+        discard(fresh)
+
+
+def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
+    """Give a local folder that is whole the name ``path``, where a reader finds old or new.
+
+    It is on the disk before. On Linux both names change places in one step; where the filesystem
+    can not do that (NFS), there is an instant without any, and what was there is put back on
+    failure. What was there is deleted afterwards.
+
+    Parameters
+    ----------
+    overwrite : bool
+        Whether a filled folder may be replaced; if not, that is an error and nothing changes.
+
+    Raises
+    ------
+    OSError
+        FileExistsError where something appeared there that must stay.
+    """
+    sync_folder(fresh)
+    if not overwrite:
+        try:
+            fresh.rename(path)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise FileExistsError(
+                    errno.EEXIST, "somebody else wrote there", str(path)
+                ) from error
+            raise
+    elif not os.path.lexists(path):
+        fresh.rename(path)
+    elif not exchange(fresh, path):
+        old = partial_path(path)
+        path.rename(old)
+        try:
+            fresh.rename(path)
+        except BaseException:
+            old.rename(path)
+            raise
+        discard(old)
+    for parent in list(path.parents)[:3]:  # a new folder's name is in its parent
+        fsync_folder(parent)
+    discard(fresh)  # the old one, after an exchange
+
+
+def remove(url: str | os.PathLike[str]) -> None:
+    """Delete everything stored under the URL; nothing there is no error.
+
+    Raises
+    ------
+    StoreError
+        It can not be deleted.
+    """
+    url = normalize_url(url)
+    with storage_errors(url, "can not be deleted"):
+        path = local_path(url)
+        if path is None:
+            fs, remote = filesystem(url)
+            fs.invalidate_cache()  # others write there
+            if fs.exists(remote):
+                fs.rm(remote, recursive=True)
+        elif path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def discard(url: str | os.PathLike[str]) -> None:
+    """Delete what is no longer needed; what can not be deleted is no further error."""
+    with suppress(StoreError):
         remove(url)
 
 
-def _put(fs: Any, partial: Path, remote: str) -> None:
-    """Folders are made; a bucket, the first part of a path in an object store, is not."""
-    first = remote.partition("/")[0]
-    if not first or fs.exists(first):
-        fs.makedirs(remote.rpartition("/")[0], exist_ok=True)
-    fs.put_file(str(partial), remote)
+def fsync(path: Path) -> None:
+    """Return when the file is on the disk."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def fsync_folder(path: Path) -> None:
+    """Return when the folder's names are on the disk, where its filesystem can say so."""
+    with suppress(OSError):
+        fsync(path)
+
+
+def sync_folder(root: Path) -> None:
+    """Return when a folder and all that is in it is on the disk."""
+    for folder, _, files in os.walk(root):
+        for name in files:
+            fsync(Path(folder, name))
+        fsync_folder(Path(folder))
 
 
 @contextmanager
 def _renamed(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    sweep(path)
+    partial = partial_path(path)
     try:
         yield partial
         fsync(partial)
@@ -112,3 +467,24 @@ def _renamed(path: Path) -> Iterator[Path]:
         fsync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _literal(name: str) -> str:
+    """Return the name as a pattern of glob that matches it alone."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two names change places in one step; False where kernel or filesystem can not."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # no Linux, or a C library from before 2018
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    there = AT_WORKING_FOLDER
+    if renameat2(there, names[0], there, names[1], RENAME_EXCHANGE) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS):  # what filesystems without an exchange answer
+        return False
+    raise OSError(code, os.strerror(code), str(other))

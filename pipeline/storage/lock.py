@@ -11,17 +11,18 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, WriterBusyError
-from .transactions import is_transactional
-from .urls import filesystem, local_path, reaching
+from .files import read_bytes, storage_errors
+from .urls import filesystem, is_transactional, local_path
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
 LEASE_SECONDS = 120.0
+NOTHING = "nothing was committed"
 
 logger = logging.getLogger(__name__)
 
@@ -84,23 +85,22 @@ def _file_lock(path: Path, url: str, token: str) -> Iterator[Callable[[], None]]
         if not _is_open_as(fd, lock):
             raise WriterBusyError(f"{url}: the store was replaced; nothing was committed")
 
-    try:
+    with storage_errors(url, "can not be written", NOTHING):
         lock.parent.mkdir(exist_ok=True)
         fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise _not_writable(url, error) from error
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise WriterBusyError(
-                f"{url}: another writer is appending; wait for it to end and try again"
-            ) from error
-        except OSError as error:
-            raise _not_writable(url, error) from error
+        with storage_errors(url, "can not be written", NOTHING):
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise WriterBusyError(
+                    f"{url}: another writer is appending; wait for it to end and try again"
+                ) from error
         try:
             check()
-            _rewrite(fd, token, url)
+            with storage_errors(url, "can not be written", NOTHING):
+                os.ftruncate(fd, 0)
+                os.pwrite(fd, token.encode(), 0)
             yield check
         finally:
             with suppress(OSError):
@@ -115,19 +115,6 @@ def _is_open_as(fd: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:
         return False
-
-
-def _rewrite(fd: int, text: str, url: str) -> None:
-    try:
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, text.encode(), 0)
-    except OSError as error:
-        raise _not_writable(url, error) from error
-
-
-def _not_writable(url: str, error: OSError) -> StoreError:
-    reason = error.strerror or str(error)
-    return StoreError(f"{url}: can not be written ({reason}); nothing was committed")
 
 
 @contextmanager
@@ -157,19 +144,10 @@ class _Lease:
 
     def current(self) -> dict[str, Any]:
         """The lease as it is stored; empty without one."""
-        self._fs.invalidate_cache(self._root)
-        try:
-            with self._reaching():
-                text = self._fs.cat_file(self._path)
-        except FileNotFoundError:
+        with storage_errors(f"{self._url}/{LOCK_NAME}", "can not be read", NOTHING):
+            text = read_bytes(f"{self._url}/{LOCK_NAME}")
+        if text is None:
             return {}
-        except StoreError:
-            raise
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise StoreError(
-                f"{self._url}/{LOCK_NAME}: can not be read ({reason}); nothing was committed"
-            ) from error
         try:
             lease = dict(json.loads(text))
             return {**lease, "renewed": float(lease["renewed"])}
@@ -185,19 +163,15 @@ class _Lease:
                 f"{self._url}: another writer ({held.get('host')}) is appending; if it died, its "
                 f"lease ends {LEASE_SECONDS:.0f} s after its last sign of life"
             )
-        try:
-            with self._reaching():
+        with storage_errors(self._url, "can not be written", NOTHING):
+            try:
                 if held:
                     self._fs.rm_file(self._path)
                 self._fs.pipe_file(self._path, self._body(), mode="create")
-        except StoreError:
-            raise
-        except (FileExistsError, FileNotFoundError) as error:
-            raise WriterBusyError(
-                f"{self._url}: another writer is appending; try again later"
-            ) from error
-        except OSError as error:
-            raise _not_writable(self._url, error) from error
+            except (FileExistsError, FileNotFoundError) as error:
+                raise WriterBusyError(
+                    f"{self._url}: another writer is appending; try again later"
+                ) from error
         self.check()
 
     def check(self) -> None:
@@ -208,7 +182,7 @@ class _Lease:
                 f"{self._url}: another writer took the store over; nothing was committed"
             )
         if time.time() - held["renewed"] > LEASE_SECONDS / 8:
-            with self._reaching():
+            with storage_errors(f"{self._url}/{LOCK_NAME}", "can not be written", NOTHING):
                 self._fs.pipe_file(self._path, self._body())
 
     def renew_until(self, over: threading.Event) -> None:
@@ -226,9 +200,6 @@ class _Lease:
                 self._fs.rm_file(self._path)
         except Exception as error:
             logger.warning("%s: the lease could not be released (%s)", self._url, error)
-
-    def _reaching(self) -> AbstractContextManager[None]:
-        return reaching(f"{self._url}/{LOCK_NAME}")
 
     def _body(self) -> bytes:
         lease = {"owner": self._token, "host": socket.gethostname(), "renewed": time.time()}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import uuid
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import zarr
 
 from ..errors import ModelError, StoreError
-from .urls import exists, filesystem, remove, zarr_store
+from .urls import filesystem
+from .zarr_stores import exists, zarr_store
 
 PART = re.compile(r"part-\d{12}\.parquet")
 
@@ -56,23 +53,3 @@ def holds_parts(url: str) -> bool:
         return False
     names = [str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in fs.ls(path, detail=False)]
     return all(PART.fullmatch(name) for name in names)
-
-
-def put_in_place(fresh: Path, path: Path) -> None:
-    """Rename ``fresh`` to ``path``; what was there is deleted then, or put back on failure."""
-    old = Path(f"{path}.old-{uuid.uuid4().hex[:8]}")
-    if path.exists():
-        os.replace(path, old)
-    try:
-        os.replace(fresh, path)
-    except BaseException:
-        if old.exists():
-            os.replace(old, path)
-        raise
-    discard(str(old))
-
-
-def discard(url: str) -> None:
-    """Delete what was half written or replaced; what can not be deleted is no further error."""
-    with suppress(OSError):
-        remove(url)

@@ -18,16 +18,11 @@ from typing import Any
 from zarr.abc.store import Store
 
 from ..errors import StoreError, WriterBusyError
+from .urls import ICECHUNK
 from .zarr_writer import WriterStore
 
-PREFIX = "icechunk+"
 BRANCH = "main"
 LOCK = "commit.lock"
-
-
-def is_transactional(url: str) -> bool:
-    """Whether Icechunk keeps what is at the URL."""
-    return url.startswith(PREFIX)
 
 
 def exists(url: str) -> bool:
@@ -133,7 +128,7 @@ def _storage(url: str) -> Any:
     path = _local(url)
     if path is not None:
         return icechunk.local_filesystem_storage(str(path))
-    bucket, _, prefix = url.removeprefix(f"{PREFIX}s3://").partition("/")
+    bucket, _, prefix = url.removeprefix(f"{ICECHUNK}s3://").partition("/")
     endpoint = os.environ.get("AWS_ENDPOINT_URL")
     return icechunk.s3_storage(
         bucket=bucket,
@@ -147,7 +142,7 @@ def _storage(url: str) -> Any:
 
 
 def _local(url: str) -> Path | None:
-    inner = url.removeprefix(PREFIX)
+    inner = url.removeprefix(ICECHUNK)
     if inner.startswith("file://"):
         return Path(inner.removeprefix("file://")).absolute()
     if inner.startswith("s3://"):

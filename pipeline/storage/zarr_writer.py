@@ -7,7 +7,7 @@ import os
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from zarr.abc.buffer import Buffer, BufferPrototype
@@ -15,6 +15,7 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.storage import LocalStore, WrapperStore
 
 from ..errors import BagbasisError, StoreError
+from .files import fsync, fsync_folder
 
 PARTIAL = ".partial"  # what Zarr calls its temporary files, too
 
@@ -168,18 +169,3 @@ def remove_partials(root: Path) -> None:
     """Delete the temporary files of writers that were killed; only the holder of the lock may."""
     for path in root.rglob("*." + "[0-9a-f]" * 32 + PARTIAL):
         path.unlink(missing_ok=True)
-
-
-def fsync(path: Path) -> None:
-    """Return when the file is on the disk."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
-def fsync_folder(path: Path) -> None:
-    """Return when the folder's names are on the disk, where its filesystem can say so."""
-    with suppress(OSError):
-        fsync(path)

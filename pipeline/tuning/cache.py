@@ -19,8 +19,9 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 
 from ..bags import BagStore
 from ..errors import StoreError
-from ..storage.files import names_in
-from ..storage.urls import local_path, remove, zarr_store
+from ..storage.files import names_in, remove
+from ..storage.urls import local_path
+from ..storage.zarr_stores import zarr_store
 from .candidates import digest
 
 FORMAT_VERSION = 2

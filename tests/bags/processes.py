@@ -103,6 +103,8 @@ def fill_the_disk(pipe: Any, url: str, limits: list[int]) -> None:
 
 def write_without_permission(pipe: Any, url: str) -> None:
     """Read, append and create as a user who may only read."""
+    # that user may not be able to import: numpy imports it when it is first asked for
+    np.random.default_rng(0)
     store = BagStore.open(url)
     store.verify()
     if os.getuid() == 0:

@@ -11,7 +11,8 @@ from bagbasis.bags.bags import offsets_of
 from bagbasis.errors import DataError, ParameterError, StoreError
 from bagbasis.ingest import batches as ingest_batches
 from bagbasis.ingest.arrays import ingest_arrays, ingest_npz
-from bagbasis.storage.urls import exists, normalize_url
+from bagbasis.storage.urls import normalize_url
+from bagbasis.storage.zarr_stores import exists
 from tests.oracles.ragged import assert_same_responses, random_bags, random_responses
 
 SIZES = [1, 2, 255, 256, 257, 3, 40, 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import pickle
@@ -177,21 +176,6 @@ def test_an_unreadable_lease_is_not_taken_for_none(store):
             store.append(ONE)
     fsspec.filesystem("memory").rm(f"{store.url}/{LOCK_NAME}")
     store.append(ONE)
-
-
-def test_a_lease_that_can_not_be_read(store, monkeypatch):
-    """A lease that the filesystem does not let anybody read is told as that, and nobody writes."""
-
-    def refuse(self, path):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(fsspec.implementations.memory.MemoryFileSystem, "cat_file", refuse)
-        told = r"writer\.lock: can not be read \(Permission denied\); nothing was committed"
-        with pytest.raises(StoreError, match=told):
-            store.append(ONE)
-    store.append(ONE)
-    assert store.n_bags == 2
 
 
 def test_a_failed_append_gives_the_lease_back(store, monkeypatch):

@@ -352,7 +352,9 @@ def test_a_place_that_is_no_registry(tmp_path):
             Registry(tmp_path / place).register(fitted("one target"))
         assert not (tmp_path / place / "models").exists()
     store.verify()
-    with pytest.raises(ModelError, match="file: Not a directory; the model was not registered"):
+    with pytest.raises(
+        ModelError, match=r"file/zarr\.json: can not be read \(Not a directory\); the model"
+    ):
         Registry(tmp_path / "file").register(fitted("one target"))
     with pytest.raises(ModelError, match="nowhere://r"):
         Registry("nowhere://r").register(fitted("one target"))

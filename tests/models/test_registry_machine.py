@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from bagbasis.errors import ModelError
-from bagbasis.registry import Registry, registry_files
+from bagbasis.registry import Registry
+from bagbasis.storage import files
 from tests.models.predicting import BAGS, Y, regressor
 
 WHICH = st.integers(0, 2)
@@ -138,7 +139,7 @@ class LocalMachine(RegistryMachine):
 
     def kill_at_write(self, n):
         """Files are synced one after the other before the model appears."""
-        sync, left = registry_files.fsync, [n]
+        sync, left = files.fsync, [n]
 
         def sync_or_die(path):
             if "registry/models/.staging-" in str(path):
@@ -147,7 +148,7 @@ class LocalMachine(RegistryMachine):
                     raise Killed
             sync(path)
 
-        return patch.object(registry_files, "fsync", sync_or_die)
+        return patch.object(files, "fsync", sync_or_die)
 
     def teardown(self):
         if hasattr(self, "folder"):

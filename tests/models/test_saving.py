@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import uuid
 from pathlib import Path
@@ -22,6 +21,7 @@ from bagbasis import (
 )
 from bagbasis.errors import ModelError
 from bagbasis.regression import saving
+from bagbasis.storage import files
 from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
 from tests.oracles.labelled import stored
 
@@ -170,21 +170,19 @@ class Crash(BaseException):
 
 
 @pytest.mark.parametrize("error", [Crash(), OSError(28, "No space left on device"), KeyError("k")])
-@pytest.mark.parametrize("step", ["arrays", "attributes", "first rename", "second rename"])
+@pytest.mark.parametrize("step", ["arrays", "attributes", "exchange", "rename"])
 def test_crash_leaves_the_old_model(fitted, tmp_path, monkeypatch, error, step):
     """Whatever fails while a model is replaced, the old one is there afterwards, and nothing
     else; a full disk is one clear error."""
     place = tmp_path / "m.zarr"
     fitted.save(place)
-    renames = []
-    replace = os.replace
+    rename = Path.rename
 
     def failing_rename(a, b):
-        if Path(b).name.startswith("m.zarr"):
-            renames.append(a)
-            if len(renames) == (1 if step == "first rename" else 2):
-                raise error
-        return replace(a, b)
+        if Path(b) == place and ".partial" in a.name and len(list(tmp_path.iterdir())) == 2:
+            monkeypatch.setattr(Path, "rename", rename)
+            raise error
+        return rename(a, b)
 
     def fail(*args, **kwargs):
         raise error
@@ -194,8 +192,11 @@ def test_crash_leaves_the_old_model(fitted, tmp_path, monkeypatch, error, step):
             patch.setattr(zarr.Group, "create_array", fail)
         elif step == "attributes":
             patch.setattr(zarr.Group, "update_attributes", fail)
+        elif step == "exchange":
+            patch.setattr(files, "exchange", fail)
         else:
-            patch.setattr(os, "replace", failing_rename)
+            patch.setattr(files, "exchange", lambda *names: False)
+            patch.setattr(Path, "rename", failing_rename)
         expected = ModelError if isinstance(error, OSError) else type(error)
         with pytest.raises(expected) as caught:
             MODELS["several targets"]().save(place, overwrite=True)

@@ -1,0 +1,69 @@
+"""From a URL to a Zarr store: on local files, on objects, or kept by Icechunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from zarr.abc.store import Store
+from zarr.storage import FsspecStore, LocalStore
+
+from ..errors import StoreError
+from . import transactions
+from .files import storage_errors
+from .transactions import Transaction, latest, reader
+from .urls import filesystem, is_transactional, local_path
+from .zarr_writer import WriterStore
+
+
+def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -> Store:
+    """Return the Zarr store at a normalized URL, at a snapshot where it has any.
+
+    Local files are replaced by a temporary file and a rename, objects elsewhere by one PUT: in
+    both a reader sees the old object or the new one.
+    """
+    if is_transactional(url):
+        if not read_only:
+            raise StoreError(f"{url}: bag stores alone can be kept by Icechunk; choose another URL")
+        return reader(url, snapshot)
+    path = local_path(url)
+    if path is not None:
+        return LocalStore(path, read_only=read_only)
+    store = FsspecStore.from_url(url, read_only=read_only)
+    store.fs.invalidate_cache()  # Zarr's filesystem keeps listings of its own; others write there
+    return store
+
+
+def writer_store(url: str, still_ours: Callable[[], None], since: str | None) -> WriterStore:
+    """Return what one writing session of a bag store writes through.
+
+    Parameters
+    ----------
+    still_ours : callable
+        Raises when the writer has lost the store.
+    since : str or None
+        The snapshot the writer has seen, where the store has snapshots.
+    """
+    if is_transactional(url):
+        return Transaction(url, still_ours, since)
+    return WriterStore(url, zarr_store(url), still_ours)
+
+
+def current_snapshot(url: str) -> str | None:
+    """Return the id of the last snapshot; None for a store that has none, but committed counts."""
+    return latest(url) if is_transactional(url) else None
+
+
+def exists(url: str) -> bool:
+    """Whether anything is stored under the URL now.
+
+    Raises
+    ------
+    StoreError
+        Nobody can tell: an unknown protocol, no permission, no answer.
+    """
+    if is_transactional(url):
+        return transactions.exists(url)
+    with storage_errors(url, "can not be read"):
+        fs, path = filesystem(url)
+        fs.invalidate_cache()  # others write there
+        return bool(fs.exists(path))
