@@ -49,7 +49,7 @@ def test_killed_between_saving_and_the_end(regression, tmp_path, place):
 
     def stopping(command, log, run_id):
         given = [sys.executable, "-m", "tests.jobs.stopping", place, str(gate.folder)]
-        return launch_here([*given, *command[3:]], log, run_id)
+        return launch_here([*given, *command[command.index("drive") :]], log, run_id)
 
     url = tmp_path / "m.zarr"
     config = {"data_url": str(regression / "bags.zarr"), "model_url": str(url), "model": MODEL}
