@@ -32,7 +32,7 @@ class JobCommand(click.Command):
     """A job's command; its help ends with the keys of its config, and exit codes of its own."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from .config_errors import key_rows
+        from bagbasis.config_errors import key_rows
 
         assert self.name is not None
         job = import_job(self.name)
@@ -98,12 +98,13 @@ def _run(
 ) -> int:
     job = import_job(name)
     from .config import load_config
-    from .files import write_json
-    from .terminal import Terminal
 
     path, given = _positional(name, what)
     given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
+    from .files import write_json  # a wrong config is refused before numpy is imported
+    from .terminal import Terminal
+
     report = job.run(config, Terminal())
     if config.report_path is not None:
         write_json(config.report_path, {"job": name, "config": config.model_dump(), **report})

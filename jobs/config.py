@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bagbasis.config_errors import first_error
 from bagbasis.errors import ConfigError
-
-from .config_errors import describe_error
 
 
 class Section(BaseModel):
@@ -100,7 +99,13 @@ def load_config(
     try:
         return config_type.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(describe_error(config_type, values, error, path, changed)) from None
+        wrong = first_error(config_type, error)
+        key = wrong.key
+        source = "" if path is None else f"{path}: "
+        if any(f"{key}.".startswith(f"{one}.") or one.startswith(f"{key}.") for one in changed):
+            source = "--set: "
+        hint = f"; give it in the config file or with --set {key}=..." if wrong.is_missing else ""
+        raise ConfigError(f"{source}{wrong.text}{hint}") from None
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:

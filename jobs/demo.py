@@ -12,8 +12,7 @@ from pydantic import Field
 from . import evaluate, fit, generate
 from .cluster import running_on
 from .config import ClusterConfig, DirectoryConfig, Section
-from .embedding_config import EmbeddingName
-from .model_config import ModelSection
+from .sections import EmbeddingName, ModelSection
 from .terminal import Terminal
 
 MARKER = ".bagbasis-demo"  # says that the directory's content may be replaced

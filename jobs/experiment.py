@@ -34,9 +34,9 @@ class Config(ClusterConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Measure what is not measured yet; returns the report."""
+    from bagbasis.config_errors import closest
     from bagbasis.errors import ConfigError
 
-    from .config_errors import closest
     from .experiments.runner import run_experiment
 
     if config.name not in EXPERIMENTS:

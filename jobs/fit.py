@@ -9,8 +9,7 @@ from pydantic import Field
 
 from .cluster import running_on
 from .config import ClusterConfig, ReportConfig
-from .embedding_config import EmbeddingName
-from .model_config import ModelSection
+from .sections import EmbeddingName, ModelSection
 from .terminal import Terminal
 
 

@@ -58,10 +58,10 @@ def make(config: Config) -> Any:
     """The dataset of a config; ConfigError names the key that is wrong."""
     from dataclasses import fields
 
+    from bagbasis.config_errors import closest
     from bagbasis.datasets import DATASETS, make_dataset
     from bagbasis.errors import ConfigError, ParameterError
 
-    from .config_errors import closest
     from .experiments import data  # noqa: F401 (registers the experiments' datasets)
 
     if config.dataset not in DATASETS:

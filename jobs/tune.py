@@ -11,11 +11,9 @@ from pydantic import Field
 
 from .cluster import running_on
 from .config import ClusterConfig, DirectoryConfig, Section
-from .embedding_config import build
-from .files import replacing
-from .model_config import ModelSection
+from .sections import ModelSection, build
 from .terminal import Terminal
-from .tune_search import SearchSection, embeddings_of, labels_of
+from .tune_search import RUNGS, SearchSection, embeddings_of, labels_of
 
 if TYPE_CHECKING:
     from bagbasis.tuning import Score, Tuning
@@ -72,9 +70,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     search = Search(
         [build(section) for section in embeddings],
         config.search.multipliers(config.model.random_features.scale),
-        config.search.eta,
-        config.search.first_bags,
-        config.search.seed,
+        **config.search.model_dump(include=set(RUNGS)),
     )
     store = BagStore.open(config.data_url)
     out_dir = Path(config.out_dir)
@@ -153,6 +149,8 @@ def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
 
 def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Section]) -> Path:
     """The winner as a config of ``bags fit``."""
+    from .files import replacing
+
     winner = result.candidates[result.winner]
     second = config.model.random_features.model_copy(
         update={"scale_multiplier": winner.scale_multiplier}

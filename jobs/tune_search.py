@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
+from bagbasis.config_errors import accepted_by, closest
 from bagbasis.errors import ConfigError
 
 from .config import Section
-from .config_errors import allowed, closest
-from .embedding_config import NAMED, named_embedding
-from .model_config import Positive
+from .sections import NAMED, named_embedding, with_parameters
+
+Positive = Annotated[float, Field(gt=0)]
 
 KEY = "search.embedding"
+RUNGS = ("eta", "first_bags", "seed")
 MULTIPLIERS = [0.5, 0.7, 1.0, 1.4, 2.0]
 SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins")  # the first that is set is searched
 AROUND = (0.7, 1.0, 1.4)
@@ -25,14 +27,14 @@ BESIDE = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}  # of a bandwid
 class ScaleSearch(Section):
     """What is searched of the random features."""
 
-    scale_multiplier: list[Positive] | None = Field(
+    scale_multiplier: Annotated[list[Positive], Field(min_length=1)] | None = Field(
         default=None,
-        min_length=1,
         description="widths of the kernel, of the median; null: 0.5, 0.7, 1, 1.4 and 2, or 1 "
         "where model.random_features.scale is a number",
     )
 
 
+@with_parameters("Search", "tuning", only=RUNGS)
 class SearchSection(Section):
     """What is compared, and on how many bags."""
 
@@ -44,11 +46,6 @@ class SearchSection(Section):
     random_features: ScaleSearch = Field(
         default=ScaleSearch(), description="what is searched of the random features"
     )
-    eta: int = Field(default=3, ge=2, description="a rung keeps 1/eta, and the next has eta times")
-    first_bags: int | None = Field(
-        default=None, ge=1, description="bags of the first rung; null: chosen, at least 2,000"
-    )
-    seed: int = Field(default=0, ge=0, lt=2**64, description="of the order of the bags")
 
     def multipliers(self, scale: float | str) -> list[float]:
         """Of σ, for the ``scale`` of the model."""
@@ -158,7 +155,7 @@ def _checked(key: str, value: Any, base: Section) -> Any:
     parameter = key.rpartition(".")[2]
     if not _accepts(base, parameter, value):
         field = type(base).model_fields[parameter]
-        expected = allowed(field.annotation, tuple(field.metadata))
+        expected = accepted_by(field.annotation)
         raise ConfigError(f"key {key!r} holds {value!r}; expected {expected}, or a list of them")
     return value
 

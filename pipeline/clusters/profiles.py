@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from ..config_errors import first_error
 from ..errors import ConfigError
 
 PROFILES = Path("configs/profiles")
@@ -202,15 +202,7 @@ class KubernetesProfile(_Tls):
 
 Profile = LocalProfile | AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile
 
-_ANY: TypeAdapter[Profile] = TypeAdapter(Annotated[Profile, Field(discriminator="cluster")])
-_KINDS: dict[str, type[BaseModel]] = {
-    "local": LocalProfile,
-    "tcp": AddressProfile,
-    "slurm": JobQueueProfile,
-    "pbs": JobQueueProfile,
-    "gateway": GatewayProfile,
-    "kubernetes": KubernetesProfile,
-}
+_AnyProfile = Annotated[Profile, Field(discriminator="cluster")]
 
 
 def load_profile(name: str) -> Profile:
@@ -232,9 +224,9 @@ def load_profile(name: str) -> Profile:
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected 'key: value' lines, with the key cluster")
     try:
-        return _ANY.validate_python(values)
+        return TypeAdapter(_AnyProfile).validate_python(values)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_describe(values, error)}") from None
+        raise ConfigError(f"{path}: {first_error(_AnyProfile, error).text}") from None
 
 
 def changed(profile: Profile, where: str, **values: Any) -> Profile:
@@ -252,29 +244,4 @@ def changed(profile: Profile, where: str, **values: Any) -> Profile:
     try:
         return type(profile).model_validate(profile.model_dump() | given)
     except ValidationError as error:
-        raise ConfigError(_describe(given, error)) from None
-
-
-def _describe(values: dict[str, Any], error: ValidationError) -> str:
-    """One line for the first error; an unknown key first, as its right name is then missing."""
-    order = {"extra_forbidden": 0, "missing": 2}
-    first = min(error.errors(), key=lambda one: order.get(one["type"], 1))
-    kinds = ", ".join(_KINDS)
-    if first["type"] == "union_tag_not_found":
-        return f"missing key 'cluster'; expected one of {kinds}"
-    if first["type"] == "union_tag_invalid":
-        return f"key 'cluster' is {values.get('cluster')!r}; expected one of {kinds}"
-    key = next((str(part) for part in first["loc"] if part in values or part not in _KINDS), "")
-    if first["type"] == "extra_forbidden":
-        known = list(_KINDS[str(values["cluster"])].model_fields)
-        close = difflib.get_close_matches(key, known, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        return f"unknown key {key!r}{hint}; a {values['cluster']} profile has {', '.join(known)}"
-    if first["type"] == "missing":
-        return f"missing key {key!r}: a {values['cluster']} profile needs it"
-    message = first["msg"].removeprefix("Value error, ")
-    if not key:
-        return message
-    if first["type"] == "value_error":
-        return f"key {key!r}: {message}"
-    return f"key {key!r} is {values.get(key)!r}: {message[0].lower()}{message[1:]}"
+        raise ConfigError(first_error(type(profile), error).text) from None

@@ -61,17 +61,17 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_features : int, default 2048
+    n_features : even int ≥ 2, default 2048
         D, even.
-    scale : float or "median"
+    scale : float > 0 or "median"
         σ. "median": the median pairwise distance of up to 1,024 rows of what `fit` sees,
         times ``scale_multiplier``.
-    scale_multiplier : float
+    scale_multiplier : float > 0
         Of the median; not used when scale is a number.
     orthogonal : bool
         Frequencies orthogonal within blocks of n_inputs, with the lengths of Gaussian ones:
         less variance still for smooth kernels.
-    seed : int
+    seed : int ≥ 0
         Frequencies are those of (seed, block), on any machine and in any order.
 
     Attributes

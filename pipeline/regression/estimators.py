@@ -31,11 +31,11 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         The first basis.
     random_features : `RandomFourierFeatures`, default with its defaults
         The second basis.
-    alpha : float ≥ 0, list of float, "gcv" (default) or "validation"
+    alpha : float ≥ 0, list of float ≥ 0, "gcv" (default) or "validation"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
         generalised cross-validation. "gcv" and "validation" search ``alphas``.
-    alphas : list of float, optional
+    alphas : list of float ≥ 0, optional
         The grid of "gcv" and "validation"; default n · 10^−7 … n · 10 in half decades.
     validation_fraction : float in (0, 1)
         Share of the bags that alpha="validation" holds out, by a hash of their index. They have

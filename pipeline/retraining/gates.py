@@ -26,6 +26,7 @@ class DriftGate:
     n_bags : int ≥ 2
         Sampled of each side.
     n_permutations : int ≥ 1
+        Of the test.
     action : {"report", "refuse"}
         What a drift does: stand in the report, or keep the champion.
     """

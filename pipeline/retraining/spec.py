@@ -22,29 +22,33 @@ class Retraining:
 
     Parameters
     ----------
-    data_url, registry_url : str
-        The store of labelled bags and the `Registry`.
+    data_url : str
+        The store of labelled bags, which others append to.
+    registry_url : str
+        The registry of the models.
     estimator : estimator
         Not fitted.
     state_url : str, optional
-        A folder; default the registry's URL with ``.retrain`` behind it.
+        Folder of sums and rounds; default beside the registry, its URL with ``.retrain`` behind it.
     target : str or list of str, optional
-        As in `DoubleBasisRegressor.fit`.
+        The target, or a list of them; default the only one.
     holdout : float in (0, 1)
         Share of the bags that enter no model, by the same hash as in every fit; the newest of
         them judge.
     window : Window
     evaluate_bags : int ≥ 1
-        At most so many held-out bags judge.
+        At most so many held-out bags, the newest, judge.
     tolerance : float ≥ 0
-        See `objections`.
+        Error allowed over the champion's, relative to it; see `objections`.
     min_new_bags : int ≥ 1
         With fewer new labelled bags nothing is done.
     drift : DriftGate
     recompute_every : int ≥ 1
         Rounds after which the sums are computed from all bags again, and compared.
     checkpoint_url : str, optional
-        As in `Checkpoints`, with ``checkpoint_seconds``.
+        Folder for finished sums, which the same round goes on from; see `Checkpoints`.
+    checkpoint_seconds : float > 0
+        Work on a core between two checkpoints.
     settings : mapping
         What the models depend on, in types that JSON knows: the same in every round.
     """

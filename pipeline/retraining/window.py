@@ -29,8 +29,9 @@ class Window:
     Parameters
     ----------
     bags : int ≥ 1, optional
-        Labelled or not, held out or not.
+        So many bags, labelled or not, held out or not.
     days : float > 0, optional
+        The bags that a round of so many days found first.
     """
 
     bags: int | None = None

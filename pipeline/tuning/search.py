@@ -25,10 +25,10 @@ class Search:
         Of σ, tried with each embedding; the coefficients are shared among them.
     eta : int ≥ 2
         A rung keeps the best 1/eta of its candidates and has eta times the bags of the one before.
-    first_bags : int, optional
+    first_bags : int ≥ 1, optional
         Bags of the first rung. Default: as many as make the rungs end when one candidate is left
         for the fit to all bags, and at least 2,000.
-    seed : int
+    seed : int in [0, 18446744073709551616)
         Of the order in which bags are taken.
     """
 

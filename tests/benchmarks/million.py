@@ -16,7 +16,7 @@ from bagbasis import BagStore, DoubleBasisRegressor, RandomFourierFeatures
 from bagbasis import connect as open_cluster
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.execution import current_client
-from bagbasis.jobs.embedding_config import build, named_embedding
+from bagbasis.jobs.sections import build, named_embedding
 from bagbasis.regression import write_predictions
 from bagbasis.regression.accumulate import task_ranges
 

@@ -40,6 +40,19 @@ def is_store(url):
     return True
 
 
+@pytest.mark.parametrize("job", JOBS)
+def test_a_refused_config_imports_nothing_heavy(job):
+    """A wrong key, or a config that is not there, is refused before the library is imported."""
+    heavy = {"dask", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "sklearn", "zarr"}
+    code = f"""
+import sys
+from bagbasis.jobs.cli import run_job
+codes = run_job({job!r}, None, ("no_such_key=1",)), run_job({job!r}, "/nowhere.yaml")
+print(codes, sorted({heavy} & set(sys.modules)))
+"""
+    assert python("-c", code).communicate()[0].strip() == "(2, 2) []"
+
+
 def test_help_imports_nothing_heavy():
     """bags --help answers at once: neither the library nor pydantic is imported for it."""
     heavy = {"bagbasis.bags", "numpy", "dask", "pydantic", "rich", "yaml", "matplotlib"}

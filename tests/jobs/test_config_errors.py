@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from bagbasis import ProjectionEmbedding
+from bagbasis.config_errors import accepted_by
 from bagbasis.errors import ConfigError
 from bagbasis.jobs.config import ReportConfig, Section, load_config, parse_override, read_yaml
-from bagbasis.jobs.config_errors import allowed
-from bagbasis.jobs.embedding_config import union_of
+from bagbasis.jobs.sections import embedding_section, union_of
+from bagbasis.jobs.signatures import parameters_of
 from tests.jobs.running import CONFIGS, refused, settings
 
 FIT = CONFIGS / "fit.yaml"
@@ -145,11 +145,11 @@ def test_empty_file_is_an_empty_config(tmp_path):
 
 def test_allowed_in_words():
     """Types and their bounds read as a sentence."""
-    assert allowed(int | None) == "an integer or null"
-    assert allowed(Annotated[float, Field(gt=0, le=1)]) == "a number > 0 and <= 1"
-    assert allowed(Literal["a", "b"] | bool) == "'a', 'b' or true or false"
+    assert accepted_by(int | None) == "an integer or null"
+    assert accepted_by(Annotated[float, Field(gt=0, le=1)]) == "a number > 0 and <= 1"
+    assert accepted_by(Literal["a", "b"] | bool) == "'a', 'b' or true or false"
     pair = Annotated[list[float], Field(min_length=2, max_length=2)]
-    assert allowed(list[pair]) == "[[a number, a number], ...]"
+    assert accepted_by(list[pair]) == "[[a number, a number], ...]"
 
 
 class OtherEmbedding:
@@ -169,8 +169,10 @@ class OtherEmbedding:
 
 def config_with_two_embeddings() -> type[ReportConfig]:
     """A config whose embedding is one of two registered ones."""
-    registry = {"projection": (ProjectionEmbedding, None), "other": (OtherEmbedding, None)}
-    section: Any = union_of(registry)
+    other = parameters_of("OtherEmbedding", library=Path(__file__))
+    projection = parameters_of("ProjectionEmbedding")
+    registry = {"projection": projection, "other": other}
+    section: Any = union_of({name: embedding_section(name, p) for name, p in registry.items()})
 
     class Model(Section):
         embedding: section = Field(description="either")

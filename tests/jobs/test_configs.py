@@ -15,11 +15,11 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.clusters.connect import Profile, load_profile
+from bagbasis.config_errors import key_rows
 from bagbasis.datasets import make_dataset
 from bagbasis.jobs.cli import ON_CLUSTER
 from bagbasis.jobs.config import ClusterConfig, load_config
-from bagbasis.jobs.config_errors import key_rows
-from bagbasis.jobs.model_config import FourierSection, ModelSection
+from bagbasis.jobs.sections import FourierSection, ModelSection
 from bagbasis.jobs.shell import JOBS
 from tests.jobs.running import CONFIGS
 

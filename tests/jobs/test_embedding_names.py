@@ -9,7 +9,7 @@ from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.errors import ConfigError
 from bagbasis.jobs import demo, fit
 from bagbasis.jobs.config import load_config
-from bagbasis.jobs.embedding_config import NAMED
+from bagbasis.jobs.sections import NAMED
 from tests.jobs.running import CONFIGS
 
 

@@ -129,7 +129,7 @@ def test_changed_config_is_exit_code_2(folder):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"window__bags": 10, "window__days": 1}, "give bags or days, not both"),
+        ({"window__bags": 10, "window__days": 1}, "so many bags or so many days, not both"),
         ({"window__bags": 0}, "'window.bags' is 0"),
         ({"holdout": 0}, "'holdout' is 0"),
         ({"drift__action": "stop"}, "'report' or 'refuse'"),

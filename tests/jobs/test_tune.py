@@ -17,7 +17,7 @@ from bagbasis import load_model
 from bagbasis.errors import ConfigError, ModelError
 from bagbasis.jobs import tune
 from bagbasis.jobs.config import load_config
-from bagbasis.jobs.embedding_config import EMBEDDINGS, named_embedding
+from bagbasis.jobs.sections import EMBEDDINGS, named_embedding
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.jobs.tune_search import default_search, embeddings_of, labels_of
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings

@@ -1,0 +1,187 @@
+"""Sections of configs that follow from the library's constructors.
+
+A key of such a section is a parameter of the class it stands for: its default, range and help text
+are declared there, see `signatures`. What is registered in `bagbasis.embeddings.EMBEDDINGS` can be
+configured; a name in place of the section ("js", "moments") is that embedding with its defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model, model_validator
+
+from bagbasis.errors import ConfigError
+
+from .config import Section
+from .signatures import Parameter, parameters_of, registered
+
+S = TypeVar("S", bound=Section)
+
+EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
+DEFAULT = "projection"
+NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
+RIDGE = ("alphas", "validation_fraction", "precision")
+ESTIMATORS = {
+    "regression": "DoubleBasisRegressor",
+    "classification": "DoubleBasisClassifier",
+    "densities": "TripleBasisRegressor",
+}
+
+
+def with_parameters(
+    name: str, module: str = "", only: Collection[str] = (), leave_out: Collection[str] = ()
+) -> Callable[[type[S]], type[S]]:
+    """A decorator that gives a section the parameters of a class as keys; see `parameters_of`."""
+    found = parameters_of(name, module).items()
+    kept = {k: p for k, p in found if k not in leave_out and (not only or k in only)}
+
+    def decorate(section: type[S]) -> type[S]:
+        return create_model(
+            section.__name__,
+            __base__=section,
+            __module__=section.__module__,
+            __doc__=section.__doc__,
+            **_fields(kept),
+        )
+
+    return decorate
+
+
+def _fields(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    return {
+        key: (parameter.type, Field(parameter.default, description=parameter.text))
+        for key, parameter in parameters.items()
+    }
+
+
+def embedding_section(name: str, parameters: Mapping[str, Parameter]) -> type[Section]:
+    """The section of an embedding, whose ``name`` is fixed."""
+    kept = {key: one for key, one in parameters.items() if key not in NOT_CONFIGURED}
+    kind: Any = (Literal[name], Field(name, description="the kind of embedding"))
+    title = f"{name.title().replace('_', '')}Section"
+    return create_model(title, __base__=Section, name=kind, **_fields(kept))
+
+
+def union_of(sections: Mapping[str, type[Section]]) -> Any:
+    """The type of an embedding section: which one it is, its ``name`` says."""
+    tagged = [Annotated[section, Tag(name)] for name, section in sections.items()]
+    return Annotated[Union[tuple(tagged)], Discriminator(_name)]  # noqa: UP007
+
+
+def _name(value: Any) -> Any:
+    return value.get("name", DEFAULT) if isinstance(value, Mapping) else value.name
+
+
+def _expand(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value not in NAMED:
+        raise ValueError(f"{value!r} is no embedding; expected one of {', '.join(NAMED)}")
+    return NAMED[value]
+
+
+_SECTIONS = {
+    name: embedding_section(name, parameters_of(kind, "embeddings"))
+    for name, kind in EMBEDDINGS.items()
+}
+NAMED: dict[str, dict[str, str]] = {
+    **{name: {"name": name} for name in EMBEDDINGS},
+    **{
+        distance: {"name": "hdd", "distance": distance}
+        for distance in get_args(parameters_of("HDDEmbedding", "embeddings")["distance"].type)
+    },
+}
+
+if TYPE_CHECKING:
+    EmbeddingSection = Section
+    EmbeddingName = str
+    ResponseSection = Section
+else:
+    EmbeddingSection = Annotated[union_of(_SECTIONS), BeforeValidator(_expand)]
+    EmbeddingName = Literal[tuple(NAMED)]
+    ResponseSection = _SECTIONS[DEFAULT]
+
+
+@lru_cache
+def named_embedding(name: str) -> Section:
+    """The section of an embedding with its defaults; see `NAMED`."""
+    values = dict(NAMED[name])
+    return _SECTIONS[values["name"]](**values)
+
+
+def build(section: Section) -> Any:
+    """The embedding that a section stands for."""
+    from bagbasis import embeddings
+
+    values = section.model_dump()
+    return getattr(embeddings, EMBEDDINGS[values.pop("name")])(**values)
+
+
+@with_parameters("RandomFourierFeatures")
+class FourierSection(Section):
+    """Parameters of `bagbasis.RandomFourierFeatures`."""
+
+    if TYPE_CHECKING:  # what is read here
+        n_features: int = 2048
+        scale: float | str = "median"
+
+
+_ALPHA = parameters_of("DoubleBasisRegressor")["alpha"]
+
+
+@with_parameters("DoubleBasisRegressor", only=RIDGE)
+class ModelSection(Section):
+    """Parameters of `bagbasis.DoubleBasisRegressor`, `bagbasis.DoubleBasisClassifier` and
+    `bagbasis.TripleBasisRegressor`."""
+
+    task: Literal[tuple(ESTIMATORS)] = Field(  # type: ignore[valid-type]
+        default="regression", description="what is predicted: numbers, classes or densities"
+    )
+    embedding: EmbeddingSection = Field(
+        default_factory=lambda: named_embedding(DEFAULT),
+        description="first basis: from a bag to a vector",
+    )
+    random_features: FourierSection = Field(
+        default=FourierSection(), description="second basis: random features of that vector"
+    )
+    response_embedding: ResponseSection | None = Field(
+        default=None, description="third basis, of the response densities, with task: densities"
+    )
+    alpha: _ALPHA.type | Literal["projected"] = Field(  # type: ignore[name-defined]
+        default=_ALPHA.default, description="ridge penalty, or how it is chosen"
+    )
+
+    def with_embedding(self, name: str | None) -> ModelSection:
+        """The same with another embedding and its defaults; None changes nothing."""
+        if name is None:
+            return self
+        return self.model_copy(update={"embedding": named_embedding(name)})
+
+    def check_target(self, target: str | list[str] | None) -> None:
+        """Raise ConfigError for a target beside task: densities."""
+        if self.task == "densities" and target is not None:
+            raise ConfigError(
+                "key 'target' is not used with task: densities; its labels are responses"
+            )
+
+    def estimator(self) -> Any:
+        """The estimator, not fitted."""
+        import bagbasis
+
+        third = self.response_embedding
+        more = {"response_embedding": third and build(third)} if self.task == "densities" else {}
+        return getattr(bagbasis, ESTIMATORS[self.task])(
+            embedding=build(self.embedding),
+            random_features=bagbasis.RandomFourierFeatures(**self.random_features.model_dump()),
+            **self.model_dump(include={"alpha", *RIDGE}),
+            **more,
+        )
+
+    @model_validator(mode="after")
+    def _third_basis_is_used(self) -> ModelSection:
+        if self.response_embedding is not None and self.task != "densities":
+            raise ValueError("response_embedding is used with task: densities alone")
+        return self

@@ -1,0 +1,183 @@
+"""What a pydantic model accepts, and what was wrong with a value, in one line for people.
+
+Both are read from the model's JSON schema, so that a key is described once, where it is declared.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+Schema = dict[str, Any]
+
+_NAMES = {
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a text",
+    "boolean": "true or false",
+    "null": "null",
+    "object": "'key: value' lines",
+    None: "any value",
+}
+_BOUNDS = {
+    "exclusiveMinimum": ">",
+    "minimum": ">=",
+    "exclusiveMaximum": "<",
+    "maximum": "<=",
+    "multipleOf": "divisible by",
+}
+_ORDER = {"extra_forbidden": 0, "missing": 2}  # a misspelt key is missing under its right name
+
+
+@dataclass(frozen=True)
+class WrongValue:
+    """The first error of a config.
+
+    Attributes
+    ----------
+    key : str
+        Dotted; empty where no single key is wrong.
+    text : str
+        One line that names the key, its value and what it may be.
+    is_missing : bool
+        The key is required and was not given.
+    """
+
+    key: str
+    text: str
+    is_missing: bool = False
+
+
+def first_error(kind: Any, error: ValidationError) -> WrongValue:
+    """The first error of the values that were validated as ``kind``, a model or a union."""
+    schema = TypeAdapter(kind).json_schema()
+    first = min(error.errors(), key=lambda one: _ORDER.get(one["type"], 1))
+    said, value = first["msg"].removeprefix("Value error, "), first["input"]
+    keys, node, owner = _locate(schema, first["loc"])
+    key = ".".join(keys)
+    if first["type"] == "extra_forbidden":
+        name, names = str(first["loc"][-1]), list(owner["properties"])
+        key = ".".join([*keys, name])
+        hint = closest(name, names)
+        return WrongValue(key, f"unknown key {key!r}{hint}; the keys here are {', '.join(names)}")
+    if first["type"] == "missing":
+        text = f" ({node['description']})" if "description" in node else ""
+        return WrongValue(key, f"missing key {key!r}{text}", is_missing=True)
+    if first["type"].startswith("union_tag"):  # which of several models it is
+        name = _tag_name(schema, node)
+        node = {"anyOf": [one["properties"][name] for one in _members(schema, node)]}
+        key = ".".join([*keys, name])
+        if first["type"] == "union_tag_not_found":
+            return WrongValue(key, f"missing key {key!r}; expected {accepted(schema, node)}", True)
+        value = first["ctx"]["tag"]
+    elif not key or first["type"] == "value_error" or len(keys) < _n_keys(first["loc"]):
+        return WrongValue(key, f"key {key!r}: {said}" if key else said)
+    expected = f"expected {accepted(schema, node)}{closest(str(value), _choices(schema, node))}"
+    return WrongValue(key, f"key {key!r} is {value!r}; {expected}")
+
+
+def key_rows(kind: Any) -> list[tuple[str, str]]:
+    """Every key of a model, dotted, and what it is; for help texts."""
+    schema = TypeAdapter(kind).json_schema()
+    return list(_rows(schema, schema, ""))
+
+
+def accepted_by(annotation: Any) -> str:
+    """What a type accepts, in words: "an integer > 0", "'gcv', 'validation' or a number"."""
+    schema = TypeAdapter(annotation).json_schema()
+    return accepted(schema, schema)
+
+
+def accepted(schema: Schema, node: Schema) -> str:
+    """What a part of a schema accepts, in words."""
+    parts = list(dict.fromkeys(_alternatives(schema, node)))
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
+
+
+def closest(name: str, names: Collection[str]) -> str:
+    """ " (did you mean 'x'?)", or nothing when no name is close."""
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Schema, Schema]:
+    """The keys on the way to an error, what the schema says there, and the model around it."""
+    keys: list[str] = []
+    node = owner = schema
+    for part in loc:
+        models = [one for one in _members(schema, node) if "properties" in one]
+        holder = next((one for one in models if part in one["properties"]), None)
+        tagged = next((one for one in models if part in _tags(one)), None)
+        if holder is not None:
+            keys.append(str(part))
+            owner, node = holder, holder["properties"][part]
+        elif tagged is not None:
+            owner = node = tagged
+        else:  # an unknown key, a place in a list, or the type in a union
+            return keys, node, models[0] if models else owner
+    return keys, node, owner
+
+
+def _n_keys(loc: tuple[int | str, ...]) -> int:
+    """How many keys a location needs when it does not end at a value: what is no text is none."""
+    return 0 if all(isinstance(part, str) for part in loc) else 1
+
+
+def _rows(schema: Schema, model: Schema, prefix: str) -> Iterator[tuple[str, str]]:
+    for name, node in model["properties"].items():
+        sections = [one for one in _members(schema, node) if "properties" in one]
+        for section in sections:
+            yield from _rows(schema, section, f"{prefix}{name}.")
+        if not sections:
+            is_required = name in model.get("required", ())
+            default = "required" if is_required else f"default {json.dumps(node.get('default'))}"
+            text = node.get("description", "")
+            yield prefix + name, f"{text} ({accepted(schema, node)}; {default})"
+
+
+def _members(schema: Schema, node: Schema) -> list[Schema]:
+    """The alternatives of a union, references followed."""
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    union = node.get("anyOf", node.get("oneOf"))
+    return [node] if union is None else [one for m in union for one in _members(schema, m)]
+
+
+def _tags(model: Schema) -> set[Any]:
+    """By which values of a key a union tells this model from the others."""
+    values = [one.get("enum", [one.get("const")]) for one in model["properties"].values()]
+    return {value for some in values for value in some} - {None}
+
+
+def _tag_name(schema: Schema, node: Schema) -> str:
+    """The key by which the models of a union are told apart: the one that is fixed in all."""
+    first, *others = _members(schema, node)
+    fixed = [name for name, one in first["properties"].items() if "const" in one]
+    return next(name for name in fixed if all(name in one["properties"] for one in others))
+
+
+def _choices(schema: Schema, node: Schema) -> list[str]:
+    return [str(v) for one in _members(schema, node) for v in _values(one) if isinstance(v, str)]
+
+
+def _values(node: Schema) -> list[Any]:
+    return list(node.get("enum", [node["const"]] if "const" in node else []))
+
+
+def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
+    for one in _members(schema, node):
+        kind = one.get("type")
+        if _values(one):
+            yield from (repr(value) for value in _values(one))
+        elif kind == "array":
+            inner = accepted(schema, one.get("items", {}))
+            exact = one.get("maxItems", 0)
+            yield f"[{', '.join([inner] * exact)}]" if exact else f"[{inner}, ...]"
+        else:
+            bounds = [f"{sign} {one[key]:g}" for key, sign in _BOUNDS.items() if key in one]
+            yield f"{_NAMES[kind]} {' and '.join(bounds)}".rstrip()
