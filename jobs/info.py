@@ -77,7 +77,7 @@ def describe_responses(store: Any) -> dict[str, Any]:
 def describe_model(model: Any) -> dict[str, Any]:
     """What was fitted, on which data, and how large it is."""
     embedding = model.features_.embedding
-    report = {
+    return {
         "kind": type(model).__name__,
         "targets": list(model.target_names_),
         "n_dims": model.features_.n_dims,
@@ -89,10 +89,8 @@ def describe_model(model: Any) -> dict[str, Any]:
         "holdout": model.holdout_,
         "fit": model.report_,
         "versions": model.versions_,
+        **model.outcome_.describe(),
     }
-    if hasattr(model, "classes_"):
-        report["classes"] = model.classes_.tolist()
-    return report
 
 
 def _size_range(store: Any, offsets: Callable[[int, int], Any]) -> tuple[int, dict[str, Any]]:

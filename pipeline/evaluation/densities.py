@@ -16,7 +16,6 @@ from ..bases import project
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
 from ..execution import Progress, Report, map_reduce
-from ..regression.encoding import ResponseCoefficients
 from ..regression.feature_map import naming
 from ..regression.stored_predictions import check_predictable, members, prediction_plan
 
@@ -89,7 +88,7 @@ class _ErrorTask:
 
     def _block(self, bags: Bags, responses: Any, rows: NDArray[np.int64]) -> DensityErrors:
         spec = self.model.response_spec_
-        truth, _ = ResponseCoefficients(spec).rows(responses, rows)
+        truth, _ = self.model.outcome_.rows(responses, rows)
         answers = responses.of(rows)
         return DensityErrors(
             len(rows),

@@ -15,8 +15,8 @@ from ..bags.plan import Range
 from ..bags.reading import iter_bags, iter_pairs
 from ..errors import ModelError
 from ..execution import Progress, Report, map_reduce
-from ..regression.encoding import ResponseCoefficients
 from ..regression.feature_map import naming
+from ..regression.outcomes import Densities
 
 ROWS_A_TASK = 4096
 
@@ -60,38 +60,17 @@ class _JudgeTask:
 
     def _batches(self, start: int, stop: int) -> Iterator[tuple[Range, Bags, Any]]:
         model = self.models[0]
-        if hasattr(model, "response_spec_"):
+        if model.outcome_.key == Densities.key:
             yield from iter_pairs(self.store, start, stop)
             return
         for (a, b), bags in iter_bags(self.store, start, stop):
-            yield (a, b), bags, self.store.targets(a, b, model.target_names_)
+            yield (a, b), bags, self.store.targets(a, b, model.outcome_.names)
 
     def _losses(self, bags: Bags, labels: Any, rows: NDArray[np.int64]) -> _Losses:
-        first = self.models[0]
-        if hasattr(first, "response_spec_"):
-            truth, _ = ResponseCoefficients(first.response_spec_).rows(labels, rows)
-            losses = [_sums((model.coefficients(bags) - truth) ** 2) for model in self.models]
-        elif hasattr(first, "classes_"):
-            truth = labels[rows]
-            losses = [_sums(model.labels(bags)[:, None] != truth) for model in self.models]
-        else:
-            truth = labels[rows]
-            losses = [
-                _sums((model.values(bags).reshape(truth.shape) - truth) ** 2)
-                for model in self.models
-            ]
+        outcome = self.models[0].outcome_
+        truth, _ = outcome.rows(labels, rows)
+        losses = [_sums(outcome.losses(one.decision_rows(bags), truth)) for one in self.models]
         return _Losses(len(rows), np.stack(losses), _sums(truth), _sums(truth**2))
-
-
-def measure_of(model: Any) -> str:
-    """What `errors` measures."""
-    if hasattr(model, "response_spec_"):
-        return "mean squared L2 distance of densities"
-    if hasattr(model, "classes_"):
-        return "error rate"
-    if len(model.intercept_) == 1:
-        return "RMSE"
-    return "root of the targets' mean of squared error over variance"
 
 
 def errors(
@@ -100,7 +79,7 @@ def errors(
     rows: NDArray[np.int64],
     progress: Progress | None = None,
 ) -> list[float]:
-    """The error of each model on the labelled bags ``rows``, see `measure_of`; lower is better.
+    """The error of each model on the labelled bags ``rows``; see `Outcome.measure`.
 
     Parameters
     ----------
@@ -116,13 +95,8 @@ def errors(
     sizes = [stop - start for start, stop in ranges]
     task = _JudgeTask(models, store, rows)
     total = map_reduce(task, ranges, operator.add, sizes=sizes, progress=progress)
-    mean = total.losses / total.n
-    if hasattr(models[0], "response_spec_") or hasattr(models[0], "classes_"):
-        return [float(value) for value in mean.sum(axis=1)]
-    if mean.shape[1] > 1:
-        variance = total.sum_yy / total.n - (total.sum_y / total.n) ** 2
-        mean = mean / np.where(variance > 0, variance, 1.0)
-    return [float(value) for value in np.sqrt(mean.mean(axis=1))]
+    variance = total.sum_yy / total.n - (total.sum_y / total.n) ** 2
+    return [models[0].outcome_.error(losses / total.n, variance) for losses in total.losses]
 
 
 def check_comparable(champion: Any, challenger: Any, name: str, registry_url: str) -> None:
@@ -131,7 +105,7 @@ def check_comparable(champion: Any, challenger: Any, name: str, registry_url: st
         "kind": lambda model: type(model).__name__,
         "dimension": lambda model: model.features_.n_dims,
         "targets": lambda model: tuple(model.target_names_),
-        "response basis": lambda model: getattr(model, "response_spec_", None),
+        "response basis": lambda model: model.outcome_.describe().get(Densities.key),
     }.items():
         if read(champion) != read(challenger):
             raise ModelError(

@@ -26,7 +26,8 @@ import numpy as np
 import zarr
 
 from ..errors import ModelError, ParameterError, WriterBusyError
-from ..regression.saving import ATTRIBUTE, load_model, write_model
+from ..regression import load_model
+from ..regression.saving import ATTRIBUTE, write_model
 from ..storage.files import names_in, read_bytes, storage_errors, writing
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url

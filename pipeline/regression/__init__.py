@@ -4,7 +4,8 @@ from .checkpoints import Checkpoints
 from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
 from .feature_arrays import features
 from .feature_map import FeatureMap
-from .saving import load_model, save_model
+from .loading import load_model
+from .saving import save_model
 from .smoother import KernelSmoother
 from .statistics import RidgeStatistics
 from .stored_predictions import PredictedBlock, iter_predictions, write_predictions

@@ -15,16 +15,21 @@ from ..densities import Densities
 from ..embeddings import ProjectionEmbedding, ProjectionSpec
 from ..errors import ParameterError
 from ..execution import lane
-from .encoding import ResponseCoefficients
 from .pairs import Pairs
 
 
 class DensityPrediction:
-    """Densities from predicted coefficients; the estimator has `coefficients`,
-    ``response_spec_`` and ``mean_coefficients_``."""
+    """Densities from predicted coefficients; the estimator has `coefficients`, ``outcome_`` and
+    ``mean_coefficients_``."""
 
-    response_spec_: ProjectionSpec
+    outcome_: Any
     mean_coefficients_: NDArray[np.float64]
+
+    @property
+    def response_spec_(self) -> ProjectionSpec:
+        """The third basis with everything decided."""
+        spec: ProjectionSpec = self.outcome_.spec
+        return spec
 
     def coefficients(self, bags: Bags) -> NDArray[np.float64]:
         """Predicted coefficients of bags in memory, shape (n_bags, r)."""
@@ -87,12 +92,11 @@ class DensityPrediction:
 
         q̂ the projections of the responses, q̄ the average density of the bags fitted.
         """
-        encoding = ResponseCoefficients(self.response_spec_)
         residual = total = 0.0
         for _, bags, labels in pairs.batches(0, pairs.n_bags):
             rows = labels.positions
             if len(rows):
-                targets, _ = encoding.rows(labels, rows)
+                targets, _ = self.outcome_.rows(labels, rows)
                 residual += float(((self.coefficients(bags[rows]) - targets) ** 2).sum())
                 total += float(((self.mean_coefficients_ - targets) ** 2).sum())
         return 1.0 - residual / total

@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,10 @@ from .accumulate import AccumulateTask, FitStatistics, accumulate, ranges_of
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
 from .encoding import Encoding
 from .feature_map import FeatureMap, resolve_features
+from .outcomes import OUTCOMES, Outcome, Prediction
 from .prediction import PredictedRows, prediction_ranges
 from .ridge import RidgeSolution, default_alphas, solve, solve_gcv, solve_validation
+from .saving import ModelState, params_from_dict, params_to_dict, save_model
 from .source import Source
 from .statistics import MANY_TARGETS
 from .statistics_kernels import linear_predictions
@@ -38,21 +40,48 @@ class Problem:
     Attributes
     ----------
     source : Source
-    encoding : Encoding
-    attributes : dict
-        Of the fitted estimator, as far as the labels alone decide them: ``target_names_``, …
+        The labelled bags.
+    outcome : Outcome
+        What their labels are, as far as these alone decide it.
     """
 
     source: Source
-    encoding: Encoding
-    attributes: dict[str, Any]
+    outcome: Encoding
+
+
+class FittedModel(Protocol):
+    """A fitted estimator, as far as prediction and evaluation need to know it."""
+
+    @property
+    def outcome_(self) -> Outcome: ...
+    @property
+    def features_(self) -> FeatureMap: ...
+    @property
+    def holdout_(self) -> float:
+        """Share of the bags that were left out of the fit, by `holdout_split`."""
+        ...
+
+    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+        """Raw rows of bags in memory, shape (n_bags, k), which the outcome reads."""
+        ...
+
+    def predicted(self, bags: Bags) -> Prediction:
+        """Everything that is predicted for bags in memory."""
+        ...
 
 
 class DoubleBasis(BaseEstimator):
     """What the Double-Basis regressor and classifier share: parameters, fit and raw prediction.
 
-    Subclasses say what the targets become and what a prediction is.
+    A subclass says which `Outcome` its labels have.
+
+    A fit is the steps `check_parameters`, `problem`, `resolve`, `task` and `learn`, which
+    retraining and tuning take one by one.
     """
+
+    outcome_: Encoding
+    outcome_kind: ClassVar[Any]  # a class of `OUTCOMES`
+    saved_arrays: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "alphas_", "alpha_scores_")
 
     _on_held_out: tuple[str, ...] = ("validation",)  # alphas chosen by bags that are held out
 
@@ -74,14 +103,14 @@ class DoubleBasis(BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
-    def _fit(
+    def fit_problem(
         self,
         problem: Problem,
         holdout: float,
         progress: Progress | None,
         checkpoints: CheckpointsLike = None,
     ) -> None:
-        """Fit; checkpoints given by their URL are removed when all is done."""
+        """Fit to these bags; checkpoints given by their URL are removed when all is done."""
         with checkpoints_of(checkpoints) as kept:
             self._fit_keeping(problem, holdout, progress, kept)
 
@@ -92,16 +121,16 @@ class DoubleBasis(BaseEstimator):
         progress: Progress | None,
         checkpoints: Checkpoints | None,
     ) -> None:
-        self._check_parameters(holdout)
+        self.check_parameters(holdout)
         clock = time.perf_counter()
-        features = self._resolve(problem.source)
+        features = self.resolve(problem.source)
         resolved = time.perf_counter()
-        task = self._task(problem, features, holdout)
+        task = self.task(problem, features, holdout)
         keeper = checkpoints.keeper(task) if checkpoints else None
         n_bags_resumed = keeper.n_bags_kept(ranges_of(task)) if keeper else 0
         statistics = accumulate(task, progress, keeper)
         accumulated = time.perf_counter()
-        self._learn(problem, features, holdout, statistics)
+        self.learn(problem, features, holdout, statistics)
         self.report_["n_bags_resumed"] = n_bags_resumed
         self.report_["seconds"] = {
             "choose": resolved - clock,
@@ -109,12 +138,12 @@ class DoubleBasis(BaseEstimator):
             "solve": time.perf_counter() - accumulated,
         }
 
-    def _task(self, problem: Problem, features: FeatureMap, holdout: float) -> AccumulateTask:
+    def task(self, problem: Problem, features: FeatureMap, holdout: float) -> AccumulateTask:
         """The pass over the problem's bags."""
         return AccumulateTask(
             problem.source,
             features,
-            problem.encoding,
+            problem.outcome,
             holdout_split(holdout),
             self._validation,
             self.precision,
@@ -126,7 +155,7 @@ class DoubleBasis(BaseEstimator):
         chosen = isinstance(self.alpha, str) and self.alpha in self._on_held_out
         return Split(self.validation_fraction, VALIDATION_SEED) if chosen else None
 
-    def _learn(
+    def learn(
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
     ) -> None:
         """Everything that a fit leaves, from the statistics of the problem's bags."""
@@ -139,8 +168,7 @@ class DoubleBasis(BaseEstimator):
         self.alphas_ = solution.alphas
         self.alpha_scores_ = solution.scores
         self.holdout_ = float(holdout)
-        for name, value in problem.attributes.items():
-            setattr(self, name, value)
+        self.outcome_ = problem.outcome
         self.report_: dict[str, Any] = {
             "data_url": problem.source.url,
             "n_bags": problem.source.n_bags,
@@ -155,11 +183,11 @@ class DoubleBasis(BaseEstimator):
         if problem.source.snapshot is not None:
             self.report_["data_snapshot"] = problem.source.snapshot
 
-    def _problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
         """What `fit` was given; ``bags`` are those of a store that are taken, None: all."""
         raise NotImplementedError
 
-    def _resolve(self, source: Source) -> FeatureMap:
+    def resolve(self, source: Source) -> FeatureMap:
         """Both bases for this data; parameters are cloned, so that a fit never uses an old one."""
         embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
         second = self.random_features
@@ -167,24 +195,21 @@ class DoubleBasis(BaseEstimator):
         with lane():
             return resolve_features(source, embedding, random_features)
 
-    def _units(self, encoding: Encoding) -> NDArray[np.float64] | None:
-        """Of each target's squared error where λ is chosen; None: its variance."""
-        return None
-
     def _solve(
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
     ) -> RidgeSolution:
-        train, units = statistics.train, self._units(problem.encoding)
-        grid = self._alpha_grid(train.n)
+        train, units = statistics.train, problem.outcome.units()
+        grid = self.alpha_grid(train.n)
         if self.alpha == "validation":
             if statistics.validation is None:
                 raise ModelError("no validation statistics")
-            return solve_validation(train, statistics.validation, grid, self._noise, units)
+            return solve_validation(train, statistics.validation, grid, self.rounding, units)
         if len(grid) > 1 or self.alpha == "gcv":
             return solve_gcv(train, grid, units)
-        return solve(train, float(grid[0]), self._noise)
+        return solve(train, float(grid[0]), self.rounding)
 
-    def _alpha_grid(self, n_rows: int) -> NDArray[np.float64]:
+    def alpha_grid(self, n_rows: int) -> NDArray[np.float64]:
+        """The penalties that are tried for so many rows, shape (n,)."""
         if isinstance(self.alpha, str):
             values = default_alphas(max(1, n_rows)) if self.alphas is None else self.alphas
         else:
@@ -195,18 +220,19 @@ class DoubleBasis(BaseEstimator):
             raise ParameterError(f"penalties are {values!r}; expected numbers ≥ 0") from None
 
     @property
-    def _noise(self) -> float:
+    def rounding(self) -> float:
         """Eigenvalues below this share of the trace of ZᵀZ are rounding of the products."""
         return 1e-7 if self.precision == "float32" else 1e-14
 
-    def _check_parameters(self, holdout: float) -> None:
+    def check_parameters(self, holdout: float) -> None:
+        """Raise ParameterError for a parameter that no fit accepts; nothing is read."""
         named = ("gcv", *self._on_held_out)
         names = " or ".join(f"'{name}'" for name in named)
         if isinstance(self.alpha, str) and self.alpha not in named:
             raise ParameterError(f"alpha is {self.alpha!r}; expected a number ≥ 0, a list, {names}")
         if self.alphas is not None and not isinstance(self.alpha, str):
             raise ParameterError(f"alphas is the grid of alpha={names}")
-        grid = self._alpha_grid(1)
+        grid = self.alpha_grid(1)
         if grid.size == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
             given = self.alpha if self.alphas is None else self.alphas
             raise ParameterError(f"penalties are {given!r}; expected finite numbers ≥ 0")
@@ -220,6 +246,23 @@ class DoubleBasis(BaseEstimator):
         check_share(holdout)
 
     # ------------------------------------------------------------------ predicting
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of bags: numpy for bags in memory, a lazy dask.array for a BagStore."""
+        return self._predict(X)
+
+    @property
+    def target_names_(self) -> tuple[str, ...]:
+        """Names of the store's targets; empty for labels in memory, and for responses."""
+        return self.outcome_.names
+
+    def predicted(self, bags: Bags) -> Prediction:
+        """Everything that is predicted for bags in memory."""
+        return self.outcome_.predict(self.decision_rows(bags))
+
+    def values(self, bags: Bags) -> NDArray[Any]:
+        """Targets, classes or coefficients of bags in memory, shape (n_bags,) or (n_bags, k)."""
+        return self.predicted(bags).values
 
     def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
         """z(A(X))ᵀψ + intercept for bags in memory, shape (n_bags, k) (004, eq. 3.15)."""
@@ -254,13 +297,14 @@ class DoubleBasis(BaseEstimator):
         state.pop("_typed_coef", None)
         return state
 
-    def _predict(self, X: Any, method: str, n_columns: int | None, dtype: Any) -> Any:
-        """numpy for bags in memory; for a BagStore a lazy dask.array, a chunk a range of bags."""
+    def _predict(self, X: Any, array: str = "predictions") -> Any:
+        """An array of `Prediction`: of bags in memory, or lazily of a store, chunked by bags."""
         check_is_fitted(self, "coef_")
-        if isinstance(X, BagStore):
-            tail = () if n_columns is None else (n_columns,)
-            return self._lazy(X, PredictedRows(self, X, method), tail, dtype)
-        return getattr(self, method)(as_bags(X))
+        if not isinstance(X, BagStore):
+            return self.predicted(as_bags(X)).arrays()[array]
+        column = self.outcome_.stored()[array]
+        method = "values" if array == "predictions" else array
+        return self._lazy(X, PredictedRows(self, X, method), column.tail, column.dtype)
 
     def _lazy(self, store: BagStore, rows: PredictedRows, tail: tuple[int, ...], dtype: Any) -> Any:
         """A dask.array of one row of shape ``tail`` a bag of the store."""
@@ -272,11 +316,72 @@ class DoubleBasis(BaseEstimator):
         row_bytes = 8 * int(np.prod(tail))
         return lazy_rows(rows, prediction_ranges(store, self.features_, row_bytes), tail, dtype)
 
-    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Save as Zarr and JSON; see `models.save_model`."""
-        from .saving import save_model
+    # ------------------------------------------------------------------ saving
 
+    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Save as Zarr and JSON; see `save_model`."""
         save_model(self, url, overwrite)
+
+    def state(self) -> ModelState:
+        """Everything that the fit has left, for `save_model`.
+
+        Raises
+        ------
+        ModelError
+            Not fitted, or an embedding that is not registered.
+        """
+        if not hasattr(self, "coef_"):
+            raise ModelError("the model is not fitted; call fit before save")
+        attributes = {
+            "estimator": type(self).__name__,
+            **params_to_dict(self.get_params(deep=False)),
+            "features": self.features_.to_dict(),
+            "alpha": self.alpha_,
+            "holdout": self.holdout_,
+            "target_names": list(self.outcome_.names),
+            "report": self.report_,
+            **self.outcome_.to_dict(),
+        }
+        arrays = {name.rstrip("_"): getattr(self, name) for name in self.saved_arrays}
+        return ModelState(attributes, arrays)
+
+    @classmethod
+    def from_state(cls, state: ModelState) -> Self:
+        """The fitted estimator that had this state.
+
+        Raises
+        ------
+        Exception
+            A state that is incomplete, or whose parts do not fit together.
+        """
+        values = state.attributes
+        model = cls(**params_from_dict(values))
+        for name in cls.saved_arrays:
+            setattr(model, name, state.arrays[name.rstrip("_")])
+        model.features_ = FeatureMap.from_dict(values["features"])
+        model.alpha_ = values["alpha"]
+        model.holdout_ = values["holdout"]
+        model.report_ = values["report"]
+        model.versions_ = values["versions"]
+        kind = cls.outcome_kind
+        foreign = [other.key for other in OUTCOMES if other is not kind and other.key in values]
+        if foreign:
+            raise ValueError(f"a {cls.__name__} has no {foreign[0]!r}")
+        names = tuple(values["target_names"])
+        model.outcome_ = kind.from_dict(values, names, len(model.intercept_))
+        model.check_shapes()
+        return model
+
+    def check_shapes(self) -> None:
+        """Raise ValueError unless the arrays of a loaded model fit together."""
+        first, second = self.features_.embedding, self.features_.fourier
+        if second is not None and second.n_inputs != first.n_features:
+            raise ValueError("the random features do not fit the embedding")
+        expected = (len(self.intercept_), self.features_.n_features)
+        if self.coef_.shape != expected or self.intercept_.ndim != 1:
+            raise ValueError(f"coefficients have shape {self.coef_.shape}; expected {expected}")
+        if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
+            raise ValueError("a chunk of the coefficients is missing")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

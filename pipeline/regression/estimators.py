@@ -16,7 +16,7 @@ from ..errors import DataError
 from ..execution import Progress
 from .checkpoints import CheckpointsLike
 from .double_basis import DoubleBasis, Problem
-from .encoding import OneHot, Reals
+from .outcomes import Classes, Reals
 from .source import MemorySource, Source, as_source, within
 
 MAX_CLASSES = 10_000
@@ -60,6 +60,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds.
     """
 
+    outcome_: Reals
+    outcome_kind = Reals
+
     def fit(
         self,
         X: Any,
@@ -90,13 +93,13 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ------
         DataError, ParameterError, StoreError
         """
-        self._fit(self._problem(X, y, target), holdout, progress, checkpoints)
+        self.fit_problem(self.problem(X, y, target), holdout, progress, checkpoints)
         return self
 
-    def _problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
         source, single = as_source(X, labels, target)
-        attributes = {"single_target_": single, "target_names_": source.target_names}
-        return Problem(within(source, bags), Reals(_n_targets(source)), attributes)
+        outcome = Reals(_n_targets(source), single, source.target_names)
+        return Problem(within(source, bags), outcome)
 
     def predict(self, X: Any) -> Any:
         """Predicted targets, shape (n_bags,) or (n_bags, n_targets), float64.
@@ -108,13 +111,12 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ModelError
             Bags of another dimension.
         """
-        columns = None if getattr(self, "single_target_", True) else len(self.intercept_)
-        return self._predict(X, "values", columns, np.float64)
+        return self._predict(X)
 
-    def values(self, bags: Bags) -> NDArray[np.float64]:
-        """`predict` for bags in memory."""
-        rows = self.decision_rows(bags)
-        return rows[:, 0] if self.single_target_ else rows
+    @property
+    def single_target_(self) -> bool:
+        """Whether predictions have shape (n_bags,)."""
+        return self.outcome_.single
 
 
 class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
@@ -124,6 +126,9 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     a store are its target's values (integers where they are whole numbers). For bags in memory
     they are numbers or text; NaN, None or empty text is a bag without a label.
     """
+
+    outcome_: Classes
+    outcome_kind = Classes
 
     def fit(
         self,
@@ -136,10 +141,10 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         checkpoints: CheckpointsLike = None,
     ) -> DoubleBasisClassifier:
         """Fit one ridge a class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
-        self._fit(self._problem(X, y, target), holdout, progress, checkpoints)
+        self.fit_problem(self.problem(X, y, target), holdout, progress, checkpoints)
         return self
 
-    def _problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
         names = None
         if labels is not None:
             names, labels = _class_codes(np.asarray(labels))
@@ -149,13 +154,11 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         source = within(source, bags)
         codes = _distinct(source)
         classes = names if names is not None else _as_integers(codes)
-        attributes = {"classes_": classes, "target_names_": source.target_names}
-        return Problem(source, OneHot.of(codes), attributes)
+        return Problem(source, Classes(tuple(classes.tolist()), source.target_names))
 
     def predict(self, X: Any) -> Any:
         """The class of the largest score, shape (n_bags,); lazy for a BagStore."""
-        dtype = self.classes_.dtype if hasattr(self, "classes_") else None
-        return self._predict(X, "labels", None, dtype)
+        return self._predict(X)
 
     def predict_proba(self, X: Any) -> Any:
         """Scores clipped at 0 and divided by their sum, shape (n_bags, n_classes).
@@ -164,25 +167,16 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         are right, and their order is what `predict` uses, but they are not calibrated: they may
         be exactly 0, and are too even where the fit is strongly penalised.
         """
-        n_classes = len(self.intercept_) if hasattr(self, "intercept_") else 0
-        return self._predict(X, "probabilities", n_classes, np.float64)
-
-    def labels(self, bags: Bags) -> NDArray[Any]:
-        """`predict` for bags in memory."""
-        return self.classified(bags)[0]
+        return self._predict(X, "probabilities")
 
     def probabilities(self, bags: Bags) -> NDArray[np.float64]:
         """`predict_proba` for bags in memory."""
-        return self.classified(bags)[1]
+        return self.predicted(bags).arrays()["probabilities"]
 
-    def classified(self, bags: Bags) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Both, from one pass over the features."""
-        rows = self.decision_rows(bags)
-        scores = np.maximum(rows, 0.0)
-        total = scores.sum(axis=1, keepdims=True)
-        even = np.full_like(scores, 1.0 / scores.shape[1])
-        shares = np.divide(scores, total, out=even, where=total > 0)
-        return self.classes_[rows.argmax(axis=1)], shares
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, sorted, shape (n_classes,)."""
+        return self.outcome_.values
 
 
 def _n_targets(source: Source) -> int:

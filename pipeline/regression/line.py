@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 
 from ..bags import BagStore
@@ -19,12 +18,11 @@ from ..execution import Progress
 from .accumulate import FitStatistics, accumulate
 from .checkpoints import Checkpoints
 from .double_basis import DoubleBasis, Problem
-from .encoding import Encoding, OneHot, Reals, ResponseCoefficients
+from .encoding import Encoding
 from .feature_map import FeatureMap
+from .outcomes import Densities
 from .pairs import StorePairs
 from .source import Source, StoreSource
-
-KEPT = ("single_target_", "target_names_", "classes_", "response_spec_")
 
 
 @dataclass(frozen=True)
@@ -37,17 +35,14 @@ class ModelLine:
         Its parameters; never fitted itself.
     features : FeatureMap
         Both bases with everything decided.
-    encoding : Encoding
-    attributes : dict
-        As in `Problem`.
+    outcome : Outcome
     holdout : float
         Share of the bags that enter no model.
     """
 
     estimator: Any
     features: FeatureMap
-    encoding: Encoding
-    attributes: dict[str, Any]
+    outcome: Encoding
     holdout: float
 
     @classmethod
@@ -66,16 +61,15 @@ class ModelLine:
         DataError, ParameterError, StoreError
             As `DoubleBasisRegressor.fit`.
         """
-        estimator._check_parameters(holdout)
-        problem = estimator._problem(store, None, target, bags)
-        features = estimator._resolve(problem.source)
-        return cls(estimator, features, problem.encoding, problem.attributes, float(holdout))
+        estimator.check_parameters(holdout)
+        problem = estimator.problem(store, None, target, bags)
+        features = estimator.resolve(problem.source)
+        return cls(estimator, features, problem.outcome, float(holdout))
 
     @classmethod
     def of(cls, model: DoubleBasis) -> ModelLine:
         """The line of a model that was fitted to a store."""
-        attributes = {name: getattr(model, name) for name in KEPT if hasattr(model, name)}
-        return cls(clone(model), model.features_, _encoding(model), attributes, model.holdout_)
+        return cls(clone(model), model.features_, model.outcome_, model.holdout_)
 
     def statistics(
         self,
@@ -85,7 +79,7 @@ class ModelLine:
         checkpoints: Checkpoints | None = None,
     ) -> FitStatistics:
         """One pass over these bags of the store, on the open cluster or in this process."""
-        task = self.estimator._task(self._problem(store, bags), self.features, self.holdout)
+        task = self.estimator.task(self._problem(store, bags), self.features, self.holdout)
         return accumulate(task, progress, checkpoints.keeper(task) if checkpoints else None)
 
     def model(self, statistics: FitStatistics, store: BagStore, bags: Range) -> Any:
@@ -97,21 +91,13 @@ class ModelLine:
             None of the bags has a label.
         """
         model = clone(self.estimator)
-        model._learn(self._problem(store, bags), self.features, self.holdout, statistics)
+        model.learn(self._problem(store, bags), self.features, self.holdout, statistics)
         return model
 
     def _problem(self, store: BagStore, bags: Range) -> Problem:
         source: Source
-        if "response_spec_" in self.attributes:
+        if self.outcome.key == Densities.key:
             source = StorePairs(store, (), *bags)
         else:
-            source = StoreSource(store, self.attributes["target_names_"], *bags)
-        return Problem(source, self.encoding, self.attributes)
-
-
-def _encoding(model: Any) -> Encoding:
-    if hasattr(model, "response_spec_"):
-        return ResponseCoefficients(model.response_spec_)
-    if hasattr(model, "classes_"):
-        return OneHot.of(np.asarray(model.classes_, dtype=np.float64))
-    return Reals(len(model.intercept_))
+            source = StoreSource(store, self.outcome.names, *bags)
+        return Problem(source, self.outcome)

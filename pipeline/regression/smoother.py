@@ -25,8 +25,9 @@ from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane, map_reduce
 from .density_prediction import DensityPrediction, resolve_response
 from .double_basis import check_share
-from .encoding import Encoding, Reals, ResponseCoefficients
+from .encoding import Encoding
 from .feature_map import resolve_features
+from .outcomes import Densities, Reals
 from .pairs import as_pairs
 from .smoother_sums import (
     KeptRows,
@@ -129,18 +130,18 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         self._check_parameters(holdout)
         if isinstance(X, BagStore):
             X = copy(X)  # stays at these counts when X is appended to
-        source, encoding, self.single_target_ = self._encoded(X, y, target, responses)
+        source, self.outcome_ = self._encoded(X, y, target, responses)
         embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
         with lane():
             self.features_ = resolve_features(source, embedding, None)
             rows = StreamedRows(
-                source, self.features_, encoding, self.precision, holdout_split(holdout)
+                source, self.features_, self.outcome_, self.precision, holdout_split(holdout)
             )
             self.centre_ = _sampled(rows).embeddings.mean(axis=0).astype(self.precision)
             rows = replace(rows, centre=self.centre_)
             kept = self.in_memory or isinstance(source, MemorySource)
             self.training_: TrainingRows = KeptRows.of(rows) if kept else rows
-        self._choose(encoding, progress)
+        self._choose(progress)
         return self
 
     def predict(self, X: Any, progress: Progress | None = None) -> NDArray[np.float64]:
@@ -158,7 +159,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             rows = np.concatenate(parts) if parts else np.empty((0, self.n_targets_))
         else:
             rows = self._smooth(as_bags(X), progress)
-        return rows[:, 0] if self.single_target_ else rows
+        return self.outcome_.predict(rows).values
 
     def coefficients(self, bags: Bags) -> NDArray[np.float64]:
         return self._smooth(bags, None)
@@ -166,7 +167,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     def score(self, X: Any, y: Any = None, *, responses: Any = None, target: Any = None) -> float:
         """Determination: R² of the targets, or of the response densities in L2."""
         check_is_fitted(self, "bandwidth_")
-        if hasattr(self, "response_spec_"):
+        if self.outcome_.key == Densities.key:
             return self.determination(as_pairs(X, responses))
         source, _ = as_source(X, y, target)
         truth = np.concatenate(list(source.all_targets())).astype(np.float64)
@@ -174,11 +175,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         predicted = self.predict(X).reshape(len(truth), -1)
         return float(r2_score(truth[known], predicted[known]))
 
-    def _encoded(
-        self, X: Any, y: Any, target: Any, responses: Any
-    ) -> tuple[Source, Encoding, bool]:
-        if hasattr(self, "response_spec_"):
-            del self.response_spec_  # of a fit before
+    def _encoded(self, X: Any, y: Any, target: Any, responses: Any) -> tuple[Source, Encoding]:
         stored = isinstance(X, BagStore) and X.response_dims is not None and target is None
         if responses is not None and (y is not None or target is not None):
             raise ParameterError("give targets or responses, not both")
@@ -189,18 +186,17 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
                 if isinstance(source, MemorySource)
                 else len(source.target_names)
             )
-            return source, Reals(n_targets), single
+            return source, Reals(n_targets, single, source.target_names)
         pairs = as_pairs(X, responses)
-        self.response_spec_ = resolve_response(self.response_embedding, pairs)
-        return pairs, ResponseCoefficients(self.response_spec_), False
+        return pairs, Densities(resolve_response(self.response_embedding, pairs))
 
-    def _choose(self, encoding: Encoding, progress: Progress | None) -> None:
+    def _choose(self, progress: Progress | None) -> None:
         with lane():
             sample = _sampled(self.training_)
         if len(sample.index) < 2:
             raise DataError("a kernel smoother needs two labelled bags")
         targets = sample.targets.astype(np.float64)
-        self.n_targets_ = encoding.n_targets
+        self.n_targets_ = self.outcome_.n_targets
         self.mean_coefficients_ = targets.mean(axis=0)
         if self.bandwidth != "loo":
             self.bandwidth_ = float(self.bandwidth)
@@ -212,9 +208,10 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         self.bandwidths_ = CANDIDATES * median_distance(sample.embeddings)
         sums = self._pass(sample.embeddings, self.bandwidths_, sample.index, progress)
         errors = ((sums.predictions - targets) ** 2).mean(axis=1)
-        density = isinstance(encoding, ResponseCoefficients)
-        variance = targets.var(axis=0)
-        units = 1.0 / targets.shape[1] if density else np.where(variance > 0, variance, 1.0)
+        units = self.outcome_.units()
+        if units is None:
+            variance = targets.var(axis=0)
+            units = np.where(variance > 0, variance, 1.0)
         self.bandwidth_scores_ = (errors / units).mean(axis=1)
         self.bandwidth_ = float(self.bandwidths_[int(np.argmin(self.bandwidth_scores_))])
 

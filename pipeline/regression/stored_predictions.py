@@ -22,7 +22,9 @@ from ..storage.files import storage_errors, writing_folder
 from ..storage.replacing import attributes_of, check_replaceable, holds_parts
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import zarr_store
+from .double_basis import FittedModel
 from .feature_map import naming
+from .outcomes import Prediction
 from .prediction import prediction_ranges
 
 SUBSETS = ("all", "holdout", "train")
@@ -39,10 +41,14 @@ class PredictedBlock:
     prediction: NDArray[Any]
     probabilities: NDArray[np.float64] | None
 
+    @property
+    def as_prediction(self) -> Prediction:
+        return Prediction(self.prediction, self.probabilities)
+
 
 @dataclass(frozen=True)
 class _PredictTask:
-    model: Any
+    model: FittedModel
     store: BagStore
     subset: str
 
@@ -54,10 +60,10 @@ class _PredictTask:
                 chosen = bags if keep.all() else bags[keep]
                 rows.append(a + np.flatnonzero(keep))
                 with naming(self.store.url, rows[-1]):
-                    value, probability = _predicted(self.model, chosen)
-                values.append(value)
-                if probability is not None:
-                    probabilities.append(probability)
+                    predicted = self.model.predicted(chosen)
+                values.append(predicted.values)
+                if predicted.probabilities is not None:
+                    probabilities.append(predicted.probabilities)
             report(b - bag_range[0])
         if not rows:
             return PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
@@ -82,7 +88,7 @@ class _WriteTask:
         ids = self.predict.store.ids(start, stop)
         if self.format == "zarr":
             group = zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
-            for name, values in _columns(block).items():
+            for name, values in block.as_prediction.arrays().items():
                 group[name][start:stop] = values  # type: ignore[index]
             group["ids"][start:stop] = ids  # type: ignore[index]
         else:
@@ -93,7 +99,7 @@ class _WriteTask:
 
 
 def iter_predictions(
-    model: Any, store: BagStore, *, subset: str = "all", progress: Progress | None = None
+    model: FittedModel, store: BagStore, *, subset: str = "all", progress: Progress | None = None
 ) -> Iterator[PredictedBlock]:
     """Blocks of predictions as they are done, on the open cluster or in this process.
 
@@ -119,7 +125,7 @@ def iter_predictions(
 
 
 def write_predictions(
-    model: Any,
+    model: FittedModel,
     store: BagStore,
     url: str | os.PathLike[str],
     *,
@@ -167,29 +173,25 @@ def write_predictions(
             group.update_attributes(_attributes(model, store))
 
 
-def prediction_plan(model: Any, store: BagStore) -> list[Range]:
+def prediction_plan(model: FittedModel, store: BagStore) -> list[Range]:
     """Ranges of a store's bags for prediction tasks."""
-    return prediction_ranges(store, model.features_, 8 * len(model.intercept_))
+    return prediction_ranges(store, model.features_, 8 * model.outcome_.n_targets)
 
 
 def _are_predictions(url: str) -> bool:
     return ATTRIBUTE in attributes_of(url) or holds_parts(url)
 
 
-def _attributes(model: Any, store: BagStore) -> dict[str, Any]:
-    attributes: dict[str, Any] = {
+def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
+    return {
         ATTRIBUTE: FORMAT_VERSION,
-        "target_names": list(model.target_names_),
+        "target_names": list(model.outcome_.names),
         "data_url": store.url,
+        **model.outcome_.describe(),
     }
-    if hasattr(model, "classes_"):
-        attributes["classes"] = model.classes_.tolist()
-    if hasattr(model, "response_spec_"):
-        attributes["response"] = model.response_spec_.to_dict()
-    return attributes
 
 
-def _prepare(model: Any, store: BagStore, url: str, format: str, step: int) -> None:
+def _prepare(model: FittedModel, store: BagStore, url: str, format: str, step: int) -> None:
     if format == "parquet":
         fs, path = filesystem(url)
         fs.makedirs(path, exist_ok=True)
@@ -200,22 +202,20 @@ def _prepare(model: Any, store: BagStore, url: str, format: str, step: int) -> N
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"
     group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids)
-    if hasattr(model, "classes_"):
+    for name, column in model.outcome_.stored().items():
         group.create_array(
-            "predictions", shape=(n,), chunks=(step,), dtype=_stored(model.classes_.dtype)
+            name,
+            shape=(n, *column.tail),
+            chunks=(step, *column.tail),
+            dtype=_stored(column.dtype),
         )
-        k = len(model.classes_)
-        group.create_array("probabilities", shape=(n, k), chunks=(step, k), dtype="float64")
-    else:
-        tail = () if getattr(model, "single_target_", False) else (len(model.intercept_),)
-        group.create_array("predictions", shape=(n, *tail), chunks=(step, *tail), dtype="float64")
 
 
-def check_predictable(model: Any, store: BagStore, subset: str) -> None:
+def check_predictable(model: FittedModel, store: BagStore, subset: str) -> None:
     """Raise for a subset that is not there, a model not fitted, or bags of another dimension."""
     if subset not in SUBSETS:
         raise ParameterError(f"subset is {subset!r}; expected one of {list(SUBSETS)}")
-    if not hasattr(model, "coef_"):
+    if not hasattr(model, "outcome_"):
         raise ModelError("the model is not fitted; call fit before predicting")
     if store.n_dims != model.features_.n_dims:
         raise ModelError(
@@ -226,7 +226,7 @@ def check_predictable(model: Any, store: BagStore, subset: str) -> None:
         raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
 
 
-def members(model: Any, subset: str, start: int, stop: int) -> NDArray[np.bool_]:
+def members(model: FittedModel, subset: str, start: int, stop: int) -> NDArray[np.bool_]:
     """Which of the bags start … stop − 1 are in the subset."""
     if subset == "all" or not model.holdout_:
         return np.ones(stop - start, dtype=bool)
@@ -234,39 +234,9 @@ def members(model: Any, subset: str, start: int, stop: int) -> NDArray[np.bool_]
     return out if subset == "holdout" else ~out
 
 
-def _predicted(model: Any, bags: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-    if hasattr(model, "response_spec_"):
-        return model.coefficients(bags), None
-    if not hasattr(model, "classes_"):
-        return model.values(bags), None
-    return model.classified(bags)
-
-
-def _columns(block: PredictedBlock) -> dict[str, NDArray[Any]]:
-    columns = {"predictions": block.prediction}
-    if block.probabilities is not None:
-        columns["probabilities"] = block.probabilities
-    return columns
-
-
-def _frame(model: Any, ids: NDArray[Any], block: PredictedBlock) -> pd.DataFrame:
-    columns: dict[str, Any] = {"id": ids.tolist()}
-    if block.prediction.ndim == 1:
-        name = model.target_names_[0] if model.target_names_ else "prediction"
-        columns[name] = block.prediction
-    else:
-        for j, name in enumerate(_column_names(model, block.prediction.shape[1])):
-            columns[name] = block.prediction[:, j]
-    if block.probabilities is not None:
-        for j, label in enumerate(model.classes_.tolist()):
-            columns[f"p_{label}"] = block.probabilities[:, j]
-    return pd.DataFrame(columns)
-
-
-def _column_names(model: Any, n: int) -> list[str]:
-    if hasattr(model, "response_spec_"):
-        return ["a_" + "_".join(map(str, alpha)) for alpha in model.response_spec_.indices.tolist()]
-    return list(model.target_names_) or [f"prediction_{j}" for j in range(n)]
+def _frame(model: FittedModel, ids: NDArray[Any], block: PredictedBlock) -> pd.DataFrame:
+    columns = model.outcome_.columns(block.as_prediction)
+    return pd.DataFrame({"id": ids.tolist(), **columns})
 
 
 def _stored(dtype: np.dtype[Any]) -> Any:

@@ -17,8 +17,8 @@ from .accumulate import FitStatistics
 from .checkpoints import CheckpointsLike
 from .density_prediction import DensityPrediction, resolve_response, where
 from .double_basis import DoubleBasis, Problem
-from .encoding import Encoding, ResponseCoefficients
 from .feature_map import FeatureMap
+from .outcomes import Densities
 from .pairs import Pairs, as_pairs
 from .prediction import PredictedRows
 from .projected_score import ProjectedScore
@@ -60,6 +60,9 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         As in `DoubleBasisRegressor`.
     """
 
+    outcome_: Densities
+    outcome_kind = Densities
+    saved_arrays = (*DoubleBasis.saved_arrays, "mean_coefficients_")
     _on_held_out = ("validation", "projected")
 
     def __init__(
@@ -99,18 +102,16 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         ------
         DataError, ParameterError, StoreError
         """
-        self._fit(self._problem(X, responses, None), holdout, progress, checkpoints)
+        self.fit_problem(self.problem(X, responses, None), holdout, progress, checkpoints)
         return self
 
-    def _problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
         if target is not None:
             raise ParameterError(
                 f"target is {target!r}; a TripleBasisRegressor learns responses: leave it out"
             )
         pairs = within(as_pairs(X, labels), bags)
-        spec = resolve_response(self.response_embedding, pairs)
-        attributes = {"response_spec_": spec, "target_names_": ()}
-        return Problem(pairs, ResponseCoefficients(spec), attributes)
+        return Problem(pairs, Densities(resolve_response(self.response_embedding, pairs)))
 
     def _solve(
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
@@ -120,21 +121,27 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
             return super()._solve(problem, features, holdout, statistics)
         score = ProjectedScore.of(
             cast(Pairs, problem.source),
-            problem.attributes["response_spec_"],
+            cast(Densities, problem.outcome).spec,
             features,
             self.precision,
             validation,
             holdout_split(holdout),
         )
-        grid = self._alpha_grid(statistics.train.n)
-        return solve_judged(statistics.train, held_out, grid, self._noise, score)
+        grid = self.alpha_grid(statistics.train.n)
+        return solve_judged(statistics.train, held_out, grid, self.rounding, score)
 
-    def _learn(
+    def learn(
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
     ) -> None:
-        super()._learn(problem, features, holdout, statistics)
+        super().learn(problem, features, holdout, statistics)
         self.mean_coefficients_ = statistics.mean_targets
         self.report_["n_response_points_outside_box"] = statistics.n_responses_outside
+
+    def check_shapes(self) -> None:
+        """Raise ValueError unless the arrays of a loaded model fit together."""
+        super().check_shapes()
+        if self.mean_coefficients_.shape != self.intercept_.shape:
+            raise ValueError("the average response does not fit the response basis")
 
     def predict(self, X: Any) -> Any:
         """Coefficients of the predicted densities, shape (n_bags, r), float64.
@@ -146,8 +153,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         ModelError
             Bags of another dimension.
         """
-        n_columns = len(self.intercept_) if hasattr(self, "intercept_") else 0
-        return self._predict(X, "coefficients", n_columns, np.float64)
+        return self._predict(X)
 
     def coefficients(self, bags: Bags) -> NDArray[np.float64]:
         """`predict` for bags in memory."""
@@ -171,7 +177,3 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         """Determination of the response densities in L2; see `determination`."""
         check_is_fitted(self, "coef_")
         return self.determination(as_pairs(X, responses))
-
-    def _units(self, encoding: Encoding) -> NDArray[np.float64]:
-        """Scores are sums over the coefficients: the mean of errors in units of 1/r."""
-        return np.full(encoding.n_targets, 1.0 / encoding.n_targets)

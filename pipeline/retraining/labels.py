@@ -21,15 +21,9 @@ def n_labelled(store: BagStore, names: Names, bags: Range) -> int:
     return sum(int(_labelled(store, names, a, b).sum()) for a, b in _blocks(bags))
 
 
-def new_classes(
-    store: BagStore, name: str, bags: Range, classes: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The labels of these bags that are none of the classes, sorted."""
-    found = np.empty(0)
-    for a, b in _blocks(bags):
-        values = store.targets(a, b, [name])[:, 0]
-        found = np.union1d(found, values[~np.isnan(values)])
-    return np.setdiff1d(found, classes)
+def label_blocks(store: BagStore, names: Names, bags: Range) -> Iterator[NDArray[np.float64]]:
+    """The targets of these bags, block by block; nothing where the labels are responses."""
+    return (store.targets(a, b, names) for a, b in _blocks(bags) if names is not None)
 
 
 def newest_held_out(

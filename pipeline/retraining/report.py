@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..evaluation.judging import measure_of
 from ..monitoring import DriftResult
 from .gates import DriftGate
 from .state import Round
@@ -34,7 +33,7 @@ def round_report(made: NewRound, round_: Round, seconds: float) -> dict[str, Any
         **asdict(round_),
         "champion_before": made.champion,
         "reasons": made.objections,
-        "measure": measure_of(model),
+        "measure": model.outcome_.measure,
         "n_judged": judged.n,
         "data_url": made.store.url,
         "registry_url": made.registry.url,

@@ -10,8 +10,6 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
-import numpy as np
-
 from ..bags import BagStore
 from ..bags.plan import Range
 from ..bags.splits import holdout_split
@@ -23,7 +21,7 @@ from ..regression import Checkpoints, load_model
 from ..regression.line import ModelLine
 from .fingerprint import fingerprint
 from .gates import objections
-from .labels import n_labelled, new_classes, newest_held_out
+from .labels import label_blocks, n_labelled, newest_held_out
 from .report import round_report
 from .spec import Retraining
 from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder
@@ -140,11 +138,9 @@ class NewRound:
         if self.state is None:
             return self._begun_line(), FIRST
         line = ModelLine.of(load_model(self.registry.model_url(self.state.model)))
-        if "classes_" in line.attributes:
-            known = np.asarray(line.attributes["classes_"], dtype=np.float64)
-            found = new_classes(self.store, line.attributes["target_names_"][0], self.new, known)
-            if len(found):
-                return self._begun_line(), f"new classes: {', '.join(f'{x:g}' for x in found)}"
+        found = line.outcome.find_new(label_blocks(self.store, self.names, self.new))
+        if len(found):
+            return self._begun_line(), f"new classes: {', '.join(f'{x:g}' for x in found)}"
         return line, None
 
     def _begun_line(self) -> ModelLine:

@@ -112,10 +112,10 @@ class _Tuner:
                 f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor, a "
                 "DoubleBasisClassifier or a TripleBasisRegressor"
             )
-        estimator._check_parameters(holdout)
-        self.problem = estimator._problem(store, None, target)
+        estimator.check_parameters(holdout)
+        self.problem = estimator.problem(store, None, target)
         assert isinstance(self.problem.source, StoreSource)
-        self.source, self.encoding = self.problem.source, self.problem.encoding
+        self.source, self.encoding = self.problem.source, self.problem.outcome
         self.estimator, self.search, self.holdout = estimator, search, holdout
         self.candidates = resolve_candidates(self.source, estimator, search)
         n_bags, longest = store.n_bags, max(self._length(i) for i in range(len(self.candidates)))
@@ -139,7 +139,7 @@ class _Tuner:
             self._discard({self.candidates[c].embedding for c in left})
         model = self.candidates[left[0]].estimator(self.estimator, self.search)
         self._held.clear()
-        model._fit(self.problem, self.holdout, progress)
+        model.fit_problem(self.problem, self.holdout, progress)
         return Tuning(self.candidates, self.rungs, found, left[0], model)
 
     def clean(self, kept: int | None) -> None:
@@ -181,7 +181,7 @@ class _Tuner:
                 train,
                 held_out,
                 self._penalties(train.n, rung),
-                self.estimator._noise,
+                self.estimator.rounding,
                 self._units(held_out),
             )
         errors = np.where(np.isfinite(path.scores), path.scores, np.inf)
@@ -236,7 +236,7 @@ class _Tuner:
 
     def _units(self, held_out: RidgeStatistics) -> NDArray[np.float64] | None:
         """The estimator's own, such that the mean of the targets held out has an error of 1."""
-        units = self.estimator._units(self.encoding)
+        units = self.encoding.units()
         if units is None:
             return None
         variance = held_out.centred_yy() / held_out.n
@@ -244,7 +244,7 @@ class _Tuner:
         return scaled
 
     def _penalties(self, n_train: int, rung: Rung) -> NDArray[np.float64]:
-        grid: NDArray[np.float64] = self.estimator._alpha_grid(n_train)
+        grid: NDArray[np.float64] = self.estimator.alpha_grid(n_train)
         return grid if self._penalties_a_bag else grid * (rung.n_bags / self.order.n_bags)
 
     @property
@@ -256,7 +256,7 @@ class _Tuner:
         base = self.estimator
         settings = {
             "features": self.candidates[c].features.to_dict(),
-            "penalties": base._alpha_grid(1).tolist(),
+            "penalties": base.alpha_grid(1).tolist(),
             "penalties_a_bag": self._penalties_a_bag,
             "validation_fraction": float(base.validation_fraction),
             "precision": base.precision,

@@ -31,7 +31,7 @@ def fitted(url, folder):
         patch.setattr("bagbasis.regression.source.StoreSource", LoggedSource)
         store = BagStore.open(url)
         model = regressor()
-        features = model._resolve(StoreSource(store, ("y",)))
+        features = model.resolve(StoreSource(store, ("y",)))
         with checkpoints(folder, store, features) as kept:
             return model.fit(store, holdout=0.1, checkpoints=kept)
 

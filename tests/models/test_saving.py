@@ -20,7 +20,6 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.errors import ModelError
-from bagbasis.regression import saving
 from bagbasis.storage import files
 from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
 from tests.oracles.labelled import stored
@@ -82,7 +81,7 @@ def test_round_trip(url, name):
     assert type(loaded) is type(model)
     np.testing.assert_array_equal(loaded.predict(BAGS), model.predict(BAGS))
     assert loaded.predict(BAGS).dtype == model.predict(BAGS).dtype
-    for array in saving.ARRAYS:
+    for array in model.saved_arrays:
         np.testing.assert_array_equal(getattr(loaded, array), getattr(model, array))
     for attribute in ("features_", "alpha_", "holdout_", "target_names_", "report_"):
         assert getattr(loaded, attribute) == getattr(model, attribute)

@@ -23,7 +23,7 @@ from bagbasis.regression.accumulate import (
     accumulate,
     task_ranges,
 )
-from bagbasis.regression.encoding import OneHot, Reals
+from bagbasis.regression.encoding import Classes, Reals
 from bagbasis.regression.source import MemorySource, StoreSource
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 from tests.oracles.ridge import statistics
@@ -142,7 +142,7 @@ def test_one_hot(tmp_path):
     codes = np.where(np.isnan(Y), np.nan, np.digitize(Y, [0.0]) * 2.0)
     source = MemorySource(stored(tmp_path / "s.zarr", BAGS, codes).read(), codes[:, None])
     result = accumulate(
-        AccumulateTask(source, feature_map(), OneHot(2, (0.0, 2.0)), None, None, "float64")
+        AccumulateTask(source, feature_map(), Classes((0.0, 2.0)), None, None, "float64")
     ).train
     np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
 

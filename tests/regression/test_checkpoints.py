@@ -25,7 +25,7 @@ from bagbasis.regression import Checkpoints
 from bagbasis.regression import accumulate as accumulation
 from bagbasis.regression.accumulate import AccumulateTask, accumulate, ranges_of
 from bagbasis.regression.checkpoints import describe
-from bagbasis.regression.encoding import OneHot, Reals
+from bagbasis.regression.encoding import Classes, Reals
 from bagbasis.regression.partials import read_partial, write_partial
 from bagbasis.regression.source import StoreSource
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
@@ -52,7 +52,7 @@ def regressor(**params):
 
 
 def task_of(store, **changes):
-    features = regressor()._resolve(StoreSource(store, ("y",)))
+    features = regressor().resolve(StoreSource(store, ("y",)))
     task = AccumulateTask(
         StoreSource(store, ("y",)), features, Reals(1), Split(0.2, 1), Split(0.3, 2), "float32"
     )
@@ -194,8 +194,8 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
         replace(task, features=replace(task.features, embedding=replace(spec, max_norm=2.0))),
         replace(task, features=replace(task.features, fourier=replace(fourier, seed=1))),
         replace(task, features=replace(task.features, fourier=replace(fourier, scale=0.7))),
-        replace(task, encoding=OneHot(1, (1.0,))),
-        replace(task, encoding=OneHot(1, (2.0,))),
+        replace(task, encoding=Classes((1.0,))),
+        replace(task, encoding=Classes((2.0,))),
         replace(task, holdout=None),
         replace(task, holdout=Split(0.2, 3)),
         replace(task, validation=None),

@@ -74,9 +74,9 @@ def test_probabilities_without_any_positive_score(monkeypatch):
     model = classifier().fit(BAGS, CODES)
     scores = np.array([[-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
     monkeypatch.setattr(model, "decision_rows", lambda bags: scores)
-    labels, shares = model.classified(Bags.from_list(BAGS)[:2])
-    assert labels.tolist() == [1, 0]
-    np.testing.assert_allclose(shares, 1 / 3)
+    predicted = model.predicted(Bags.from_list(BAGS)[:2])
+    assert predicted.values.tolist() == [1, 0]
+    np.testing.assert_allclose(predicted.probabilities, 1 / 3)
 
 
 @pytest.mark.parametrize(

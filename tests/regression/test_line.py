@@ -85,7 +85,7 @@ def test_line_of_a_model_is_the_line_it_came_from(tmp_path, task):
     model.save(tmp_path / "model.zarr")
     again = ModelLine.of(load_model(tmp_path / "model.zarr"))
     assert again.features == line.features
-    assert again.encoding == line.encoding
+    assert again.outcome == line.outcome
     whole = line.statistics(store, (20, N))
     parts = again.statistics(store, (0, N)) - again.statistics(store, (0, 20))
     assert parts.n_bags == whole.n_bags == N - 20

@@ -1,0 +1,37 @@
+"""`load_model`: a fitted estimator of any kind from what was saved of it."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import ModelError
+from ..storage.urls import normalize_url
+from .double_basis import DoubleBasis
+from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
+from .saving import ModelState, read_arrays, read_state
+from .triple_basis import TripleBasisRegressor
+
+ESTIMATORS: dict[str, type[DoubleBasis]] = {
+    kind.__name__: kind
+    for kind in (DoubleBasisRegressor, DoubleBasisClassifier, TripleBasisRegressor)
+}
+
+
+def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
+    """A fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
+
+    Loading runs no code from the file.
+
+    Raises
+    ------
+    ModelError
+        Nothing there, not a model, damaged, or a format this version does not know.
+    """
+    url = normalize_url(url)
+    state = read_state(url)
+    try:
+        kind = ESTIMATORS[state["estimator"]]
+        names = [name.rstrip("_") for name in kind.saved_arrays]
+        return kind.from_state(ModelState(state, read_arrays(url, names)))
+    except Exception as error:  # whatever a damaged file leads to
+        raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error
