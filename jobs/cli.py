@@ -6,6 +6,7 @@ Jobs and the library are imported when a job runs, so that ``bags --help`` answe
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +14,16 @@ import click
 from .interrupts import prompt_interrupts
 from .model_commands import models
 from .run_commands import RUN_COMMANDS
-from .shell import INTERRUPTED, JOBS, WRONG_CONFIG, complain, give_up, guarded, import_job
+from .shell import (
+    INTERRUPTED,
+    JOBS,
+    WRONG_CONFIG,
+    complain,
+    give_up,
+    guarded,
+    import_job,
+    packaged_config,
+)
 
 SHORTCUTS = {
     "generate": ("DATASET", "dataset"),
@@ -25,6 +35,7 @@ ON_CLUSTER = (
     "generate", "ingest", "fit", "evaluate", "predict", "tune", "retrain", "demo", "experiment",
 )  # fmt: skip
 SCALED = ("experiment",)
+SELF_CONTAINED = ("demo",)  # these run with the package's config where none is given
 YAML = (".yaml", ".yml")
 
 
@@ -70,6 +81,13 @@ def cli() -> None:
     """
 
 
+@click.command()
+@click.argument("job", type=click.Choice(list(JOBS)))
+def config(job: str) -> None:
+    """Print the config of JOB, each key explained: bags config fit > fit.yaml"""
+    click.echo(packaged_config(job).read_text(encoding="utf-8"), nl=False)
+
+
 def main() -> None:
     """The console script."""
     cli()
@@ -100,6 +118,8 @@ def _run(
     from .config import load_config
 
     path, given = _positional(name, what)
+    if what is None and name in SELF_CONTAINED:
+        path = packaged_config(name)
     given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
     from .files import write_json  # a wrong config is refused before numpy is imported
@@ -111,7 +131,7 @@ def _run(
     return job.exit_code(report) if hasattr(job, "exit_code") else 0
 
 
-def _positional(name: str, what: str | None) -> tuple[str | None, dict[str, str]]:
+def _positional(name: str, what: str | None) -> tuple[str | Path | None, dict[str, str]]:
     """The config's path, and the values, that the positional argument stands for."""
     if what is None or what.lower().endswith(YAML) or name not in SHORTCUTS:
         return what, {}
@@ -147,3 +167,4 @@ for _name in JOBS:
 for _run_command in RUN_COMMANDS:
     cli.add_command(_run_command)
 cli.add_command(models)
+cli.add_command(config)

@@ -9,6 +9,8 @@ import os
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
 from types import ModuleType
 
 import click
@@ -35,6 +37,11 @@ INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 def import_job(name: str) -> ModuleType:
     """The module of a job, with its ``Config`` and ``run``; it is imported only when it is used."""
     return importlib.import_module(f"{__package__}.{name}")
+
+
+def packaged_config(job: str) -> Path:
+    """The YAML file of a job that came with the package, with every key explained."""
+    return Path(str(resources.files("bagbasis.configs") / f"{job}.yaml"))
 
 
 def guarded(name: str, action: Callable[[], int | None], debug: bool = False) -> int:

@@ -21,7 +21,7 @@ from bagbasis.jobs.cli import ON_CLUSTER
 from bagbasis.jobs.config import ClusterConfig, load_config
 from bagbasis.jobs.sections import FourierSection, ModelSection
 from bagbasis.jobs.shell import JOBS
-from tests.jobs.running import CONFIGS
+from tests.jobs.running import CONFIGS, done, refused
 
 
 def config_of(job):
@@ -57,6 +57,18 @@ def test_file_is_valid_and_has_every_key(job):
         section, _, name = key.rpartition(".")
         assert section.endswith("embedding"), key
         assert f"    # {name}: " in alternatives, key
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_config_is_printed(job, tmp_path, monkeypatch):
+    """From any folder, bags config JOB prints the file of that job, comments and all."""
+    monkeypatch.chdir(tmp_path)
+    assert done("config", job) == (CONFIGS / f"{job}.yaml").read_text()
+
+
+def test_config_of_no_job():
+    """A job that is not there is refused, and those there are are named."""
+    assert "'retrain'" in refused(2, "config", "fitt")
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -51,9 +51,17 @@ def test_demo_starts_over(tmp_path):
     assert {path.name for path in out_dir.iterdir()} == {".bagbasis-demo", "mine.txt"}
 
 
-def test_demo_needs_its_sections():
-    """Without a file the sections are missing, and a demo of digits is one of classes."""
-    assert "missing key 'digits'" in refused(2, "demo")
+def test_demo_runs_from_any_folder(tmp_path, monkeypatch):
+    """Without a file the demo's own config is taken, wherever it is called from."""
+    monkeypatch.chdir(tmp_path)
+    done("demo", *SMALL)
+    assert (tmp_path / "demo-output" / "report.json").exists()
+
+
+def test_demo_needs_its_sections(tmp_path):
+    """In an empty file the sections are missing, and a demo of digits is one of classes."""
+    (tmp_path / "empty.yaml").touch()
+    assert "missing key 'digits'" in refused(2, "demo", tmp_path / "empty.yaml")
     line = refused(2, "demo", DEMO, *settings(digits__model__task="regression"))
     assert "'digits.model.task' is 'regression'; expected 'classification'" in line
 
