@@ -39,7 +39,6 @@ class Config(ClusterConfig, DirectoryConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
     from bagbasis import BagStore, load_model
-    from bagbasis.embeddings import SeriesSpec
 
     from .evaluation import check_names, draw_errors, draw_pictured, evaluate, titles
 
@@ -55,11 +54,14 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     bags = result.pictured(config.n_pictured)
     pictures = draw_errors(result, out_dir)
     embedding = model.features_.embedding
-    if isinstance(embedding, SeriesSpec):  # other embeddings estimate no density to draw
+    series = embedding.describe().series
+    if series is not None:  # other embeddings estimate no density to draw
         pictured = [store.read(bag, bag + 1)[0] for bag in bags[:, 0].astype(int)]
         lines = titles(result, store, bags)
         path = out_dir / "densities.png"
-        pictures.append(draw_pictured(path, pictured, lines, embedding, names, config.downwards))
+        pictures.append(
+            draw_pictured(path, pictured, lines, embedding.box, series, names, config.downwards)
+        )
     report = {
         "model_url": config.model_url,
         "data_url": store.url,

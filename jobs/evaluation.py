@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import BagStore
-from bagbasis.embeddings import SeriesSpec
+from bagbasis.bags import Box
+from bagbasis.embeddings import SeriesShape
 from bagbasis.errors import ConfigError, DataError
 
 from .metrics import ClassErrors, RegressionErrors, Sample
@@ -135,16 +136,16 @@ def draw_pictured(
     path: Path,
     bags: Sequence[NDArray[Any]],
     titles: Sequence[str],
-    embedding: SeriesSpec,
+    box: Box,
+    series: SeriesShape,
     coordinate_names: Sequence[str],
     downwards: bool,
 ) -> Path:
     """Bags with the densities that the model's embedding sees; returns the path."""
     from .densities import Series, draw_bags
 
-    joint = embedding.marginals is None or embedding.marginals == embedding.n_dims
-    series = Series(embedding.basis, embedding.n_per_dim, embedding.max_norm, joint)
-    return draw_bags(path, bags, titles, embedding.box, series, coordinate_names, downwards)
+    drawn = Series(series.basis, series.n_per_dim, series.max_norm, series.joint)
+    return draw_bags(path, bags, titles, box, drawn, coordinate_names, downwards)
 
 
 def titles(evaluation: Evaluation, store: BagStore, pictured: NDArray[Any]) -> list[str]:

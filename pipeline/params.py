@@ -42,7 +42,7 @@ def check_integer(
         number = int(value)
         if least <= number <= (number if most is None else most) and not (even and number % 2):
             return number
-    bounds = f" ≥ {least}" if most is None else f", {least} ≤ {name} ≤ {most}"
+    bounds = f" ≥ {least}" if most is None else f" from {least} to {most}"
     kind = "even integer" if even else "integer"
     raise ParameterError(f"{name} is {value!r}; expected an {kind}{bounds}{_or_one_of(other)}")
 

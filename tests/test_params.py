@@ -29,7 +29,7 @@ REFUSED = [
     (check_integer, 2.0, {}, "an integer ≥ 1"),
     (check_integer, True, {}, "an integer ≥ 1"),
     (check_integer, np.True_, {}, "an integer ≥ 1"),
-    (check_integer, 4, {"most": 3}, "an integer, 1 ≤ n ≤ 3"),
+    (check_integer, 4, {"most": 3}, "an integer from 1 to 3"),
     (check_integer, 3, {"least": 2, "even": True}, "an even integer ≥ 2"),
     (check_integer, None, {"other": ("auto",)}, "an integer ≥ 1 or 'auto'"),
     (check_integer, np.zeros(2), {"other": (None, "auto")}, "an integer ≥ 1 or None or 'auto'"),

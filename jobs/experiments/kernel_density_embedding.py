@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 
 from bagbasis import Bags, ProjectionEmbedding
 from bagbasis.bags import Box
-from bagbasis.embeddings import ProjectionSpec
+from bagbasis.embeddings import Description, ProjectionSpec
+from bagbasis.execution.costs import Cost
 
 REACH = 2.65  # in units of 1 / πh: functions that are damped to 3 % and more are kept
 
@@ -32,7 +33,7 @@ class KernelDensitySpec:
         return self.projection.n_features
 
     @property
-    def cost(self) -> float:
+    def cost(self) -> Cost:
         return self.projection.cost
 
     def embed(self, bags: Bags, out: NDArray[Any]) -> int:
@@ -41,6 +42,10 @@ class KernelDensitySpec:
         squares = (self.projection.indices**2).sum(axis=1)
         out *= np.exp(-0.5 * (np.pi * self.bandwidth) ** 2 * squares).astype(out.dtype)
         return n_outside
+
+    def describe(self) -> Description:
+        """See `EmbeddingSpec.describe`."""
+        return Description(f"kernel density estimate, bandwidth {self.bandwidth:.3g} of the box")
 
     def to_dict(self) -> dict[str, Any]:
         return {"bandwidth": self.bandwidth, **self.projection.to_dict()}

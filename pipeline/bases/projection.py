@@ -13,9 +13,13 @@ from ..bags import Bags, Box
 from ..threads import KERNELS
 from .functions import check_basis, function_scales
 from .index_sets import Prefixes, prefix_runs
-from .projection_kernels import CLIP, DROP, project_bags
+from .projection_kernels import project_bags
 
-PARTS_A_THREAD = 8
+Indices = NDArray[np.int64]
+KernelArguments = tuple[NDArray[Any], Indices, Indices, Indices, NDArray[Any], NDArray[Any], bool]
+"""See `kernel_arguments`."""
+
+PARTS_PER_THREAD = 8  # ranges of bags with equally many points: threads that end early take more
 
 
 def project(
@@ -57,16 +61,9 @@ def project(
     if len(bags) == 0:
         return n_outside
     runs, scales, n_functions = _walk(indices.tobytes(), indices.shape, basis)
-    lo, inverse = scaling(box, bags.points.dtype, out.dtype)
     with KERNELS:
         project_bags(
-            bags.points,
-            bags.offsets,
-            equal_parts(bags.offsets, PARTS_A_THREAD * numba.get_num_threads()),
-            groups,
-            lo,
-            inverse,
-            DROP if drop else CLIP,
+            *kernel_arguments(bags, groups, box, drop, out.dtype),
             check_basis(basis),
             squared,
             n_functions,
@@ -78,6 +75,28 @@ def project(
             n_outside,
         )
     return n_outside
+
+
+def kernel_arguments(
+    bags: Bags, groups: NDArray[np.int64], box: Box, drop: bool, dtype: np.dtype[Any]
+) -> KernelArguments:
+    """The first arguments of every kernel over ragged bags.
+
+    Returns
+    -------
+    points, offsets : the bags'
+    parts : int64, shape (n_parts + 1,)
+        Ranges of bags with about equal work, one parallel iteration each.
+    groups : int64, shape (n_groups, g)
+        The columns of each marginal.
+    lo, inverse : shape (d,), of the finer of the points' dtype and ``dtype``
+        x ↦ (x − lo) · inverse scales the box to [0, 1].
+    drop : bool
+        Leave points outside the box out; else they are clipped to its walls.
+    """
+    lo, inverse = scaling(box, bags.points.dtype, dtype)
+    parts = equal_parts(bags.offsets, PARTS_PER_THREAD * numba.get_num_threads())
+    return bags.points, bags.offsets, parts, groups, lo, inverse, drop
 
 
 @lru_cache(maxsize=64)

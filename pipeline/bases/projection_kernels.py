@@ -17,7 +17,6 @@ BLOCK = 256  # points; scratch for 2 × 10 functions in float32 stays in a 48 Ki
 LANES = 16  # a block is padded to a multiple: the vector loops then need no scalar remainder
 
 COSINE, TRIGONOMETRIC, LEGENDRE = 0, 1, 2
-CLIP, DROP = 0, 1
 
 
 @njit(cache=True, fastmath=FAST)
@@ -73,7 +72,7 @@ def _paired_dots(left, right, table, m, count, sums, at_left, at_right):
 
 
 @njit(cache=True, fastmath=FAST)
-def _load(points, start, m, columns, lo, inverse, mode, x):
+def _load(points, start, m, columns, lo, inverse, drop, x):
     """Scale a block to [0, 1] and transpose it; returns points kept and points outside."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
     beyond = zero  # how far, in sum: a test in floats vectorises where a count does not
@@ -88,11 +87,11 @@ def _load(points, start, m, columns, lo, inverse, mode, x):
             w = v if v > zero else zero
             w = w if w < one else one
             beyond += abs(v - w)
-    return (m, 0) if beyond == zero else _confine(x, m, mode)
+    return (m, 0) if beyond == zero else _confine(x, m, drop)
 
 
 @njit(cache=True)
-def _confine(x, m, mode):
+def _confine(x, m, drop):
     """Clip or drop the points of a block that are outside; returns points kept and outside."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
     kept, outside = 0, 0
@@ -103,7 +102,7 @@ def _confine(x, m, mode):
             inside &= not (v < zero or v > one)
             x[j, kept] = zero if v < zero else (one if v > one else v)
         outside += not inside
-        if inside or mode == CLIP:
+        if inside or not drop:
             kept += 1
     return kept, outside
 
@@ -178,7 +177,7 @@ def project_bags(
     groups,
     lo,
     inverse,
-    mode,
+    drop,
     basis,
     squared,
     n_functions,
@@ -201,8 +200,8 @@ def project_bags(
         Columns of each marginal; one group of all columns without marginals.
     lo, inverse : shape (d,), of the finer of the points' and out's dtype
         x ↦ (x − lo) · inverse scales the box to [0, 1].
-    mode : CLIP or DROP
-        What becomes of points outside the box.
+    drop : bool
+        Leave points outside the box out; else they are clipped to its walls.
     basis : COSINE, TRIGONOMETRIC or LEGENDRE
     squared : bool
         Means of φ_α² instead of φ_α.
@@ -231,7 +230,7 @@ def project_bags(
                 outside = 0
                 for start in range(offsets[i], offsets[i + 1], BLOCK):
                     m = min(BLOCK, offsets[i + 1] - start)
-                    kept, beyond = _load(points, start, m, groups[group], lo, inverse, mode, x)
+                    kept, beyond = _load(points, start, m, groups[group], lo, inverse, drop, x)
                     outside += beyond
                     total += kept
                     if kept > 0:

@@ -11,7 +11,7 @@ import numpy as np
 from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
 from ..bases import index_set, project
-from ..embeddings.transform import check_outside
+from ..embeddings.base import refuse_outside
 from ..errors import DataError, ParameterError
 from .densities import Densities
 from .smoothness import (
@@ -103,7 +103,7 @@ def estimate_densities(
     coefficients = np.empty((len(data), len(indices)))
     drop, group = out_of_box == "drop", np.arange(data.n_dims)[None]
     outside = project(data, indices, group, basis, box, coefficients, drop=drop)
-    check_outside(outside, coefficients, out_of_box, box)
+    refuse_outside(outside, coefficients, out_of_box, box)
     if outside.any():
         logger.info("%d points outside the box: %s", outside.sum(), out_of_box)
     if method == "kde":

@@ -13,7 +13,7 @@ from ..bags.plan import Range, split_evenly
 from ..bags.reading import iter_bags
 from ..bases import index_set
 from ..bases.leave_one_out import LeaveOneOutSums, leave_one_out_sums
-from ..embeddings.transform import outside_error
+from ..embeddings.base import outside_error
 from ..errors import DataError
 from ..execution import Progress, Report, map_reduce
 

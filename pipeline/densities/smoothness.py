@@ -12,7 +12,7 @@ from ..bags import BagStore, Box, as_bags
 from ..bags.labelled import box_of_bags
 from ..bases import index_set, norms
 from ..bases.functions import check_basis
-from ..embeddings.transform import OUT_OF_BOX
+from ..embeddings.base import OUT_OF_BOX
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from .kernel_density import check_bandwidth

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ModelError
+from .base import Description, Embedding, EmbeddingSpec, Sample, SeriesShape
 from .hdd import HDDEmbedding
 from .hdd_spec import HDDSpec
 from .histogram import HistogramEmbedding, HistogramSpec
-from .mean_map import MeanMapEmbedding, MeanMapSpec
-from .mean_map_distance import mmd_squared
+from .mean_map import MeanMapEmbedding, MeanMapSpec, mmd_squared
 from .moments import MomentsEmbedding, MomentsSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
-from .spec import Embedding, EmbeddingSpec, Sample, SeriesSpec
 
 # name: (what people configure, what travels). A new embedding is its module and one line here.
 EMBEDDINGS: dict[str, tuple[Any, Any]] = {
@@ -42,6 +41,7 @@ def spec_from_dict(values: dict[str, Any]) -> EmbeddingSpec:
 
 __all__ = [
     "EMBEDDINGS",
+    "Description",
     "Embedding",
     "EmbeddingSpec",
     "HDDEmbedding",
@@ -55,7 +55,7 @@ __all__ = [
     "ProjectionEmbedding",
     "ProjectionSpec",
     "Sample",
-    "SeriesSpec",
+    "SeriesShape",
     "mmd_squared",
     "spec_from_dict",
     "spec_to_dict",

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..bags import Box
-from ..bases import index_set
 from ..errors import ParameterError
+from ..params import check_integer, check_number, check_seed
 from .bandwidth import choose_bandwidth
-from .hdd_checks import MAX_COEFFICIENTS, check_parameters, check_resolved
+from .base import BagTransformer, Sample
 from .hdd_measures import ORDERS, lambda_nodes
-from .hdd_spec import HDDSpec
-from .spec import Sample
-from .transform import BagTransformer
+from .hdd_spec import DIRECT_IS_GONE, MAX_COEFFICIENTS, MAX_GRID, HDDSpec
 
 RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
+RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K coefficients
 SPACING = 2.3  # bandwidths between midpoints
 OF_BEST_BANDWIDTH = 0.7  # see the notes of `HDDEmbedding`
 N_PER_DIM, N_LAMBDAS = 10, 3
 TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5
 
 
-class HDDEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
+class HDDEmbedding(BagTransformer[HDDSpec]):
     """The first basis under a homogeneous density distance (001, §3; 004, §4.1; 000, §4.3).
 
     ‖A(X) − A(Y)‖² approximates d²(p, q) = ∫ κ(p, q) of the bags' density estimates, so that
@@ -61,14 +59,8 @@ class HDDEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
     grid : int, optional
         Midpoints a dimension on which densities are evaluated. One every 2.3 bandwidths, but
         twice n_per_dim at least, which changes JS distances by one percent; for "tv" n_per_dim.
-    method : {"fast", "direct"}
-        "direct": density estimates as sums over the points, projections as means over
-        n_integration points (001, eq. 8-9), O(n · n_integration) a bag.
-    n_integration : int
-        Scrambled Halton points of the direct method. 1,000 of them serve as well as 16,000
-        uniform draws.
     seed : int
-        Of nodes="random" and of the direct method's points.
+        Of nodes="random".
     marginals : 1, 2 or 3, optional
         One embedding a coordinate, pair or triple; needed for more than three dimensions.
     out_of_box : {"clip", "drop", "error"}
@@ -113,9 +105,10 @@ class HDDEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
     there.
 
     A bag of 200 points in R² takes 15 times as long as in a `ProjectionEmbedding`, 21 times with
-    n_lambdas=5, TV 29 times. The direct method takes 100 times as long as the fast one at the
-    16,000 uniform draws that give the kernel within 5 % of its error, and four times as long at
-    1,000 Halton points, which do the same.
+    n_lambdas=5, TV 29 times. The direct form of the papers, density estimates as sums over the
+    points, projected at integration points (001, eq. 8-9), takes 100 times as long at the 16,000
+    uniform draws that give the kernel within 5 % of its error, and four times as long at 1,000
+    Halton points, which do the same.
     """
 
     def __init__(
@@ -129,8 +122,6 @@ class HDDEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
         bandwidth: float | str = "auto",
         floor: float = 1e-3,
         grid: int | None = None,
-        method: str = "fast",
-        n_integration: int = 2000,
         seed: int = 0,
         marginals: int | None = None,
         out_of_box: str = "clip",
@@ -146,81 +137,80 @@ class HDDEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
         self.bandwidth = bandwidth
         self.floor = floor
         self.grid = grid
-        self.method = method
-        self.n_integration = n_integration
         self.seed = seed
         self.marginals = marginals
         self.out_of_box = out_of_box
         self.box = box
         self.dtype = dtype
 
-    def resolve(self, n_dims: int, box: Box, sample: Sample) -> HDDSpec:
-        """The spec for points in R^n_dims; ``sample()`` is read only for bandwidth="auto"."""
-        self.check_common()
-        size = check_parameters(self, n_dims)
-        box = box if self.box is None else Box.of(self.box, n_dims)
-        order = float(ORDERS[self.distance] if self.order is None else self.order)
+    def decide(self, sample: Sample, out_of_box: str, box: Box) -> HDDSpec:
+        """See `BagTransformer.decide`; the sample is read only for bandwidth="auto"."""
+        n_dims = box.n_dims
+        marginals = check_integer("marginals", self.marginals, 1, n_dims, other=(None,))
+        size = marginals or n_dims
         n_lambdas = self.n_lambdas
         if n_lambdas is None:
             n_lambdas = TV_LAMBDAS if self.distance == "tv" else N_LAMBDAS
-        lambdas, weights = lambda_nodes(self.distance, n_lambdas, self.nodes, int(self.seed))
-        is_linear = order == 2 and not any(lambdas)
-        bandwidth = self._bandwidth(is_linear, n_dims, size, box, sample)
-        n_per_dim, max_norm = self._index_set(size)
-        n_functions = int(index_set(size, n_per_dim, max_norm).max()) + 1
-        if is_linear:
+        lambdas, weights = lambda_nodes(
+            self.distance, n_lambdas, self.nodes, check_seed("seed", self.seed)
+        )
+        spec = HDDSpec(
+            self.distance,
+            ORDERS[self.distance] if self.order is None else self.order,
+            *self._index_set(size),
+            lambdas,
+            weights,
+            0.5,
+            self.floor,
+            1,
+            2,
+            marginals=marginals,
+            out_of_box=out_of_box,
+            box=box,
+        )
+        bandwidth = self._bandwidth(spec, sample)
+        n_functions = int(spec.indices.max()) + 1
+        if spec.is_linear:
             n_coefficients = n_functions
         else:
             needed = int(np.ceil(RESOLUTION / (np.pi * bandwidth)))
             n_coefficients = min(max(needed, n_functions + 2), MAX_COEFFICIENTS[size])
-        if self.grid is not None:
-            grid = int(self.grid)
-        elif is_linear or (self.distance == "tv" and max_norm is None):
+        grid = check_integer("grid", self.grid, 2, MAX_GRID[size], other=(None,))
+        if grid is None and (spec.is_linear or (self.distance == "tv" and self.max_norm is None)):
             grid = max(2, n_functions)
-        else:
+        elif grid is None:
             grid = max(int(np.ceil(1 / (SPACING * bandwidth))), 2 * n_functions)
-        return HDDSpec(
-            self.distance,
-            order,
-            n_per_dim,
-            max_norm,
-            lambdas,
-            weights,
-            bandwidth,
-            float(self.floor),
-            n_coefficients,
-            grid,
-            int(self.n_integration) if self.method == "direct" else None,
-            int(self.seed),
-            None if self.marginals is None else int(self.marginals),
-            self.out_of_box,
-            box,
-        )
+        return replace(spec, bandwidth=bandwidth, n_coefficients=n_coefficients, grid=grid)
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Self:
+        """See `BagTransformer.from_params`; reads what versions with ``method`` wrote, too."""
+        params = dict(params)
+        if params.pop("method", "fast") != "fast":
+            raise ParameterError(DIRECT_IS_GONE)
+        params.pop("n_integration", None)
+        return cls(**params)
 
     def _index_set(self, size: int) -> tuple[int | None, float | None]:
         """(n_per_dim, max_norm), one of them None."""
         if self.max_norm is not None:
-            return None, float(self.max_norm)
+            return None, self.max_norm
         if self.n_per_dim is not None:
-            return int(self.n_per_dim), None
-        return (TV_PER_DIM[size] if self.distance == "tv" else N_PER_DIM), None
+            return self.n_per_dim, None
+        return (TV_PER_DIM.get(size, 1) if self.distance == "tv" else N_PER_DIM), None
 
-    def _bandwidth(
-        self, is_linear: bool, n_dims: int, size: int, box: Box, sample: Sample
-    ) -> float:
-        bandwidth: Any = self.bandwidth
-        if bandwidth != "auto":
-            if self.method == "fast" and not is_linear:
-                check_resolved(float(bandwidth), size)
-            return float(bandwidth)
-        if is_linear:
-            if self.method == "direct":
+    def _bandwidth(self, spec: HDDSpec, sample: Sample) -> float:
+        """As given, or chosen; 0 where the embedding is linear in the density."""
+        given = check_number("bandwidth", self.bandwidth, above=0, below=1, other=("auto",))
+        size = spec.group_size
+        if not isinstance(given, str):
+            least = RESOLVED / (np.pi * MAX_COEFFICIENTS[size])
+            if given < least and not spec.is_linear:
                 raise ParameterError(
-                    "method is 'direct', which needs a bandwidth; 'auto' is none where the "
-                    f"distance ({self.distance!r}) is linear in the density"
+                    f"bandwidth is {given}; in {size} dimensions expected at least {least:.4f}"
                 )
+            return given
+        if spec.is_linear:
             return 0.0
-        groups = np.array(list(combinations(range(n_dims), size)), dtype=np.int64)
-        drop = self.out_of_box == "drop"
-        best = choose_bandwidth(sample(), groups, box, MAX_COEFFICIENTS[size], drop)
-        return OF_BEST_BANDWIDTH * best
+        most, drop = MAX_COEFFICIENTS[size], spec.out_of_box == "drop"
+        return OF_BEST_BANDWIDTH * choose_bandwidth(sample(), spec.groups, spec.box, most, drop)

@@ -18,19 +18,29 @@ l2         2 (x − y)²                                       δ(λ = 0)       
 "tv" is ∫|p − q|; the total variation distance in the usual sense is half of it. With another
 order, Z = κ(1,0) and κ of the table, κ_α(x, y) = Z(x^α + y^α) − (xy)^{(α−1)/2} (Z(x + y) −
 κ(x, y)) for a κ of order 1.
+
+The fitted nodes (`FITTED`) minimise, for one to eight of them, the mean squared relative error of
+κ(x, y) ≈ Σ w |x^{½+iλ} − y^{½+iλ}|² over log-ratios |log(x/y)| from 0.02 to 11, with Σ w =
+κ(1, 0) exact. The largest relative error over that range stands above each. (Mid-quantiles of μ
+with five nodes: JS 7.0e-2, χ² 1.1e-1, TV 9.5e-1; Gauss-Legendre in the quantile: 3.1e-2, 4.7e-2,
+8.8e-1.) The error of TV is that of its kink at x = y, where no finite sum follows |x − y|: as a
+mean over the range five fitted nodes leave 3.5 %, mid-quantiles 6.1 %.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import is_integer
 from ..errors import ParameterError
-from .hdd_nodes import FITTED, Nodes
+from ..params import check_choice, check_integer, check_number
+
+Nodes = tuple[tuple[float, ...], tuple[float, ...]]
+"""Nodes λ and their weights."""
 
 TOTAL_MASS = {"js": 0.5 * np.log(2.0), "tv": 1.0, "chi2": 1.0, "hellinger": 0.5, "l2": 1.0}
 DISTANCES = tuple(TOTAL_MASS)
@@ -49,7 +59,7 @@ def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int 
     n_lambdas : int
         M ≥ 1; "fitted" goes to eight.
     kind : {"fitted", "quantile", "random"}
-        "fitted": least relative error of κ, see `hdd_nodes`. "quantile": mid-quantiles of μ.
+        "fitted": least relative error of κ, see above. "quantile": mid-quantiles of μ.
         "random": draws from μ, as in 001, §3.1.
     seed : int
         Of "random".
@@ -58,13 +68,9 @@ def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int 
     ------
     ParameterError
     """
-    if distance not in TOTAL_MASS:
-        raise ParameterError(f"distance is {distance!r}; expected one of {list(DISTANCES)}")
-    if kind not in NODES:
-        raise ParameterError(f"nodes is {kind!r}; expected one of {list(NODES)}")
-    if not is_integer(n_lambdas, 1):
-        raise ParameterError(f"n_lambdas is {n_lambdas!r}; expected an integer ≥ 1")
-    n_lambdas = int(n_lambdas)
+    check_choice("distance", distance, DISTANCES)
+    check_choice("nodes", kind, NODES)
+    n_lambdas = check_integer("n_lambdas", n_lambdas)
     mass = float(TOTAL_MASS[distance])
     if distance in POINT_MASSES:
         return (0.0,), (mass,)
@@ -79,6 +85,21 @@ def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int 
         shares = np.random.default_rng([seed, n_lambdas]).random(n_lambdas)
     values = _QUANTILES[distance](shares)
     return tuple(values.tolist()), (mass / n_lambdas,) * n_lambdas
+
+
+def count_parts(lambdas: Sequence[float]) -> int:
+    """Real functions that the nodes stand for: two per node, one for λ = 0."""
+    return sum(1 if rate == 0 else 2 for rate in lambdas)
+
+
+def checked_nodes(lambdas: Sequence[float], weights: Sequence[float]) -> dict[str, Any]:
+    """Return {"lambdas": …, "weights": …} as tuples of floats; ParameterError if they are not."""
+    if len(lambdas) != len(weights) or not len(lambdas):
+        raise ParameterError(f"{len(lambdas)} nodes, but {len(weights)} weights")
+    return {
+        "lambdas": tuple(check_number("lambdas", rate, 0) for rate in lambdas),
+        "weights": tuple(check_number("weights", weight, above=0) for weight in weights),
+    }
 
 
 def _tv_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,3 +130,101 @@ _QUANTILES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
     "chi2": _chi2_quantile,
     "js": _js_quantile,
 }
+
+# fmt: off
+FITTED: dict[str, tuple[Nodes, ...]] = {
+    "js": (
+        # 6.0e-02
+        ((0.2986698999,),
+         (0.3465735903,)),
+        # 6.3e-03
+        ((0.2018159758, 0.7695084893),
+         (0.304049013, 0.04252457727)),
+        # 1.2e-03
+        ((0.1755676695, 0.5975195128, 1.242225708),
+         (0.2801599945, 0.06143846644, 0.00497512932)),
+        # 2.0e-04
+        ((0.1654985668, 0.5481431922, 1.042983158, 1.738958666),
+         (0.269783458, 0.06826392248, 0.007923711419, 0.0006024983824)),
+        # 3.4e-05
+        ((0.1595231445, 0.522416547, 0.973432632, 1.515941134, 2.242577312),
+         (0.2633759913, 0.07242482192, 0.009690792631, 0.001002616059, 7.936837117e-05)),
+        # 5.6e-06
+        ((0.1553032274, 0.5051636948, 0.9324837359, 1.430058835, 2.000471084, 2.747711161),
+         (0.2587065706, 0.07537863332, 0.01104767488, 0.001293487964, 0.0001359755802,
+          1.124795138e-05)),
+        # 1.1e-06
+        ((0.1523753019, 0.493499521, 0.9060720259, 1.380934963, 1.909525623, 2.504839779,
+          3.28077017),
+         (0.2553889885, 0.07741572095, 0.01205208259, 0.001519035473, 0.0001773014228,
+          1.892203216e-05, 1.539291746e-06)),
+        # 3.3e-07
+        ((0.1504542498, 0.4859594386, 0.8893651569, 1.351114893, 1.860091583, 2.417141821,
+          3.048107885, 3.887076376),
+         (0.2531763364, 0.07874209677, 0.01274078843, 0.00167979444, 0.0002076672271,
+          2.421045472e-05, 2.521365691e-06, 1.75201593e-07)),
+    ),
+    "tv": (
+        # 9.9e-01
+        ((0.6262851208,),
+         (1,)),
+        # 9.5e-01
+        ((0.4793021293, 3.719640947),
+         (0.8440500395, 0.1559499605)),
+        # 8.4e-01
+        ((0.4034728149, 2.018147519, 10.99252212),
+         (0.7358997789, 0.2062945516, 0.05780566946)),
+        # 6.4e-01
+        ((0.359817204, 1.548465349, 4.921337105, 24.62669178),
+         (0.6829158737, 0.2128680811, 0.07871409408, 0.0255019511)),
+        # 4.0e-01
+        ((0.330108508, 1.314570558, 3.34621638, 9.56808585, 43.94256352),
+         (0.6458749312, 0.2151224534, 0.08636579817, 0.03885909394, 0.01377772336)),
+        # 3.0e-01
+        ((0.3077028012, 1.166025596, 2.651515841, 5.909299797, 15.7219576, 63.46111831),
+         (0.6168235851, 0.2172891159, 0.08958873108, 0.04526935701, 0.02239821942,
+          0.008630991572)),
+        # 2.4e-01
+        ((0.2901943847, 1.063343527, 2.272916278, 4.436806038, 9.232332192, 22.90855943,
+          79.28014179),
+         (0.5928160751, 0.2197893773, 0.09137931834, 0.04803224107, 0.02712198498,
+          0.01434913471, 0.006511868489)),
+        # 1.9e-01
+        ((0.2748498168, 0.9812734384, 2.01555503, 3.646809975, 6.63187532, 13.10844339,
+          30.38918738, 90.73165404),
+         (0.5711232917, 0.2226653362, 0.09365460805, 0.0497644817, 0.0297516276, 0.01792124609,
+          0.01004569406, 0.005073714619)),
+    ),
+    "chi2": (
+        # 1.4e-01
+        ((0.421619093,),
+         (1,)),
+        # 2.2e-02
+        ((0.265413616, 1.016991357),
+         (0.8251279289, 0.1748720711)),
+        # 5.0e-03
+        ((0.2157346763, 0.7254347251, 1.491463897),
+         (0.7211494707, 0.2392843913, 0.03956613797)),
+        # 1.6e-03
+        ((0.1993960782, 0.6465756878, 1.190779375, 1.966013994),
+         (0.6802546096, 0.2528544216, 0.05797006518, 0.008920903641)),
+        # 4.1e-04
+        ((0.1920144314, 0.6157209923, 1.104975089, 1.671379381, 2.453603675),
+         (0.6613395431, 0.2587998011, 0.06482724621, 0.01310200835, 0.00193140121)),
+        # 9.8e-05
+        ((0.1869995141, 0.5965110837, 1.062033847, 1.577038603, 2.158390569, 2.946369376),
+         (0.6483753579, 0.2633887783, 0.06966041878, 0.01528000619, 0.002883987789,
+          0.0004114510895)),
+        # 2.2e-05
+        ((0.1831212793, 0.5821176293, 1.032274906, 1.523777386, 2.055879885, 2.648747888,
+          3.442092383),
+         (0.6382101107, 0.2669538827, 0.07360477711, 0.01703417269, 0.003483793175,
+          0.0006263922555, 8.687127394e-05)),
+        # 5.0e-06
+        ((0.180011297, 0.5707573556, 1.009455089, 1.485594921, 1.994704841, 2.540167212,
+          3.143622115, 3.944333191),
+         (0.6299538585, 0.2697415735, 0.07685688959, 0.0185237677, 0.003994565381,
+          0.0007770796535, 0.0001342600305, 1.800562788e-05)),
+    ),
+}
+# fmt: on

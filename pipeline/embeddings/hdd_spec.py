@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
-from itertools import combinations
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
-from ..bags import Bags, Box
+from ..bags import Bags
 from ..bases import evaluate_basis, index_set, project
 from ..errors import ParameterError
+from ..params import check_choice, check_integer, check_number
 from ..threads import KERNELS
-from .hdd_direct import embed_at
+from .base import Description, MarginalSpec, SeriesShape, refuse_outside
 from .hdd_kernels import powers, project_powers
-from .transform import check_dims, check_outside
+from .hdd_measures import DISTANCES, checked_nodes, count_parts
 
-BLOCK_BYTES = 2**22
+BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
+# By dimensions of a marginal, and so for marginals of at most three:
+MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # per dimension; a bag's take 2^12 numbers at most …
+MAX_GRID = {1: 4096, 2: 512, 3: 96}  # … and its grid a megabyte or two
+MAX_ORDER = 4  # of the measures' quadrature; larger powers of a density say nothing new
+DIRECT_IS_GONE = (
+    "the embedding has method='direct', which this version does not have; fit it anew without "
+    "method, which takes the same distances from coefficients"
+)
 
 
 @dataclass(frozen=True)
-class HDDSpec:
+class HDDSpec(MarginalSpec):
     """An HDD embedding with everything decided; see `HDDEmbedding` for the fields.
 
-    ``n_coefficients`` cosine coefficients a dimension describe the density, on ``grid``
-    midpoints a dimension it is evaluated; with ``n_integration`` points both are not used.
+    ``n_coefficients`` cosine coefficients per dimension describe the density; it is evaluated on
+    ``grid`` midpoints per dimension.
     """
 
     distance: str
@@ -41,39 +47,37 @@ class HDDSpec:
     floor: float
     n_coefficients: int
     grid: int
-    n_integration: int | None
-    seed: int
-    marginals: int | None
-    out_of_box: str
-    box: Box
+
+    def checked(self) -> dict[str, Any]:
+        """See `BoxedSpec.checked`."""
+        values = super().checked()
+        if self.group_size > max(MAX_COEFFICIENTS):
+            raise ParameterError(
+                f"density estimates in {self.group_size} dimensions are out of reach; use "
+                "marginals=1, 2 or 3"
+            )
+        return {
+            **values,
+            **checked_nodes(self.lambdas, self.weights),
+            "distance": check_choice("distance", self.distance, DISTANCES),
+            "order": check_number("order", self.order, above=0, most=MAX_ORDER),
+            "n_per_dim": check_integer("n_per_dim", self.n_per_dim, other=(None,)),
+            "max_norm": check_number("max_norm", self.max_norm, 0, other=(None,)),
+            "bandwidth": check_number("bandwidth", self.bandwidth, 0, below=1),
+            "floor": check_number("floor", self.floor, above=0),
+            "n_coefficients": check_integer("n_coefficients", self.n_coefficients),
+            "grid": check_integer("grid", self.grid, 2),
+        }
 
     @property
-    def basis(self) -> str:
-        """Of the functions the powers are projected on."""
-        return "cosine"
-
-    @property
-    def n_dims(self) -> int:
-        return self.box.n_dims
-
-    @property
-    def group_size(self) -> int:
-        return self.marginals or self.n_dims
-
-    @cached_property
-    def groups(self) -> NDArray[np.int64]:
-        """Columns of each marginal, shape (n_groups, g)."""
-        return np.array(list(combinations(range(self.n_dims), self.group_size)), dtype=np.int64)
-
-    @cached_property
     def indices(self) -> NDArray[np.int64]:
         """Multi-indices of the functions the powers are projected on, shape (|V|, g)."""
         return index_set(self.group_size, self.n_per_dim, self.max_norm)
 
     @property
     def n_parts(self) -> int:
-        """Real and imaginary functions a marginal: two a node, one for λ = 0."""
-        return sum(1 if rate == 0 else 2 for rate in self.lambdas)
+        """Real and imaginary functions per marginal: two per node, one for λ = 0."""
+        return count_parts(self.lambdas)
 
     @property
     def is_linear(self) -> bool:
@@ -81,41 +85,29 @@ class HDDSpec:
         return self.order == 2 and not any(self.lambdas)
 
     @property
-    def integration_points(self) -> NDArray[np.float64]:
-        """Of the direct method, the seed's scrambled Halton points, shape (n_integration, g)."""
-        generator = np.random.default_rng(self.seed)
-        return qmc.Halton(self.group_size, seed=generator).random(self.n_integration or 0)
-
-    @property
     def n_features(self) -> int:
         return len(self.groups) * self.n_parts * len(self.indices)
 
     @property
-    def cost(self) -> float:
-        if self.n_integration is not None:
-            return 4e-10 * len(self.groups) * self.n_integration
+    def seconds_per_point(self) -> float:
         return 1e-10 * len(self.groups) * self.n_coefficients**self.group_size
 
-    def embed(self, bags: Bags, out: NDArray[Any]) -> int:
-        """A of each bag (001, eq. 5 and 9) into ``out``; returns the points outside the box.
+    def describe(self) -> Description:
+        """See `BoxedSpec.describe`."""
+        each = "densities" if self.is_joint else f"densities of {self.group_size} coordinates"
+        text = f"{self.distance} geometry of {each}, bandwidth {self.bandwidth:.3g} of the box"
+        return Description(
+            text, SeriesShape("cosine", self.n_per_dim, self.max_norm, self.is_joint)
+        )
 
-        Raises
-        ------
-        DataError
-            Bags of another dimension.
-        BagError
-            With out_of_box="error" a bag with a point outside, with "drop" a bag none of whose
-            points is inside.
-        """
-        check_dims(bags, self.n_dims)
-        if self.n_integration is not None:
-            return embed_at(self, bags, self.integration_points, out)
-        n_outside = 0
-        for start, coefficients, outside in self._coefficients(bags, out.dtype):
-            check_outside(outside, coefficients, self.out_of_box, self.box, start)
-            self.embed_coefficients(coefficients, out[start : start + len(coefficients)])
-            n_outside += int(outside.sum())
-        return n_outside
+    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+        """A of each bag (001, eq. 5 and 9); see `BoxedSpec.fill`."""
+        for start, coefficients, beyond in self._coefficients(bags, out.dtype):
+            # here, as a power of NaN, where "drop" left no point, would be a number
+            refuse_outside(beyond, coefficients, self.out_of_box, self.box, start)
+            stop = start + len(coefficients)
+            self.embed_coefficients(coefficients, out[start:stop])
+            outside[start:stop] = beyond
 
     def embed_coefficients(self, coefficients: NDArray[Any], out: NDArray[Any]) -> None:
         """A of densities given by cosine coefficients, damped by the bandwidth as a bag's are.
@@ -182,18 +174,14 @@ class HDDSpec:
             out[start : start + len(coefficients)] = values.reshape(-1, *shape)
         return out
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "box": self.box.bounds}
-
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> HDDSpec:
-        """The inverse of `to_dict`; ParameterError for fields that are not an HDD embedding's."""
-        names = {field.name for field in fields(cls)}
-        if set(values) != names:
-            raise ParameterError(f"the fields {sorted(values)} are not those of an HDD embedding")
-        box = values["box"]
-        pairs = {name: tuple(values[name]) for name in ("lambdas", "weights")}
-        return cls(**{**values, **pairs, "box": Box.of(box, len(box))})
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """See `BoxedSpec.from_dict`; reads what versions with ``method`` wrote, too."""
+        fields = dict(values)
+        if fields.pop("n_integration", None) is not None:
+            raise ParameterError(DIRECT_IS_GONE)
+        fields.pop("seed", None)  # of the integration points
+        return super().from_dict(fields)
 
     def _coefficients(
         self, bags: Bags, dtype: Any

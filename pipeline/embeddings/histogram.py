@@ -4,56 +4,50 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 
-from ..bags import Box
+from ..bags import Bags, Box
 from ..bases.index_sets import MAX_FUNCTIONS
-from ..checks import is_integer
 from ..errors import ParameterError
-from .boxed import BoxedSpec, Ragged, Scaling
-from .hdd_measures import lambda_nodes
-from .hdd_nodes import Nodes
+from ..params import check_choice, check_integer
+from ..threads import KERNELS
+from .base import BagTransformer, Description, MarginalSpec, Sample
+from .hdd_measures import checked_nodes, count_parts, lambda_nodes
 from .histogram_kernels import histogram_powers
-from .spec import Sample
-from .transform import BagTransformer
 
+# The measure over λ of each distance; that of "l2" is the histogram itself.
 MEASURES = {"js": "js", "chi2": "chi2", "intersection": "tv", "l2": None}
-COUNTS_IN_TABLE = 512
+AT_ZERO = ((0.0,), (1.0,))  # the nodes of "l2": λ = 0 of weight 1
+COUNTS_IN_TABLE = 512  # powers of smaller counts are looked up; most bins hold fewer points
 
 
 @dataclass(frozen=True)
-class HistogramSpec(BoxedSpec):
-    """A histogram embedding with everything decided; see `HistogramEmbedding` for the fields."""
+class HistogramSpec(MarginalSpec):
+    """A histogram embedding with everything decided; see `HistogramEmbedding` for the fields.
+
+    ``lambdas`` and ``weights`` are the nodes of the integral over λ.
+    """
 
     distance: str
     n_bins: int
     lambdas: tuple[float, ...]
     weights: tuple[float, ...]
-    marginals: int | None
-    out_of_box: str
-    box: Box
-    decided: ClassVar[tuple[str, ...]] = ("lambdas", "weights")
 
-    def __post_init__(self) -> None:
-        if len(self.lambdas) != len(self.weights):
+    def checked(self) -> dict[str, Any]:
+        """See `BoxedSpec.checked`."""
+        values = super().checked()
+        check_choice("distance", self.distance, MEASURES)
+        n_bins = check_integer("n_bins", self.n_bins)
+        n_features = count_parts(self.lambdas) * len(self.groups) * n_bins**self.group_size
+        if n_features > MAX_FUNCTIONS:
             raise ParameterError(
-                f"{len(self.lambdas)} nodes, but {len(self.weights)} weights of a histogram"
+                f"n_bins is {n_bins}: {n_features} features in {self.n_dims} dimensions, more "
+                f"than {MAX_FUNCTIONS}; use fewer bins or marginals=1 or 2"
             )
-
-    @classmethod
-    def configured(cls) -> type[HistogramEmbedding]:
-        return HistogramEmbedding
-
-    @property
-    def groups(self) -> NDArray[np.int64]:
-        """Columns of each marginal, shape (n_groups, g)."""
-        size = self.marginals or self.n_dims
-        return np.array(list(combinations(range(self.n_dims), size)), dtype=np.int64)
+        return {**values, "n_bins": n_bins, **checked_nodes(self.lambdas, self.weights)}
 
     @property
     def exponent(self) -> float:
@@ -62,36 +56,31 @@ class HistogramSpec(BoxedSpec):
 
     @property
     def n_features(self) -> int:
-        groups = self.groups
-        n_parts = sum(1 if rate == 0 else 2 for rate in self.lambdas)
-        return int(len(groups) * n_parts * self.n_bins ** groups.shape[1])
+        return len(self.groups) * count_parts(self.lambdas) * self.n_bins**self.group_size
 
     @property
-    def cost(self) -> float:
-        groups = self.groups
-        return 4e-9 * groups.size + 1e-11 * self.n_features
+    def seconds_per_point(self) -> float:
+        return 4e-9 * self.groups.size + 1e-11 * self.n_features
 
-    def _run(
-        self, bags: Ragged, scaling: Scaling, out: NDArray[Any], outside: NDArray[np.int64]
-    ) -> None:
-        points, offsets, parts = bags
-        lo, inverse = scaling
-        histogram_powers(
-            points,
-            offsets,
-            parts,
-            self.groups,
-            lo,
-            inverse,
-            self.out_of_box == "drop",
-            self.n_bins,
-            self.exponent,
-            np.array(self.lambdas),
-            np.sqrt(self.weights),
-            _tables(self.lambdas, self.exponent),
-            out,
-            outside,
-        )
+    def describe(self) -> Description:
+        """See `BoxedSpec.describe`."""
+        bins = f"{self.n_bins**self.group_size:,} bins"
+        each = "" if self.is_joint else f" per {self.group_size} coordinates"
+        return Description(f"histogram of {bins}{each} under {self.distance}")
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+        """See `BoxedSpec.fill`."""
+        with KERNELS:
+            histogram_powers(
+                *self.arguments(bags),
+                self.n_bins,
+                self.exponent,
+                np.array(self.lambdas),
+                np.sqrt(self.weights),
+                _tables(self.lambdas, self.exponent),
+                out,
+                outside,
+            )
 
 
 @lru_cache(maxsize=8)
@@ -105,7 +94,7 @@ def _tables(lambdas: tuple[float, ...], exponent: float) -> NDArray[np.float64]:
     return tables
 
 
-class HistogramEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
+class HistogramEmbedding(BagTransformer[HistogramSpec]):
     """Histograms under additive kernels: the baseline "Hist JS" of 001, §5 (004, §4.3).
 
     h is the share of a bag's points in each bin of the box. Each bin's h goes through the
@@ -168,39 +157,16 @@ class HistogramEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
         self.box = box
         self.dtype = dtype
 
-    def resolve(self, n_dims: int, box: Box, sample: Sample) -> HistogramSpec:
-        """The spec for points in R^n_dims; nothing is chosen from the sample."""
-        self._check(n_dims)
-        lambdas, weights = _nodes(self.distance, self.n_lambdas)
-        spec = HistogramSpec(
+    def decide(self, sample: Sample, out_of_box: str, box: Box) -> HistogramSpec:
+        """See `BagTransformer.decide`; nothing is chosen from the sample."""
+        check_choice("distance", self.distance, MEASURES)
+        measure = MEASURES[self.distance]
+        nodes = AT_ZERO if measure is None else lambda_nodes(measure, self.n_lambdas)
+        return HistogramSpec(
             self.distance,
-            int(self.n_bins),
-            lambdas,
-            weights,
-            None if self.marginals is None else int(self.marginals),
-            self.out_of_box,
-            box if self.box is None else Box.of(self.box, n_dims),
+            self.n_bins,
+            *nodes,
+            marginals=self.marginals,
+            out_of_box=out_of_box,
+            box=box,
         )
-        if spec.n_features > MAX_FUNCTIONS:
-            raise ParameterError(
-                f"n_bins is {self.n_bins}: {spec.n_features} features in {n_dims} dimensions, "
-                f"more than {MAX_FUNCTIONS}; use fewer bins or marginals=1 or 2"
-            )
-        return spec
-
-    def _check(self, n_dims: int) -> None:
-        self.check_common()
-        if self.distance not in MEASURES:
-            raise ParameterError(f"distance is {self.distance!r}; expected one of {list(MEASURES)}")
-        if not is_integer(self.n_bins, 1):
-            raise ParameterError(f"n_bins is {self.n_bins!r}; expected an integer ≥ 1")
-        if self.marginals is not None and not (
-            is_integer(self.marginals, 1) and self.marginals <= n_dims
-        ):
-            raise ParameterError(f"marginals is {self.marginals!r}; expected 1 to {n_dims} or None")
-
-
-def _nodes(distance: str, n_lambdas: int) -> Nodes:
-    """λ and their weights; of the histogram itself for l2."""
-    measure = MEASURES[distance]
-    return ((0.0,), (1.0,)) if measure is None else lambda_nodes(measure, n_lambdas)

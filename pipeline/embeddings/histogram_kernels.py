@@ -68,16 +68,8 @@ def histogram_powers(
 
     Parameters
     ----------
-    points : float32 or float64, shape (n_points, d)
-    offsets : int64, shape (n_bags + 1,)
-    parts : int64, shape (n_parts + 1,)
-        Bag ranges of about equal work, one parallel iteration each.
-    groups : int64, shape (n_groups, g)
-        Columns of each marginal.
-    lo, inverse : float64, shape (d,)
-        See `confine`.
-    drop : bool
-        Leave points outside the box out; else they are clipped to its walls.
+    points, offsets, parts, groups, lo, inverse, drop
+        See `bases.kernel_arguments`.
     n_bins : int
         A dimension; n_bins^g bins in all.
     exponent : float

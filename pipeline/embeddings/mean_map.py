@@ -1,28 +1,28 @@
-"""`MeanMapEmbedding`: a bag as the mean of its points' random Fourier features."""
+"""`MeanMapEmbedding`, means of the points' random Fourier features, and `mmd_squared` of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.metrics.pairwise import euclidean_distances
 
 from ..bags import Bags, Box
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
-from ..checks import is_integer, is_number
-from ..errors import DataError, ParameterError
+from ..errors import BagError, DataError
+from ..params import check_choice, check_integer, check_number, check_seed
 from ..random_features import spectra
-from .boxed import BoxedSpec, Ragged, Scaling
+from ..threads import KERNELS
+from .base import BagTransformer, BoxedSpec, Description, Sample
 from .mean_map_kernels import mean_sines_cosines
-from .spec import Sample
-from .transform import BagTransformer
 
-POINTS_A_BAG = 4
+POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
+LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the phases
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,26 @@ class MeanMapSpec(BoxedSpec):
     bandwidth: float
     nu: float
     seed: int
-    out_of_box: str
-    box: Box
 
-    @classmethod
-    def configured(cls) -> type[MeanMapEmbedding]:
-        return MeanMapEmbedding
+    def checked(self) -> dict[str, Any]:
+        """See `BoxedSpec.checked`."""
+        return {
+            **super().checked(),
+            "kernel": check_choice("kernel", self.kernel, spectra.SPECTRA),
+            "n_features": check_integer("n_features", self.n_features, 2, even=True),
+            "bandwidth": check_number("bandwidth", self.bandwidth, LEAST_BANDWIDTH),
+            "nu": check_number("nu", self.nu, 0.5),
+            "seed": check_seed("seed", self.seed),
+        }
 
     @property
-    def cost(self) -> float:
+    def seconds_per_point(self) -> float:
         return 1.5e-10 * self.n_features * (1 + self.n_dims / 8) + 5e-9
+
+    def describe(self) -> Description:
+        """See `BoxedSpec.describe`."""
+        width = f"width {self.bandwidth:.3g} of the box"
+        return Description(f"mean of {self.n_features} features of a {self.kernel} kernel, {width}")
 
     def frequencies(self) -> NDArray[np.float64]:
         """Columns ω of the kernel's spectrum, shape (n_dims, n_features / 2)."""
@@ -51,23 +61,11 @@ class MeanMapSpec(BoxedSpec):
             self.kernel, self.n_dims, self.n_features // 2, self.bandwidth, self.seed, self.nu
         )
 
-    def _run(
-        self, bags: Ragged, scaling: Scaling, out: NDArray[Any], outside: NDArray[np.int64]
-    ) -> None:
-        points, offsets, parts = bags
-        lo, inverse = scaling
-        mean_sines_cosines(
-            points,
-            offsets,
-            parts,
-            np.arange(self.n_dims),
-            lo,
-            inverse,
-            self.out_of_box == "drop",
-            _turns(self, out.dtype.name),
-            out,
-            outside,
-        )
+    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+        """See `BoxedSpec.fill`."""
+        turns = _turns(self, out.dtype.name)
+        with KERNELS:
+            mean_sines_cosines(*self.arguments(bags), turns, out, outside)
 
 
 @lru_cache(maxsize=4)
@@ -78,7 +76,7 @@ def _turns(spec: MeanMapSpec, dtype: str) -> NDArray[Any]:
     return turns
 
 
-class MeanMapEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
+class MeanMapEmbedding(BagTransformer[MeanMapSpec]):
     """The mean map under a kernel k: distances are maximum mean discrepancies (001, §5; 002).
 
     A(X) = (1/n) Σ_j z(x_j), z the paired random Fourier features of the points with
@@ -153,42 +151,23 @@ class MeanMapEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
         self.box = box
         self.dtype = dtype
 
-    def resolve(self, n_dims: int, box: Box, sample: Sample) -> MeanMapSpec:
-        """The spec for points in R^n_dims; ``sample()`` is read only for bandwidth="median"."""
-        self._check()
-        box = box if self.box is None else Box.of(self.box, n_dims)
-        bandwidth = self.bandwidth
-        if bandwidth == "median":
-            metric = "cityblock" if self.kernel == "laplacian" else "euclidean"
-            bandwidth = _median_distance(sample(), box, self.out_of_box == "drop", metric)
-        return MeanMapSpec(
+    def decide(self, sample: Sample, out_of_box: str, box: Box) -> MeanMapSpec:
+        """See `BagTransformer.decide`; the sample is read only for bandwidth="median"."""
+        bandwidth = check_number("bandwidth", self.bandwidth, LEAST_BANDWIDTH, other=("median",))
+        spec = MeanMapSpec(
             self.kernel,
-            int(self.n_features),
-            float(bandwidth),
-            float(self.nu),
-            int(self.seed),
-            self.out_of_box,
-            box,
+            self.n_features,
+            1.0 if isinstance(bandwidth, str) else bandwidth,
+            self.nu,
+            self.seed,
+            out_of_box=out_of_box,
+            box=box,
         )
-
-    def _check(self) -> None:
-        self.check_common()
-        if self.kernel not in spectra.SPECTRA:
-            raise ParameterError(
-                f"kernel is {self.kernel!r}; expected one of {list(spectra.SPECTRA)}"
-            )
-        n_features, seed = self.n_features, self.seed
-        if not is_integer(n_features, 2) or n_features % 2:
-            raise ParameterError(f"n_features is {n_features!r}; expected an even number ≥ 2")
-        if self.bandwidth != "median" and not is_number(self.bandwidth, 1e-6):
-            raise ParameterError(
-                f"bandwidth is {self.bandwidth!r}; expected a share of the box's side, at least "
-                "1e-6, or 'median'"
-            )
-        if not is_number(self.nu, 0.5):
-            raise ParameterError(f"nu is {self.nu!r}; expected a finite number ≥ 0.5")
-        if not is_integer(seed, 0) or seed >= 2**64:
-            raise ParameterError(f"seed is {seed!r}; expected an integer ≥ 0 and below 2^64")
+        if not isinstance(bandwidth, str):
+            return spec
+        metric = "cityblock" if self.kernel == "laplacian" else "euclidean"
+        median = _median_distance(sample(), box, out_of_box == "drop", metric)
+        return replace(spec, bandwidth=median)
 
 
 def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) -> float:
@@ -197,7 +176,7 @@ def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) 
     parts = []
     for bags in sample:
         chosen = spread_rows(np.arange(len(bags)), MEDIAN_ROWS)
-        draws = rng.random((len(chosen), POINTS_A_BAG)) * bags.sizes[chosen, None]
+        draws = rng.random((len(chosen), POINTS_PER_BAG)) * bags.sizes[chosen, None]
         rows = bags.offsets[chosen, None] + draws.astype(np.int64)
         unit = box.to_unit(bags.points[rows.ravel()].astype(np.float64))
         parts.append(unit[((unit >= 0) & (unit <= 1)).all(axis=1)] if drop else unit.clip(0, 1))
@@ -207,3 +186,68 @@ def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) 
     distances = pdist(points, metric) if len(points) > 1 else np.zeros(0)
     positive = distances[distances > 0]
     return float(np.median(positive)) if len(positive) else 1.0
+
+
+def mmd_squared(
+    A: ArrayLike,
+    sizes_A: ArrayLike | None = None,
+    B: ArrayLike | None = None,
+    sizes_B: ArrayLike | None = None,
+    unbiased: bool = True,
+) -> NDArray[np.float64]:
+    """MMD² of each bag of A from each bag of B, shape (n_A, n_B), from their mean maps.
+
+    Biased, ‖μ − μ'‖² (002, eq. 12), it is at least 0 and on average too large, the more the
+    smaller the bags. The unbiased one leaves out the kernel of each point with itself, which is 1
+    (002, eq. 13): MMD_u² = MMD_b² − (1 − ‖μ‖²)/(m − 1) − (1 − ‖μ'‖²)/(n − 1), 0 on average when
+    both bags are from one density, and so at times below.
+
+    Parameters
+    ----------
+    A, B : shape (n, s)
+        Of one `MeanMapEmbedding`. Without B all pairs of A, with zeros on the diagonal.
+    sizes_A, sizes_B : int, shape (n,)
+        Points that each bag's mean is of (`Bags.sizes`, less what "drop" left out); not used
+        when biased.
+
+    Raises
+    ------
+    BagError
+        A bag of one point, of which there is no unbiased estimate.
+    DataError
+        Other shapes, or no sizes.
+    """
+    first = _rows(A, "A")
+    second = first if B is None else _rows(B, "B")
+    if first.shape[1] != second.shape[1]:
+        raise DataError(f"A has {first.shape[1]} features and B {second.shape[1]}")
+    squares: NDArray[np.float64] = euclidean_distances(
+        first, None if B is None else second, squared=True
+    )
+    if not unbiased:
+        return squares
+    excess = _excess(first, sizes_A, "sizes_A")
+    squares -= excess[:, None]
+    squares -= excess if B is None else _excess(second, sizes_B, "sizes_B")
+    if B is None:
+        np.fill_diagonal(squares, 0.0)
+    return squares
+
+
+def _rows(A: ArrayLike, name: str) -> NDArray[np.float64]:
+    rows = np.asarray(A, dtype=np.float64)
+    if rows.ndim != 2 or len(rows) == 0:
+        raise DataError(f"{name} has shape {rows.shape}; expected (n_bags, n_features)")
+    return rows
+
+
+def _excess(rows: NDArray[np.float64], sizes: ArrayLike | None, name: str) -> NDArray[np.float64]:
+    """(1 − ‖μ‖²)/(n − 1): what k(x, x) adds on average to the biased estimate."""
+    counts = np.asarray(sizes if sizes is not None else [])
+    if counts.shape != (len(rows),) or counts.dtype.kind not in "iu":
+        raise DataError(f"{name} is to be the number of points of each of the {len(rows)} bags")
+    if counts.min() < 2:
+        raise BagError(
+            int(np.argmin(counts)), f"{counts.min()} points in {name}; unbiased MMD² needs two"
+        )
+    return (1.0 - (rows**2).sum(axis=1)) / (counts - 1.0)

@@ -69,27 +69,20 @@ def _add_float64(start, u, v, x, y, products, squares):
 
 
 @njit(cache=True, parallel=True, fastmath=FAST)
-def mean_sines_cosines(points, offsets, parts, columns, lo, inverse, drop, turns, out, n_outside):
+def mean_sines_cosines(points, offsets, parts, groups, lo, inverse, drop, turns, out, n_outside):
     """Mean of √(2/D) [sin(2πωᵀx), cos(2πωᵀx)] over each bag's points (001, §5; 002, Algorithm 2).
 
     Parameters
     ----------
-    points : float32 or float64, shape (n_points, d)
-    offsets : int64, shape (n_bags + 1,)
-    parts : int64, shape (n_parts + 1,)
-        Bag ranges of about equal work, one parallel iteration each.
-    columns : int64, shape (d,)
-        0 … d − 1.
-    lo, inverse : float64, shape (d,)
-        See `confine`.
-    drop : bool
-        Leave points outside the box out; else they are clipped to its walls.
+    points, offsets, parts, groups, lo, inverse, drop
+        See `bases.kernel_arguments`; one group of all columns.
     turns : of out's dtype, shape (2 ⌈d/2⌉, D / 2)
         Frequencies ω in turns per unit; a row of zeros after an odd d.
     out : float32 or float64, shape (n_bags, D), written; its dtype is the working precision
         NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written
     """
+    columns = groups[0]
     n_rows, n_frequencies = turns.shape
     amplitude = 1.0 / np.sqrt(n_frequencies)
     for part in prange(len(parts) - 1):

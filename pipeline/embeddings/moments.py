@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 
-from ..bags import Box
+from ..bags import Bags, Box
 from ..errors import ParameterError
-from .boxed import BoxedSpec, Ragged, Scaling
+from ..threads import KERNELS
+from .base import BagTransformer, BoxedSpec, Description, Sample
 from .moments_kernels import moments
-from .spec import Sample
-from .transform import BagTransformer
 
 
 @dataclass(frozen=True)
@@ -22,12 +20,12 @@ class MomentsSpec(BoxedSpec):
     """Moments with everything decided; see `MomentsEmbedding` for the fields."""
 
     covariance: bool
-    out_of_box: str
-    box: Box
 
-    @classmethod
-    def configured(cls) -> type[MomentsEmbedding]:
-        return MomentsEmbedding
+    def checked(self) -> dict[str, Any]:
+        """See `BoxedSpec.checked`."""
+        if not isinstance(self.covariance, (bool, np.bool_)):
+            raise ParameterError(f"covariance is {self.covariance!r}; expected True or False")
+        return {**super().checked(), "covariance": bool(self.covariance)}
 
     @property
     def n_features(self) -> int:
@@ -35,20 +33,20 @@ class MomentsSpec(BoxedSpec):
         return d + d * (d + 1) // 2 if self.covariance else d
 
     @property
-    def cost(self) -> float:
+    def seconds_per_point(self) -> float:
         return 1.3e-9 * (5 + self.n_dims + self.n_features)
 
-    def _run(
-        self, bags: Ragged, scaling: Scaling, out: NDArray[Any], outside: NDArray[np.int64]
-    ) -> None:
-        points, offsets, parts = bags
-        lo, inverse = scaling
-        drop = self.out_of_box == "drop"
-        columns = np.arange(self.n_dims)
-        moments(points, offsets, parts, columns, lo, inverse, drop, self.covariance, out, outside)
+    def describe(self) -> Description:
+        """See `BoxedSpec.describe`."""
+        return Description("mean and covariance" if self.covariance else "mean")
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+        """See `BoxedSpec.fill`."""
+        with KERNELS:
+            moments(*self.arguments(bags), self.covariance, out, outside)
 
 
-class MomentsEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
+class MomentsEmbedding(BagTransformer[MomentsSpec]):
     """Summary statistics: the mean of a bag's points and the upper triangle of their covariance.
 
     What is commonly done with bags, and the baseline for embeddings of whole densities: it holds
@@ -92,10 +90,6 @@ class MomentsEmbedding(BagTransformer, TransformerMixin, BaseEstimator):
         self.box = box
         self.dtype = dtype
 
-    def resolve(self, n_dims: int, box: Box, sample: Sample) -> MomentsSpec:
-        """The spec for points in R^n_dims; nothing is chosen from the sample."""
-        self.check_common()
-        if not isinstance(self.covariance, (bool, np.bool_)):
-            raise ParameterError(f"covariance is {self.covariance!r}; expected True or False")
-        box = box if self.box is None else Box.of(self.box, n_dims)
-        return MomentsSpec(bool(self.covariance), self.out_of_box, box)
+    def decide(self, sample: Sample, out_of_box: str, box: Box) -> MomentsSpec:
+        """See `BagTransformer.decide`; nothing is chosen from the sample."""
+        return MomentsSpec(self.covariance, out_of_box=out_of_box, box=box)

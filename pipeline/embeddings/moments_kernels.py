@@ -9,28 +9,21 @@ from .confine_kernels import confine
 
 
 @njit(cache=True, parallel=True)
-def moments(points, offsets, parts, columns, lo, inverse, drop, covariance, out, n_outside):
+def moments(points, offsets, parts, groups, lo, inverse, drop, covariance, out, n_outside):
     """Mean and, with ``covariance``, upper triangle of the covariance (1/n) of each bag.
 
     Two passes in double: deviations are taken from the mean that the first one found.
 
     Parameters
     ----------
-    points : float32 or float64, shape (n_points, d)
-    offsets : int64, shape (n_bags + 1,)
-    parts : int64, shape (n_parts + 1,)
-        Bag ranges of about equal work, one parallel iteration each.
-    columns : int64, shape (d,)
-        0 … d − 1.
-    lo, inverse : float64, shape (d,)
-        See `confine`.
-    drop : bool
-        Leave points outside the box out; else they are clipped to its walls.
+    points, offsets, parts, groups, lo, inverse, drop
+        See `bases.kernel_arguments`; one group of all columns.
     covariance : bool
     out : float32 or float64, shape (n_bags, d) or (n_bags, d + d (d + 1) / 2), written
         NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written
     """
+    columns = groups[0]
     d = len(columns)
     for part in prange(len(parts) - 1):
         x, mean = np.empty(d, np.float64), np.empty(d, np.float64)

@@ -14,7 +14,7 @@ from ..bags import Bags, Box
 from ..bags.labelled import box_of_bags
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..embeddings import EmbeddingSpec, MeanMapEmbedding
-from ..embeddings.transform import check_dims
+from ..embeddings.base import check_dims
 from ..errors import BagError, DataError, ParameterError
 from ..execution import lane
 from ..random_features import RandomFourierFeatures

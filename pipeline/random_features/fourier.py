@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
-from ..checks import is_integer, is_number
-from ..errors import ParameterError
+from ..params import check_integer, check_number, check_seed
 from ..threads import KERNELS
 from . import spectra
 from .fourier_kernels import sine_cosine
@@ -109,15 +108,13 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
 
     def resolve(self, n_inputs: int, sample: Callable[[], NDArray[Any]]) -> FourierSpec:
         """The spec for rows of R^n_inputs; ``sample()`` of them is read only for "median"."""
-        self._check()
-        scale = (
-            self.scale_multiplier * median_distance(sample())
-            if self.scale == "median"
-            else float(self.scale)
-        )
-        return FourierSpec(
-            n_inputs, int(self.n_features), float(scale), int(self.seed), bool(self.orthogonal)
-        )
+        n_features = check_integer("n_features", self.n_features, 2, even=True)
+        scale = check_number("scale", self.scale, above=0, other=("median",))
+        multiplier = check_number("scale_multiplier", self.scale_multiplier, above=0)
+        seed = check_seed("seed", self.seed)
+        if isinstance(scale, str):
+            scale = multiplier * median_distance(sample())
+        return FourierSpec(n_inputs, n_features, scale, seed, bool(self.orthogonal))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """sin0 … and cos0 …"""
@@ -129,21 +126,6 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _check(self) -> None:
-        n_features, seed = self.n_features, self.seed
-        if not is_integer(n_features, 2) or n_features % 2:
-            raise ParameterError(f"n_features is {n_features!r}; expected an even number ≥ 2")
-        if self.scale != "median" and not _is_positive(self.scale):
-            raise ParameterError(f"scale is {self.scale!r}; expected a number > 0 or 'median'")
-        if not _is_positive(self.scale_multiplier):
-            raise ParameterError(f"scale_multiplier is {self.scale_multiplier!r}; expected > 0")
-        if not is_integer(seed, 0) or seed >= 2**64:
-            raise ParameterError(f"seed is {seed!r}; expected an integer ≥ 0 and below 2^64")
-
-
-def _is_positive(value: Any) -> bool:
-    return is_number(value, 0) and value > 0
 
 
 @lru_cache(maxsize=4)

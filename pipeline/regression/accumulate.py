@@ -208,6 +208,7 @@ def pass_seconds(n_bags: int, n_points: int, features: FeatureMap) -> float:
     """What a pass takes one core, by the cost model: the right order, not the right number."""
     d, s = features.n_features, features.embedding.n_features
     seconds_a_bag = (
-        n_points / max(1, n_bags) * features.embedding.cost + (d * d + s * d) / FLOPS_A_CORE
+        n_points / max(1, n_bags) * features.embedding.cost.seconds_per_point
+        + (d * d + s * d) / FLOPS_A_CORE
     )
     return n_bags * seconds_a_bag

@@ -57,8 +57,12 @@ class FeatureRows:
 def prediction_ranges(store: BagStore, features: FeatureMap, row_bytes: int = 8) -> list[Range]:
     """Ranges of equally many bags: a few seconds of work, and at most 64 MiB of rows, each."""
     n_bags = store.n_bags
-    points = store.n_points / max(1, n_bags)
+    embedding = features.embedding.cost.seconds(n_bags, store.n_points) / max(1, n_bags)
     products = features.n_features * features.embedding.n_features
-    seconds = points * features.embedding.cost + 5e-9 * features.n_features + 2e-11 * products
+    seconds = (
+        points * features.embedding.cost.seconds_per_point
+        + 5e-9 * features.n_features
+        + 2e-11 * products
+    )
     step = max(1, int(min(BLOCK_SECONDS / seconds, BLOCK_BYTES / row_bytes)))
     return [(start, min(n_bags, start + step)) for start in range(0, n_bags, step)]

@@ -201,7 +201,7 @@ def _embedding_to_dict(embedding: Any) -> dict[str, Any] | None:
 
 
 def _embedding_from_dict(values: dict[str, Any] | None) -> Any:
-    return None if values is None else EMBEDDINGS[values["name"]][0](**values["params"])
+    return None if values is None else EMBEDDINGS[values["name"]][0].from_params(values["params"])
 
 
 def _plain_params(estimator: Any) -> dict[str, Any] | None:

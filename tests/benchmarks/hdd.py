@@ -9,10 +9,10 @@ from scipy.spatial.distance import pdist
 from scipy.stats import qmc
 
 from bagbasis import Bags, HDDEmbedding, ProjectionEmbedding
-from bagbasis.embeddings.hdd_direct import embed_at
 from bagbasis.embeddings.hdd_spec import HDDSpec
 from bagbasis.jobs.experiments.data.truncated_mixtures import truncated_mixtures
 from tests.oracles.hdd import kappa
+from tests.oracles.hdd_direct import embed_at
 
 from .data import mixture_store
 from .pairing import Row, pair

@@ -73,7 +73,7 @@ def test_spec_is_small_and_travels(kind):
         assert copy == spec
         assert hash(copy) == hash(spec)
         np.testing.assert_array_equal(embedded(copy, UNIT)[0], expected)
-    assert spec.cost > 0
+    assert spec.cost.seconds_per_point > 0
     assert spec.n_dims == 2
 
 

@@ -23,7 +23,6 @@ def spec(distance, n_dims, n_lambdas=3, n_per_dim=10, kind="fitted", order=None,
     lambdas, weights = lambda_nodes(distance, n_lambdas, kind)
     order = order or ORDERS[distance]
     values = {"bandwidth": 0.03, "floor": 1e-3, "n_coefficients": 32, "grid": 32, "max_norm": None}
-    values |= {"n_integration": None, "seed": 0, "marginals": None, "out_of_box": "clip"}
     values |= {"box": Box.unit(n_dims)} | fields
     return HDDSpec(distance, order, lambdas=lambdas, weights=weights, n_per_dim=n_per_dim, **values)
 

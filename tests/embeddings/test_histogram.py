@@ -167,7 +167,7 @@ def test_saved_nodes_are_kept():
         ({"n_lambdas": 0}, "n_lambdas is 0"),
         ({"n_lambdas": 9}, "n_lambdas = 8; got 9"),
         ({"marginals": 0}, "marginals is 0"),
-        ({"marginals": 3}, "marginals is 3; expected 1 to 2"),
+        ({"marginals": 3}, "marginals is 3; expected an integer from 1 to 2"),
         ({"marginals": 1.5}, "marginals is 1.5"),
         ({"out_of_box": "wrap"}, "out_of_box is 'wrap'"),
         ({"dtype": "float16"}, "dtype is 'float16'"),

@@ -164,7 +164,7 @@ def test_bags_of_another_dimension():
         ({"max_norm": -1}, "max_norm is -1"),
         ({"max_norm": float("inf")}, "max_norm is inf"),
         ({"max_norm": "ten"}, "max_norm is 'ten'"),
-        ({"marginals": 3}, "marginals is 3; expected 1 to 2"),
+        ({"marginals": 3}, "marginals is 3; expected an integer from 1 to 2"),
         ({"marginals": 0}, "marginals is 0"),
         ({"marginals": 1.5}, "marginals is 1.5"),
         ({"out_of_box": "wrap"}, "out_of_box is 'wrap'"),
@@ -186,9 +186,11 @@ def test_wrong_box(box):
 
 
 SPECS = [
-    ProjectionSpec("cosine", 5, None, None, "clip", Box.unit(2)),
-    ProjectionSpec("legendre", None, 2.5, 1, "drop", Box((-1.0, 0.1), (1.0, 0.3))),
-    ProjectionSpec("trigonometric", None, float(np.sqrt(7)), 2, "error", Box.unit(3)),
+    ProjectionSpec("cosine", 5, None, box=Box.unit(2)),
+    ProjectionSpec(
+        "legendre", None, 2.5, marginals=1, out_of_box="drop", box=Box((-1.0, 0.1), (1.0, 0.3))
+    ),
+    ProjectionSpec("trigonometric", None, 7**0.5, marginals=2, out_of_box="error", box=Box.unit(3)),
 ]
 
 

@@ -29,9 +29,9 @@ def many_blocks(monkeypatch):
 
 def seconds_a_bag():
     model = fitted("one target").features_
-    points = sum(map(len, BAGS)) / N
+    embedding = model.embedding.cost.seconds(N, sum(map(len, BAGS))) / N
     products = model.n_features * model.embedding.n_features
-    return points * model.embedding.cost + 5e-9 * model.n_features + 2e-11 * products
+    return embedding + 5e-9 * model.n_features + 2e-11 * products
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def test_noise_is_what_true_densities_are_apart_from_their_samples():
 
     rng = np.random.default_rng(0)
     bags = Bags.from_list([rng.random((20, 2)) for _ in range(4000)])
-    spec = ProjectionSpec("cosine", 4, None, None, "clip", Box.unit(2))
+    spec = ProjectionSpec("cosine", 4, None, box=Box.unit(2))
     a = np.empty((4000, 16))
     spec.embed(bags, a)
     distance = ((a - np.eye(16)[0]) ** 2).sum()

@@ -1,4 +1,4 @@
-"""HDD embeddings, both methods, beside the direct oracle."""
+"""HDD embeddings beside the direct oracle."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def embedded(bags: Bags, *, spec: HDDSpec, dtype: Any) -> tuple[NDArray[Any], in
 
 
 def embedded_by_loop(bags: Bags, *, spec: HDDSpec) -> tuple[NDArray[Any], int]:
-    """Bag by bag and marginal by marginal, at the method's own points."""
+    """Bag by bag and marginal by marginal, at the grid's midpoints."""
     size = spec.group_size
-    at = midpoints(spec.grid, size) if spec.n_integration is None else spec.integration_points
+    at = midpoints(spec.grid, size)
     indices = series.index_set_by_loop(size, spec.n_per_dim, None, "cosine")
     floor = -np.inf if spec.is_linear else spec.floor
     rows, n_outside = [], 0
@@ -75,17 +75,16 @@ def embedded_by_loop(bags: Bags, *, spec: HDDSpec) -> tuple[NDArray[Any], int]:
 
 
 def hdd_embeddings() -> Iterator[Implementation]:
-    """Distances, dimensions and dtypes of both methods; then orders, marginals and dropping."""
-    for n_integration in (None, 400):
-        for n_dims in (1, 2, 3):
-            for distance in DISTANCES:
-                for dtype in DTYPES:
-                    yield _embedding(distance, n_dims, n_dims, dtype, n_integration)
-        for order in (0.5, 1.5, 3.0):
-            yield _embedding("js", 2, 2, np.float32, n_integration, order=order)
-        for mode in ("clip", "drop"):
-            yield _embedding("chi2", 3, 2, np.float64, n_integration, mode)
-            yield _embedding("tv", 4, 1, np.float32, n_integration, mode)
+    """Distances, dimensions and dtypes; then orders, marginals and dropping."""
+    for n_dims in (1, 2, 3):
+        for distance in DISTANCES:
+            for dtype in DTYPES:
+                yield _embedding(distance, n_dims, n_dims, dtype)
+    for order in (0.5, 1.5, 3.0):
+        yield _embedding("js", 2, 2, np.float32, order=order)
+    for mode in ("clip", "drop"):
+        yield _embedding("chi2", 3, 2, np.float64, mode)
+        yield _embedding("tv", 4, 1, np.float32, mode)
 
 
 def _embedding(
@@ -93,17 +92,15 @@ def _embedding(
     n_dims: int,
     size: int,
     dtype: Any,
-    n_integration: int | None,
     mode: str = "clip",
     order: float | None = None,
 ) -> Implementation:
-    fields = {"n_integration": n_integration, "seed": 1, "out_of_box": mode}
-    spec = spec_of(distance, order or ORDERS[distance], n_dims, size, **fields)
+    spec = spec_of(distance, order or ORDERS[distance], n_dims, size, out_of_box=mode)
     names = [distance, f"{n_dims}d", np.dtype(dtype).name, mode, f"order {spec.order:g}"]
     names += [f"marginals={size}"] * (size < n_dims)
     coarse = dtype == np.float32
     return Implementation(
-        ("HDD fast " if n_integration is None else "HDD direct ") + " ".join(names),
+        "HDD " + " ".join(names),
         partial(embedded, spec=spec, dtype=dtype),
         partial(embedded_by_loop, spec=spec),
         partial(ragged_bags, n_dims=n_dims, dtype=dtype),

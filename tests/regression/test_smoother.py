@@ -153,7 +153,7 @@ def test_sums_merge_in_any_order():
 
 def test_any_embedding():
     """Δ is the distance of whatever embedding is given."""
-    spec = ProjectionSpec("legendre", 3, None, None, "clip", Box.unit(2))
+    spec = ProjectionSpec("legendre", 3, None, box=Box.unit(2))
     embedding = ProjectionEmbedding("legendre", 3)
     model = KernelSmoother(embedding, 0.3, precision="float64").fit(BAGS, Y)
     assert model.features_.embedding == spec

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags
-from ..bases import evaluate_basis
-from ..threads import KERNELS
-from .hdd_direct_kernels import reflected_densities
-from .transform import check_outside
+from bagbasis import Bags
+from bagbasis.bases import evaluate_basis
+from bagbasis.embeddings.base import refuse_outside
+from bagbasis.embeddings.hdd_spec import HDDSpec
+from bagbasis.threads import KERNELS
 
-if TYPE_CHECKING:
-    from .hdd_spec import HDDSpec
+from .hdd_direct_kernels import reflected_densities
 
 BLOCK_BYTES = 2**23
 REACH = {4: 5.5, 8: 8.5}  # bandwidths; beyond lies less than the precision of the sums
@@ -52,7 +51,7 @@ def embed_at(spec: HDDSpec, bags: Bags, at: NDArray[np.float64], out: NDArray[An
             projected[start : start + step, g] = parts @ functions
             outside = np.maximum(outside, beyond)
         flat = projected[start : start + step].reshape(len(block), -1)
-        check_outside(outside, flat, spec.out_of_box, spec.box, start)
+        refuse_outside(outside, flat, spec.out_of_box, spec.box, start)
         n_outside += int(outside.sum())
     out[:] = projected.reshape(out.shape)
     return n_outside

@@ -1,4 +1,4 @@
-"""The direct HDD method: density sums, integration points, and the fast path it agrees with."""
+"""The direct form of HDD embeddings: density sums, integration points, and the library's own."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import qmc
 
 from bagbasis import Bags, HDDEmbedding
-from bagbasis.embeddings.hdd_direct import REACH, embed_at
-from bagbasis.embeddings.hdd_direct_kernels import reflected_densities
 from bagbasis.embeddings.hdd_measures import DISTANCES
 from tests.oracles.hdd import midpoints, reflected_density
+from tests.oracles.hdd_direct import REACH, embed_at
+from tests.oracles.hdd_direct_kernels import reflected_densities
 
 DTYPES = (np.float32, np.float64)
 GRID = {1: 200, 2: 40, 3: 16}
@@ -81,7 +82,8 @@ def test_integration_points_converge(distance, n_dims):
     spec.embed(bags, fast)
     errors = []
     for n in (50, 10_000):
-        replace(spec, n_integration=n).embed(bags, direct)
+        at = qmc.Halton(n_dims, seed=np.random.default_rng(0)).random(n)
+        embed_at(spec, bags, at, direct)
         errors.append(np.abs(direct - fast).max())
     assert errors[1] < 0.02
     assert errors[1] < 0.1 * errors[0]
@@ -101,19 +103,13 @@ def test_marginals_and_points_outside(marginals, mode):
     np.testing.assert_allclose(b, a, atol=2e-3)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_walls_that_float32_can_not_hold(dtype):
-    """Points on a wall are inside, whatever precision they are stored in."""
-    box = [(-0.3, 0.3)] * 2
-    walls = np.array([[-0.3, 0.3], [0.3, -0.3], [0.1, 0.1]], dtype=dtype)
-    direct = HDDEmbedding(box=box, bandwidth=0.1, method="direct", out_of_box="error")
-    assert np.isfinite(direct.fit_transform(Bags.from_list([walls]))).all()
-
-
 def test_blocks_do_not_show():
     """Many bags, in several blocks, are embedded as each alone."""
     bags = bags_of(2, (3, 5, 1) * 10)
-    direct = HDDEmbedding(bandwidth=0.1, method="direct", n_integration=60_000, n_per_dim=2)
-    together = direct.fit_transform(bags)
+    spec = HDDEmbedding(bandwidth=0.1, n_per_dim=2).fit(bags).spec_
+    at = np.random.default_rng(0).random((60_000, 2))
+    together, alone = (np.empty((n, spec.n_features), np.float32) for n in (30, 1))
+    embed_at(spec, bags, at, together)
     for i in (0, 7, 29):
-        np.testing.assert_allclose(together[i], direct.transform(bags[i : i + 1])[0], atol=1e-6)
+        embed_at(spec, bags[i : i + 1], at, alone)
+        np.testing.assert_allclose(together[i], alone[0], atol=1e-6)

@@ -1,0 +1,360 @@
+"""What all first bases share: the estimator that people configure, the spec that travels.
+
+An embedding is a `BagTransformer` with a `BoxedSpec`, in one module (and its kernels), and one
+line of `bagbasis.embeddings.EMBEDDINGS`. Its parameters are checked where the spec is made,
+whether an estimator, a saved model or a caller makes it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from ..bags import Bags, BagStore, Box, as_bags
+from ..bags.labelled import LabelledBags, box_of_bags
+from ..bags.sampling import CHOICE_SAMPLE
+from ..bases.projection import KernelArguments, kernel_arguments
+from ..errors import BagError, DataError, ParameterError
+from ..execution.costs import Cost
+from ..params import check_choice, check_integer
+
+OUT_OF_BOX = ("clip", "drop", "error")
+DTYPES = ("float32", "float64")
+
+Sample = Callable[[], Iterable[Bags]]
+"""Gives a sample of the bags; called only by embeddings that choose something from data."""
+
+
+@dataclass(frozen=True)
+class SeriesShape:
+    """The orthogonal series that an embedding describes densities by.
+
+    Attributes
+    ----------
+    basis : str
+    n_per_dim : int or None
+    max_norm : float or None
+        One of both is None; see `bases.index_set`.
+    joint : bool
+        Over all coordinates together; else over marginals.
+    """
+
+    basis: str
+    n_per_dim: int | None
+    max_norm: float | None
+    joint: bool
+
+
+@dataclass(frozen=True)
+class Description:
+    """What reports and pictures say of an embedding.
+
+    Attributes
+    ----------
+    text : str
+        What a bag becomes, as a noun.
+    series : SeriesShape or None
+        None if the embedding has no series estimate of the bag's density to draw.
+    """
+
+    text: str
+    series: SeriesShape | None = None
+
+
+@runtime_checkable
+class EmbeddingSpec(Protocol):
+    """An embedding with everything decided: immutable, small, picklable.
+
+    `n_features` is s; `cost` what `embed` takes, its output included, for planning.
+    """
+
+    @property
+    def n_dims(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def cost(self) -> Cost: ...
+    def embed(self, bags: Bags, out: NDArray[Any]) -> int:
+        """Write A, shape (n_bags, s), in out's dtype; return the points outside the box."""
+        ...
+
+    def describe(self) -> Description:
+        """What reports and pictures say of it."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able description that `embeddings.spec_from_dict` reads."""
+        ...
+
+
+class Embedding(Protocol):
+    """A configurable embedding (a scikit-learn transformer over bags)."""
+
+    def resolve(self, n_dims: int, box: Box, sample: Sample) -> EmbeddingSpec:
+        """Decide what is left open, from a sample of bags where that needs one."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxedSpec(ABC):
+    """An embedding of bags in a box, with everything decided.
+
+    Attributes
+    ----------
+    out_of_box : {"clip", "drop", "error"}
+    box : Box
+        Or one (lo, hi) per dimension.
+
+    Raises
+    ------
+    ParameterError
+        A field that can not be used.
+    """
+
+    out_of_box: str = "clip"
+    box: Box
+
+    def __post_init__(self) -> None:
+        box = self.box if isinstance(self.box, Box) else Box.of(self.box, len(self.box))
+        object.__setattr__(self, "box", box)  # first: the others may depend on its dimension
+        for name, value in self.checked().items():
+            object.__setattr__(self, name, value)
+
+    def checked(self) -> dict[str, Any]:
+        """The fields (but the box) as plain values that JSON knows; refuses wrong ones."""
+        return {"out_of_box": check_choice("out_of_box", self.out_of_box, OUT_OF_BOX)}
+
+    @property
+    def n_dims(self) -> int:
+        """Coordinates of a point."""
+        return self.box.n_dims
+
+    @property
+    def group_size(self) -> int:
+        """Coordinates that are embedded together."""
+        return self.n_dims
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Columns of each marginal, shape (n_groups, g)."""
+        sets = list(combinations(range(self.n_dims), self.group_size))
+        return np.array(sets, dtype=np.int64)
+
+    if TYPE_CHECKING:  # at run time an inherited property would shadow a field of this name
+
+        @property
+        def n_features(self) -> int:
+            """Length s of the embedding."""
+
+    @property
+    @abstractmethod
+    def seconds_per_point(self) -> float:
+        """What one point takes one core, in order of magnitude."""
+
+    @property
+    def cost(self) -> Cost:
+        """What `embed` takes, its output in double included."""
+        return Cost(seconds_per_point=self.seconds_per_point, bytes_per_bag=8 * self.n_features)
+
+    @abstractmethod
+    def describe(self) -> Description:
+        """What reports and pictures say of the embedding."""
+
+    def embed(self, bags: Bags, out: NDArray[Any]) -> int:
+        """Write the embedding of each bag into ``out``; return the points outside the box.
+
+        Raises
+        ------
+        DataError
+            Bags of another dimension.
+        BagError
+            With out_of_box="error" a bag with a point outside, with "drop" a bag none of whose
+            points is inside.
+        """
+        check_dims(bags, self.n_dims)
+        outside = np.zeros(len(bags), dtype=np.int64)
+        if len(bags):
+            self.fill(bags, out, outside)
+            refuse_outside(outside, out, self.out_of_box, self.box)
+        return int(outside.sum())
+
+    @abstractmethod
+    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+        """Write embeddings (NaN where "drop" left no point) and each bag's points outside."""
+
+    def arguments(self, bags: Bags) -> KernelArguments:
+        """The first arguments of a kernel that takes bags point by point, in double."""
+        drop = self.out_of_box == "drop"
+        return kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able description."""
+        names = [
+            field.name for field in sorted(fields(self), key=lambda field: field.kw_only is True)
+        ]
+        values = {name: getattr(self, name) for name in names}
+        plain = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
+        return {**plain, "box": self.box.bounds}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """The inverse of `to_dict`.
+
+        Raises
+        ------
+        ParameterError
+            Other fields than the spec's, or values that it refuses.
+        """
+        if set(values) != {field.name for field in fields(cls)}:
+            raise ParameterError(f"the fields {sorted(values)} are not those of a {cls.__name__}")
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginalSpec(BoxedSpec):
+    """A `BoxedSpec` that may embed each set of ``marginals`` coordinates by itself.
+
+    Attributes
+    ----------
+    marginals : int or None
+        None: all coordinates together.
+    """
+
+    marginals: int | None = None
+
+    def checked(self) -> dict[str, Any]:
+        """See `BoxedSpec.checked`."""
+        marginals = check_integer("marginals", self.marginals, 1, self.n_dims, other=(None,))
+        return {**super().checked(), "marginals": marginals}
+
+    @property
+    def group_size(self) -> int:
+        """Coordinates that are embedded together."""
+        return self.marginals or self.n_dims
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether all coordinates are embedded together."""
+        return self.group_size == self.n_dims
+
+
+Spec = TypeVar("Spec", bound=BoxedSpec)
+
+
+class BagTransformer(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
+    """`fit` and `transform` of an embedding with the parameters box, out_of_box and dtype.
+
+    Attributes
+    ----------
+    spec_ : EmbeddingSpec
+        What was decided at `fit`.
+    """
+
+    box: Any
+    out_of_box: str
+    dtype: str
+    spec_: Spec
+
+    @abstractmethod
+    def decide(self, sample: Sample, out_of_box: str, box: Box) -> Spec:
+        """The spec for points in a box; reads ``sample()`` only for what data decide."""
+
+    def resolve(self, n_dims: int, box: Box, sample: Sample) -> Spec:
+        """The spec for points in R^n_dims, in ``box`` unless the parameters have one.
+
+        Raises
+        ------
+        ParameterError
+            A parameter that can not be used.
+        """
+        check_choice("dtype", self.dtype, DTYPES)
+        box = box if self.box is None else Box.of(self.box, n_dims)
+        return self.decide(sample, self.out_of_box, box)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decide dimension, box and what is left open. X: Bags, list of arrays, or BagStore."""
+        if isinstance(X, BagStore):
+            store = X
+            self.spec_ = self.resolve(
+                store.n_dims, store.box, lambda: LabelledBags(store).sample(CHOICE_SAMPLE)
+            )
+        else:
+            bags = as_bags(X)
+            if len(bags) == 0:
+                raise DataError("no bags to fit")
+            self.spec_ = self.resolve(bags.n_dims, box_of_bags(bags), lambda: [bags])
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Embeddings, shape (n_bags, s), of Bags or a list of arrays.
+
+        Without a `fit` before, a box that is not given is the unit cube, and points outside of
+        it are refused. For a BagStore there is `bagbasis.features`.
+        """
+        if isinstance(X, BagStore):
+            raise DataError(
+                f"{X.url}: a store's features are lazy; use bagbasis.features(store, …)"
+            )
+        bags = as_bags(X)
+        spec = getattr(self, "spec_", None)
+        if spec is None:
+            if self.box is None and box_of_bags(bags) != Box.unit(bags.n_dims):
+                raise DataError("points lie outside the unit cube; call fit first or give box=")
+            spec = self.resolve(bags.n_dims, Box.unit(bags.n_dims), lambda: [bags])
+        out = np.empty((len(bags), spec.n_features), dtype=self.dtype)
+        spec.embed(bags, out)
+        return out
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Self:
+        """The embedding with the parameters that a saved model has."""
+        return cls(**params)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "spec_")
+
+
+def check_dims(bags: Bags, n_dims: int) -> None:
+    """Raise DataError for bags of another dimension than an embedding's."""
+    if bags.n_dims != n_dims:
+        raise DataError(f"bags have dimension {bags.n_dims}, the embedding was made for {n_dims}")
+
+
+def refuse_outside(
+    outside: NDArray[np.int64],
+    embeddings: NDArray[Any],
+    out_of_box: str,
+    box: Box,
+    first: int = 0,
+) -> None:
+    """Raise BagError for the first bag that ``out_of_box`` refuses.
+
+    Parameters
+    ----------
+    outside : int64, shape (n_bags,)
+        Points of each bag outside the box.
+    embeddings : shape (n_bags, s)
+        NaN where "drop" left no point, with marginals in the columns of the marginal.
+    first : int
+        Position of the first of these bags, for the message.
+    """
+    if out_of_box == "error" and outside.any():
+        bag = int(np.flatnonzero(outside)[0])
+        raise outside_error(first + bag, int(outside[bag]), box)
+    if out_of_box == "drop":
+        suspects = np.flatnonzero(outside)
+        empty = suspects[~np.isfinite(embeddings[suspects]).all(axis=1)]
+        if len(empty):
+            raise BagError(first + int(empty[0]), f"no point lies inside the box {box.bounds}")
+
+
+def outside_error(bag: int, n_outside: int, box: Box) -> BagError:
+    """What out_of_box="error" says of a bag."""
+    return BagError(bag, f"{n_outside} points lie outside the box {box.bounds}")
