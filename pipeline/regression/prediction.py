@@ -59,10 +59,6 @@ def prediction_ranges(store: BagStore, features: FeatureMap, row_bytes: int = 8)
     n_bags = store.n_bags
     embedding = features.embedding.cost.seconds(n_bags, store.n_points) / max(1, n_bags)
     products = features.n_features * features.embedding.n_features
-    seconds = (
-        points * features.embedding.cost.seconds_per_point
-        + 5e-9 * features.n_features
-        + 2e-11 * products
-    )
+    seconds = embedding + 5e-9 * features.n_features + 2e-11 * products
     step = max(1, int(min(BLOCK_SECONDS / seconds, BLOCK_BYTES / row_bytes)))
     return [(start, min(n_bags, start + step)) for start in range(0, n_bags, step)]

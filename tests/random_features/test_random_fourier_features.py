@@ -194,7 +194,7 @@ def test_median_of_equal_rows_is_one():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_features": 3}, "n_features is 3; expected an even number"),
+        ({"n_features": 3}, "n_features is 3; expected an even integer"),
         ({"n_features": 0}, "n_features is 0"),
         ({"n_features": 4.5}, "n_features is 4.5"),
         ({"scale": 0}, "scale is 0"),
