@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bagbasis.config_errors import first_error
 from bagbasis.errors import ConfigError
+from bagbasis.storage.files import storage_errors
 
 
 class Section(BaseModel):
@@ -110,13 +111,10 @@ def load_config(
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """A YAML file that holds a mapping, or nothing."""
+    with storage_errors(f"config {path}", "can not be read", kind=ConfigError):
+        content = Path(path).read_bytes()
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"config {path} can not be read ({reason})") from error
-    try:
-        values = yaml.load(text, Loader=_Loader)
+        values = yaml.load(content, Loader=_Loader)
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: no valid YAML: {_where(error)}") from error
     if values is None:

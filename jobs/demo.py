@@ -97,10 +97,11 @@ def start_over(out_dir: Path) -> Path:
     ConfigError
         It holds files, and no demo made it.
     """
-    from bagbasis.errors import ConfigError, StoreError
+    from bagbasis.errors import ConfigError
+    from bagbasis.storage.files import storage_errors
 
     marker = out_dir / MARKER
-    try:
+    with storage_errors(out_dir, "can not be written"):
         if out_dir.exists() and not marker.exists() and any(out_dir.iterdir()):
             raise ConfigError(
                 f"key 'out_dir': {out_dir} holds other files; choose another directory"
@@ -110,8 +111,6 @@ def start_over(out_dir: Path) -> Path:
         for part in PARTS:
             shutil.rmtree(out_dir / part, ignore_errors=True)
         (out_dir / "report.json").unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreError(f"{out_dir}: can not be written ({error.strerror})") from error
     return out_dir
 
 

@@ -1,52 +1,26 @@
-"""Files a job leaves behind: written whole or not at all."""
+"""The report a job leaves behind, as JSON."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from bagbasis.errors import StoreError
+from bagbasis.storage.files import write_json
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary file beside ``path`` that takes its place when the block ends without an error.
+def write_report(path: str | os.PathLike[str], report: Mapping[str, Any]) -> None:
+    """Write a report as JSON; NaN and infinity become null, numpy's types plain numbers.
 
     Raises
     ------
     StoreError
-        The directory can not be written.
+        The place can not be written.
     """
-    final = Path(path)
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.")
-        os.close(handle)
-    except OSError as error:
-        raise StoreError(f"{final}: can not be written ({error.strerror})") from error
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(final)
-    except OSError as error:
-        raise StoreError(f"{final}: can not be written ({error.strerror or error})") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_json(path: str | os.PathLike[str], report: Mapping[str, Any]) -> None:
-    """A report as JSON; NaN and infinity become null, numpy scalars and arrays plain numbers."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(plain(report), indent=2, allow_nan=False) + "\n")
+    write_json(path, plain(report), indent=2)
 
 
 def plain(value: Any) -> Any:
@@ -64,9 +38,3 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return str(value)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from bagbasis.retraining import Round
 from bagbasis.storage.files import writing
 from bagbasis.storage.urls import normalize_url
 
-from .files import plain
+from .files import write_report
 from .pictures.evaluation import BLUE, GREY, ORANGE, new_figure
 
 NAME = "retrain"
@@ -31,8 +30,7 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
     """
     folder = f"{out_dir.rstrip('/')}/round-{report['number']:06d}"
     url = f"{normalize_url(folder)}/{NAME}"
-    with writing(f"{url}.json") as path:
-        path.write_text(json.dumps(plain(report), indent=2, allow_nan=False) + "\n")
+    write_report(f"{url}.json", report)
     with writing(f"{url}.md") as path:
         path.write_text(markdown(report))
     figure = _draw(rounds, report)

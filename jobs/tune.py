@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import Field
 
+from bagbasis.storage.files import writing
+
 from .cluster import running_on
 from .config import ClusterConfig, DirectoryConfig, Section
 from .sections import ModelSection, build
@@ -149,7 +151,6 @@ def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
 
 def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Section]) -> Path:
     """The winner as a config of ``bags fit``."""
-    from .files import replacing
 
     winner = result.candidates[result.winner]
     second = config.model.random_features.model_copy(
@@ -165,7 +166,7 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
         "holdout": config.holdout,
         "model": model.model_dump(),
     }
-    with replacing(path) as temporary:
+    with writing(path) as temporary:
         text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
         temporary.write_text(f"# bags fit {path}\n# The best model that bags tune found.\n{text}")
     return path

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from bagbasis.errors import StoreError
+from bagbasis.storage.files import writing
 
-from ..files import plain, replacing, write_json
+from ..files import plain, write_report
 from ..terminal import Terminal
 from .experiment import Experiment, Point, Result, digest
 from .machine import machine, versions
@@ -47,7 +48,7 @@ def run_experiment(experiment: Experiment, console: Terminal) -> dict[str, Any]:
         result = kept(path, point)
         if result is None:
             result = _measured(experiment, point, label, console)
-            write_json(path, _record(result))
+            write_report(path, _record(result))
             console.line(f"  {label} ({result.seconds:.1f} s)")
         else:
             console.line(f"  {label}: measured before")
@@ -112,8 +113,8 @@ def _report(
         "points": [_record(result) for result in results],
         "pictures": [path.name for path in pictures],
     }
-    write_json(experiment.out_dir / RESULT, report)
-    with replacing(experiment.out_dir / TABLE) as temporary:
+    write_report(experiment.out_dir / RESULT, report)
+    with writing(experiment.out_dir / TABLE) as temporary:
         temporary.write_text(markdown(experiment, tables, report))
     for table in tables:
         console.table(table.title, table.columns, table.rows)

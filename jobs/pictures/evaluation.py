@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..files import replacing
+from bagbasis.storage.files import writing
 
 DOTS_PER_INCH = 120
 MOST_VALUES = 30  # of an integer target that gets one violin a value
@@ -34,7 +34,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write a PNG, whole or not at all."""
-    with replacing(path) as temporary:
+    with writing(path) as temporary:
         figure.savefig(temporary, format="png")
     return Path(path)
 

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 
 from ..config import load_config
-from ..files import plain, write_json
+from ..files import plain, write_report
 from ..interrupts import prompt_interrupts
 from ..shell import import_job
 from ..terminal import Callback, Terminal
@@ -62,7 +62,7 @@ def drive(url: str, attempt: str, log: str, end: Callable[[], None]) -> None:
         config = load_config(job.Config, None, (), driving.record["config"])
         report |= plain(job.run(config, RunTerminal(driving, run=driving.record["id"])))
         if config.report_path is not None:
-            write_json(config.report_path, {"job": name, "config": config.model_dump(), **report})
+            write_report(config.report_path, {"job": name, "config": config.model_dump(), **report})
 
 
 def _interrupt() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bagbasis.errors import BagbasisError, BusyError
-from bagbasis.storage.files import discard, writing
+from bagbasis.storage.files import discard, write_json, writing
 from bagbasis.storage.urls import local_path
 
 from .state import (
@@ -25,9 +25,8 @@ from .state import (
     RUN,
     STATE,
     Status,
-    read_json,
+    read_object,
     read_record,
-    write_json,
 )
 
 LOG_BYTES = 2**18
@@ -150,14 +149,14 @@ class Driving:
 
     def _is_ours(self) -> bool:
         """Whether the run was not submitted again since."""
-        record = read_json(f"{self.url}/{RUN}") or self.record
+        record = read_object(f"{self.url}/{RUN}") or self.record
         return bool(record["attempt"] == self.record["attempt"])
 
     def _is_unwanted(self) -> bool:
         if not self._is_ours():
             logger.warning("%s: the run was submitted again; this driver stops", self.url)
             return True
-        wish = read_json(f"{self.url}/{CANCEL}")
+        wish = read_object(f"{self.url}/{CANCEL}")
         return wish is not None and wish.get("attempt") == self.record["attempt"]
 
 

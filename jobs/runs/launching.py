@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bagbasis.errors import RunError
+from bagbasis.storage.files import storage_errors
 
 Launch = Callable[[Sequence[str], Path, str], dict[str, Any]]
 Withdraw = Callable[[str], None]
@@ -32,18 +33,18 @@ def launch_here(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any
     RunError
         It can not be started.
     """
-    try:
-        with log.open("ab") as out:
-            driver = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                close_fds=True,
-            )
-    except OSError as error:
-        raise RunError(f"the driver can not be started ({error.strerror or error})") from error
+    with (
+        storage_errors(log, "the driver can not be started", kind=RunError),
+        log.open("ab") as out,
+    ):
+        driver = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            close_fds=True,
+        )
     return {"host": os.uname().nodename, "pid": driver.pid}
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from bagbasis.errors import RunError
-from bagbasis.storage.files import names_in, reading
+from bagbasis.storage.files import names_in, reading, write_json
 from bagbasis.storage.urls import normalize_url
 
 from .launching import WITHDRAWALS
 from .notebook import show
-from .state import CANCEL, LOG, RUN, RunState, Status, read_record, read_state, write_json
+from .state import CANCEL, LOG, RUN, RunState, Status, read_record, read_state
 
 ROOT_VARIABLE = "BAGBASIS_RUNS"
 POLL_SECONDS = 0.5

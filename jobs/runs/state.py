@@ -9,14 +9,13 @@ last one's, and only its driver writes.
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from bagbasis.errors import RunError
-from bagbasis.storage.files import reading, writing
+from bagbasis.storage.files import read_json
 
 BEAT_SECONDS = 5.0
 DEAD_SECONDS = 60.0
@@ -72,9 +71,9 @@ class RunState:
 def read_state(url: str) -> RunState:
     """The state of the run in this folder; RunError where there is none."""
     record = read_record(url)
-    state = read_json(f"{url}/{STATE}") or {}
-    beat = read_json(f"{url}/{BEAT}") or {}
-    wish = read_json(f"{url}/{CANCEL}") or {}
+    state = read_object(f"{url}/{STATE}") or {}
+    beat = read_object(f"{url}/{BEAT}") or {}
+    wish = read_object(f"{url}/{CANCEL}") or {}
     if state.get("attempt") != record["attempt"]:  # of the driver before it was resumed
         state = {}
     if beat.get("attempt") != record["attempt"]:
@@ -98,36 +97,21 @@ def read_state(url: str) -> RunState:
 
 def read_record(url: str) -> dict[str, Any]:
     """What was submitted; RunError where no run is in this folder."""
-    record = read_json(f"{url}/{RUN}")
+    record = read_object(f"{url}/{RUN}")
     if record is None:
         raise RunError(f"{url}: no run there; `bags runs --root ROOT` lists those of a root")
     return record
 
 
-def read_json(url: str) -> dict[str, Any] | None:
-    """A JSON object; None where nothing is.
+def read_object(url: str) -> dict[str, Any] | None:
+    """Return a JSON object of a run's folder; None where nothing is.
 
     Raises
     ------
     RunError
         Something else.
     """
-    try:
-        with reading(url) as path:
-            values = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise RunError(f"{url}: not the file of a run ({error})") from error
-    if not isinstance(values, dict):
-        raise RunError(f"{url}: not the file of a run")
-    return values
-
-
-def write_json(url: str, values: dict[str, Any]) -> None:
-    """Replace a JSON object in one step."""
-    with writing(url) as path:
-        path.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    return read_json(url, dict, kind=RunError, damaged="not the file of a run")
 
 
 def _status(

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from bagbasis.errors import ConfigError, RunError
+from bagbasis.storage.files import write_json
 from bagbasis.storage.urls import local_path, normalize_url
 
 from .launching import LAUNCHERS
 from .run import Run, attach, root_of
-from .state import CANCEL, CHECKPOINTS, LOG, RUN, Status, write_json
+from .state import CANCEL, CHECKPOINTS, LOG, RUN, Status
 
 FORMAT_VERSION = 1
 PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")

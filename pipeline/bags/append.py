@@ -11,6 +11,7 @@ import zarr
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, StoreError, WriterBusyError
+from ..storage.files import storage_errors
 from ..storage.urls import is_transactional, local_path
 from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
@@ -284,13 +285,8 @@ class AppendSession:
 @contextmanager
 def write_errors(url: str) -> Iterator[None]:
     """An OSError while writing becomes a StoreError that says nothing was committed."""
-    try:
+    with storage_errors(url, "writing failed", "nothing was committed"):
         yield
-    except StoreError:
-        raise
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StoreError(f"{url}: writing failed ({reason}); nothing was committed") from error
 
 
 def _array(group: zarr.Group, name: str) -> zarr.Array:

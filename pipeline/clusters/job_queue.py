@@ -13,6 +13,7 @@ from tornado.ioloop import PeriodicCallback
 
 from ..errors import ClusterError, ConfigError
 from ..execution.lanes import CORES_VARIABLE
+from ..storage.files import storage_errors
 from .certificates import security_of
 from .profiles import JobQueueProfile, walltime_seconds
 
@@ -53,10 +54,8 @@ def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster
     cores: dask-jobqueue asks for the cores of its threads, so the last ``--nthreads`` says one.
     """
     folder = Path(profile.job_directory).expanduser().absolute()
-    try:
+    with storage_errors(f"job_directory {folder}", "can not be made", kind=ConfigError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise ConfigError(f"job_directory {folder} can not be made ({error.strerror})") from error
     life = walltime_seconds(profile.walltime)
     security: Security | bool | None = security_of(profile)
     if security is None and profile.interface != _LOOPBACK:

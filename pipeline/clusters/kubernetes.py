@@ -16,6 +16,7 @@ import yaml
 from kr8s.objects import new_class
 
 from ..errors import ClusterError, ConfigError
+from ..storage.files import storage_errors
 from .profiles import KubernetesProfile
 
 PORT = 8786
@@ -67,9 +68,10 @@ def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
     """
     path = Path(profile.cluster_spec).expanduser()
     try:
-        manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        with storage_errors(f"cluster_spec {path}", "can not be read", kind=ConfigError):
+            manifest = yaml.safe_load(path.read_bytes())
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
         raise ConfigError(f"cluster_spec {path} can not be read ({reason})") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != "DaskCluster":
         raise ConfigError(f"cluster_spec {path}: expected one object of kind DaskCluster")

@@ -9,17 +9,17 @@ carries out as it was decided, or begins again.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from ..bags import BagStore
-from ..errors import BusyError, ConfigError, StoreError, WriterBusyError
+from ..errors import BusyError, ConfigError, WriterBusyError
 from ..execution import Progress
 from ..registry import Registry
 from ..regression.checkpoints import checkpoints_of
+from ..storage.files import storage_errors
 from ..storage.lock import writer_lock
 from ..storage.urls import local_path, normalize_url
 from ..storage.zarr_stores import exists
@@ -167,10 +167,8 @@ def _locked(spec: Retraining) -> Iterator[StateFolder]:
         raise ConfigError(f"key 'state_url': {url} is taken; give a folder of its own")
     path = local_path(url)
     if path is not None:
-        try:
-            os.makedirs(path, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{url}: can not be written ({error.strerror})") from error
+        with storage_errors(url, "can not be written"):
+            path.mkdir(parents=True, exist_ok=True)
     try:
         with writer_lock(url) as hold:
             yield StateFolder(url, hold.check)

@@ -9,15 +9,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from ..errors import StoreError
 from ..regression.accumulate import FitStatistics
 from ..regression.partials import read_partial, write_partial
-from ..storage.files import discard, names_in, reading, writing
+from ..storage.files import discard, names_in, read_json, reading, write_json, writing
 
 FORMAT_VERSION = 1
 STATE, JOURNAL = "state.json", "round.json"
@@ -195,24 +193,10 @@ class StateFolder:
         return sums
 
     def _read(self, name: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        remedy = "restore it, or give another state_url to begin anew"
         url = f"{self.url}/{name}"
-        try:
-            with reading(url) as path:
-                values = json.loads(path.read_text(encoding="utf-8"))
-            version = values.pop("format_version")
-            if version != FORMAT_VERSION:
-                raise ValueError(f"of format {version}; this version reads {FORMAT_VERSION}")
-            return parse(values)
-        except FileNotFoundError:
-            return None
-        except (AttributeError, TypeError, KeyError, ValueError) as error:
-            raise StoreError(
-                f"{url}: damaged ({type(error).__name__}: {error}); restore it, or give another "
-                "state_url to begin anew"
-            ) from error
+        return read_json(url, parse, format_version=FORMAT_VERSION, remedy=remedy)
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
         self._check()
-        text = json.dumps({"format_version": FORMAT_VERSION, **values}, indent=1, allow_nan=False)
-        with writing(f"{self.url}/{name}") as path:
-            path.write_text(text + "\n", encoding="utf-8")
+        write_json(f"{self.url}/{name}", values, format_version=FORMAT_VERSION)

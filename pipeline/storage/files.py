@@ -83,7 +83,7 @@ def storage_errors(
     except Exception as error:  # clients of object stores have no common base below this one
         if _is_of_icechunk(error):
             said = str(error).strip().splitlines()[0].removeprefix("x ")
-            raise kind(f"{url}: {said}{tail}") from error
+            raise kind(f"{url}: {action} ({said}){tail}") from error
         if local_path(os.fspath(url)) is not None or _is_defect(error):
             raise
         raise kind(
@@ -237,18 +237,19 @@ def read_json(
     format_version : int, optional
         The version that the object has to have.
     kind : type
-        Of the error raised for what can not be read or parsed.
+        Of the error that is raised for an object that can not be parsed.
     damaged, remedy : str
         What the message calls the object, and what to do about it.
 
     Raises
     ------
     kind
-        Damaged, of another format version, or it can not be read.
+        Damaged, or of another format version.
+    StoreError
+        It can not be read.
     """
     url = normalize_url(url)
-    with storage_errors(url, "can not be read", kind=kind):
-        content = read_bytes(url)
+    content = read_bytes(url)
     return (
         None
         if content is None

@@ -14,9 +14,10 @@ from zarr.abc.buffer import Buffer, BufferPrototype
 from zarr.abc.store import ByteRequest, Store
 from zarr.storage import LocalStore, WrapperStore
 
-from ..errors import BagbasisError, StoreError
-from .files import fsync, fsync_folder
+from ..errors import StoreError
+from .files import fsync, fsync_folder, storage_errors
 
+NOTHING_COMMITTED = "nothing was committed; try again when the place can be reached and written"
 PARTIAL = ".partial"  # what Zarr calls its temporary files, too
 
 
@@ -104,17 +105,9 @@ class WriterStore(WrapperStore[Store]):
 
     @contextmanager
     def _naming(self, key: str, action: str) -> Iterator[None]:
-        try:
+        place = f"{self._url}: {_described(key)}"
+        with storage_errors(place, f"{action} failed", NOTHING_COMMITTED):
             yield
-        except BagbasisError:
-            raise
-        except Exception as error:
-            known = isinstance(error, OSError) and error.strerror
-            reason = known or f"{type(error).__name__}: {error}"
-            raise StoreError(
-                f"{self._url}: {_described(key)}: {action} failed ({reason}); nothing was "
-                "committed; try again when the place can be reached and written"
-            ) from error
 
     @contextmanager
     def _write_under_way(self) -> Iterator[None]:

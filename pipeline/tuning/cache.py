@@ -8,7 +8,7 @@ there, and is computed again. So a killed writer needs no repair, and a damaged 
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, Crc32cCodec
 
 from ..bags import BagStore
-from ..errors import StoreError
-from ..storage.files import names_in, remove
+from ..storage.files import names_in, remove, storage_errors
 from ..storage.urls import local_path
 from ..storage.zarr_stores import zarr_store
 from .candidates import digest
@@ -61,7 +60,7 @@ class RowCache:
         StoreError
             The place can not be written.
         """
-        try:
+        with _kept_errors(self.url):
             try:
                 group = zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
                 if group.attrs.get(ATTRIBUTE) == FORMAT_VERSION:
@@ -69,8 +68,6 @@ class RowCache:
             except Exception:
                 pass  # nothing there, or what a killed maker left: made anew
             return OpenCache(self, self._create())
-        except OSError as error:
-            raise _unwritable(self.url, error) from error
 
     def _create(self) -> zarr.Group:
         group = zarr.open_group(zarr_store(self.url), mode="w", zarr_format=3)
@@ -108,10 +105,8 @@ class OpenCache:
 
     def write(self, block: int, rows: NDArray[Any]) -> None:
         """Keep a block; StoreError where it can not be written."""
-        try:
+        with _kept_errors(self._cache.url):
             self._array[self._bags(block)] = rows
-        except OSError as error:
-            raise _unwritable(self._cache.url, error) from error
 
     def _bags(self, block: int) -> slice:
         length = self._cache.block_length
@@ -134,8 +129,6 @@ def discard_folder(folder: str) -> None:
             path.rmdir()
 
 
-def _unwritable(url: str, error: OSError) -> StoreError:
-    return StoreError(
-        f"{url}: coefficients can not be kept there ({error.strerror or error}); make room, or "
-        "choose another place with cache_url"
-    )
+def _kept_errors(url: str) -> AbstractContextManager[None]:
+    remedy = "make room, or choose another place with cache_url"
+    return storage_errors(url, "coefficients can not be kept there", remedy)

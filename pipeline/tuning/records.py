@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError
+from ..storage.files import read_json, write_json
 from .candidates import Candidate
 from .order import Rung
 
@@ -92,37 +90,26 @@ class Records:
     def put(self, key: str, score: Score) -> None:
         self._scores[key] = score
         if self._path is not None:
-            self._write(self._path)
+            scores = {key: asdict(score) for key, score in self._scores.items()}
+            values = {"identity": self._identity, "scores": scores}
+            write_json(self._path, values, format_version=FORMAT_VERSION)
 
     def _load(self) -> dict[str, Score]:
-        if self._path is None or not self._path.exists():
+        if self._path is None:
             return {}
-        try:
-            values = json.loads(self._path.read_text(encoding="utf-8"))
-            if values["format_version"] != FORMAT_VERSION or values["identity"] != self._identity:
-                return {}
-            return {
-                key: Score(**{**score, **{k: tuple(score[k]) for k in ("alphas", "errors")}})
-                for key, score in values["scores"].items()
-            }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(
-                f"{self._path}: not the state of a tune ({type(error).__name__}: {error}); delete "
-                "it to start over"
-            ) from error
+        found = read_json(
+            self._path,
+            self._known,
+            damaged="not the state of a tune",
+            remedy="delete it to start over",
+        )
+        return found or {}
 
-    def _write(self, path: Path) -> None:
-        values = {
-            "format_version": FORMAT_VERSION,
-            "identity": self._identity,
-            "scores": {key: asdict(score) for key, score in self._scores.items()},
+    def _known(self, values: dict[str, Any]) -> dict[str, Score]:
+        """The scores of a file; none where they are of other data or another version."""
+        if values["format_version"] != FORMAT_VERSION or values["identity"] != self._identity:
+            return {}
+        return {
+            key: Score(**{**score, **{k: tuple(score[k]) for k in ("alphas", "errors")}})
+            for key, score in values["scores"].items()
         }
-        partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-            os.replace(partial, path)
-        except OSError as error:
-            raise StoreError(f"{path}: can not be written ({error.strerror or error})") from error
-        finally:
-            partial.unlink(missing_ok=True)

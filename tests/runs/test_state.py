@@ -11,7 +11,8 @@ import pytest
 from bagbasis.errors import ConfigError, RunError, StoreError
 from bagbasis.jobs.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
 from bagbasis.jobs.runs.launching import launch_here
-from bagbasis.jobs.runs.state import BEAT, DEAD_SECONDS, STATE, read_json, write_json
+from bagbasis.jobs.runs.state import BEAT, DEAD_SECONDS, STATE, read_object
+from bagbasis.storage.files import write_json
 from tests.runs.drivers import driven
 
 
@@ -42,7 +43,7 @@ def submitted(root, launcher="local", **config):
 
 def long_ago(run, name, **changes):
     """The file of a run as if it had been written two minutes ago."""
-    values = read_json(f"{run.url}/{name}")
+    values = read_object(f"{run.url}/{name}")
     write_json(f"{run.url}/{name}", {**values, **changes})
 
 

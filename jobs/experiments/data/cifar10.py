@@ -14,6 +14,7 @@ from bagbasis.bags import Bags
 from bagbasis.bags.bags import offsets_of
 from bagbasis.datasets.base import Block, Dataset
 from bagbasis.errors import DataError, ParameterError
+from bagbasis.storage.files import storage_errors
 
 SIDE = 32
 RECORD = 1 + 3 * SIDE**2  # bytes: the label, then the red, the green and the blue plane
@@ -113,12 +114,9 @@ def records_of(folder: str, split: str, classes: tuple[str, ...]) -> NDArray[np.
 
 
 def _file(path: Path) -> NDArray[np.uint8]:
-    try:
+    remedy = "put the binary version of CIFAR-10 there"
+    with storage_errors(path, "can not be read", remedy, DataError):
         values = np.fromfile(path, dtype=np.uint8)
-    except OSError as error:
-        raise DataError(
-            f"{path}: can not be read ({error.strerror}); put the binary version of CIFAR-10 there"
-        ) from error
     records = values[: len(values) - len(values) % RECORD].reshape(-1, RECORD)
     if len(values) % RECORD or not len(values) or records[:, 0].max() >= len(CLASSES):
         raise DataError(f"{path}: is no file of the binary version of CIFAR-10; download it again")

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Reports as JSON: plain numbers, in a file that others may read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis.errors import StoreError
-from bagbasis.jobs.files import plain, replacing, write_json
+from bagbasis.jobs.files import plain, write_report
 
 
 def test_json_holds_plain_numbers(tmp_path):
@@ -24,7 +24,7 @@ def test_json_holds_plain_numbers(tmp_path):
         "path": tmp_path,
         5: {"nested": np.bool_(True)},
     }
-    write_json(tmp_path / "deep" / "report.json", report)
+    write_report(tmp_path / "deep" / "report.json", report)
     assert json.loads((tmp_path / "deep" / "report.json").read_text()) == {
         "int": 3,
         "float": 0.5,
@@ -37,38 +37,17 @@ def test_json_holds_plain_numbers(tmp_path):
     }
 
 
-def test_an_error_while_writing_leaves_the_old_file(tmp_path):
-    """What was there before stays, and nothing is left beside it."""
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    with pytest.raises(TypeError), replacing(path) as temporary:
-        temporary.write_text("half") + "no number"
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
-
-
-def test_a_full_disk_is_an_error_of_ours(tmp_path):
-    """An OSError while writing names the file, and nothing is left."""
-    path = tmp_path / "a.txt"
-    with (
-        pytest.raises(StoreError, match=r"a\.txt: can not be written \(No space"),
-        replacing(path),
-    ):
-        raise OSError(28, "No space left on device")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_directory_that_can_not_be_made(tmp_path):
     """A file where a directory should be is an error that names the file."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"report\.json: can not be written"):
-        write_json(tmp_path / "file" / "report.json", {})
+        write_report(tmp_path / "file" / "report.json", {})
 
 
 def test_permissions_are_those_of_any_new_file(tmp_path):
     """Others may read a report as they may read any file of the user."""
     (tmp_path / "other").write_text("")
-    write_json(tmp_path / "report.json", {})
+    write_report(tmp_path / "report.json", {})
     modes = {(tmp_path / name).stat().st_mode for name in ("other", "report.json")}
     assert len(modes) == 1
 

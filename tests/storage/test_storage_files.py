@@ -1,0 +1,301 @@
+"""Files and folders are written whole or not at all, and every failure is one error of ours."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from bagbasis.errors import DataError, ModelError, StoreError
+from bagbasis.storage import files
+from bagbasis.storage.files import (
+    discard,
+    names_in,
+    partial_path,
+    read_bytes,
+    read_json,
+    reading,
+    remove,
+    replace_folder,
+    storage_errors,
+    sweep,
+    write_json,
+    writing,
+    writing_folder,
+)
+
+FULL = OSError(28, "No space left on device")
+
+
+@pytest.fixture(params=["path", "memory://"])
+def place(request, tmp_path):
+    """A folder that is not there yet: on local files, or among objects."""
+    if request.param == "path":
+        return str(tmp_path / "folder")
+    return f"memory://{uuid.uuid4().hex}/folder"
+
+
+# ---------------------------------------------------------------------- errors
+
+
+class LostError(Exception):
+    """What the client of an object store raises; not an OSError."""
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "told"),
+    [
+        ("/a", FULL, r"^/a: saving failed \(No space left on device\); nothing was saved$"),
+        ("/a", OSError("odd"), r"^/a: saving failed \(odd\); nothing was saved$"),
+        ("/a", StoreError("/a/b: gone"), "^/a/b: gone; nothing was saved$"),
+        ("s3://a", LostError("no answer"), r"^s3://a: can not be reached \(LostError: no answer"),
+    ],
+)
+def test_errors_of_the_storage_become_ours(url, error, told):
+    """URL, action, reason and consequence stand in one line; the cause is kept."""
+    refused = pytest.raises(ModelError, match=told)
+    with refused as caught, storage_errors(url, "saving failed", "nothing was saved", ModelError):
+        raise error
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [("/a", DataError("bag 3")), ("/a", LostError()), ("s3://a", ValueError("a defect"))],
+)
+def test_other_errors_go_on(url, error):
+    """What is ours already, and what no storage raises, is not put into other words."""
+    with pytest.raises(type(error)) as caught, storage_errors(url, "can not be read"):
+        raise error
+    assert caught.value is error
+
+
+def test_an_error_that_the_caller_handles():
+    """Absence may be an answer."""
+    absent = FileNotFoundError(2, "nothing there")
+    with (
+        pytest.raises(FileNotFoundError) as caught,
+        storage_errors("/a", "can not be read", passing=FileNotFoundError),
+    ):
+        raise absent
+    assert caught.value is absent
+
+
+# ---------------------------------------------------------------------- single files
+
+
+def test_a_file_is_written_and_read(place):
+    """Folders are made; what is there is replaced; the folder lists it; it can be deleted."""
+    url = f"{place}/deep/a.txt"
+    assert read_bytes(url) is None
+    for text in ("old", "new"):
+        with writing(url) as path:
+            path.write_text(text)
+        with reading(url) as path:
+            assert path.read_text() == text
+    assert read_bytes(url) == b"new"
+    assert names_in(f"{place}/deep") == ["a.txt"]
+    remove(url)
+    remove(url)
+    assert names_in(f"{place}/deep") == names_in(f"{place}/nowhere") == []
+    with pytest.raises(FileNotFoundError), reading(url) as path:
+        path.read_text()
+
+
+def test_an_error_while_writing_leaves_the_old_file(place):
+    """What was there before stays, and nothing is left beside it."""
+    url = f"{place}/a.txt"
+    write_json(url, {"n": 1})
+    with pytest.raises(TypeError), writing(url) as path:
+        path.write_text("half") + "no number"
+    assert read_json(url, dict) == {"n": 1}
+    assert names_in(place) == ["a.txt"]
+
+
+def test_a_full_disk_is_an_error_of_ours(tmp_path):
+    """An OSError while writing names the file, and nothing is left."""
+    refused = pytest.raises(StoreError, match=r"a\.txt: can not be written \(No space")
+    with refused, writing(tmp_path / "a.txt"):
+        raise FULL
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_on_the_disk_before_it_is_seen(tmp_path, monkeypatch):
+    """It is synced before its rename, and its folder after."""
+    steps = []
+    fsync, replace = os.fsync, Path.replace
+
+    def recorded_fsync(fd):
+        fsync(fd)
+        steps.append(Path(os.readlink(f"/proc/self/fd/{fd}")))
+
+    def recorded_replace(self, target):
+        steps.append("renamed")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(Path, "replace", recorded_replace)
+    with writing(tmp_path / "a.txt") as path:
+        path.write_text("text")
+    assert steps == [path, "renamed", tmp_path]
+
+
+def test_what_killed_writers_left_goes_after_a_day(tmp_path):
+    """The next writer of a name removes old partial files and folders of that name alone."""
+    target = tmp_path / "m[1].zarr"
+    stale, folder, young, other = (
+        partial_path(path) for path in (target, target, target, tmp_path / "n.zarr")
+    )
+    foreign = tmp_path / ".m[1].zarr.mine.partial"
+    for path in (stale, young, other, foreign):
+        path.write_text("torn")
+    (folder / "inner").mkdir(parents=True)
+    long_ago = time.time() - 2 * files.STALE_SECONDS
+    for path in (stale, other, foreign, folder / "inner", folder):
+        os.utime(path, (long_ago, long_ago))
+    sweep(target)
+    assert set(tmp_path.iterdir()) == {young, other, foreign}
+
+
+def test_a_folder_that_is_still_written_to_stays(tmp_path):
+    """A young file deep inside says that the writer of an old folder lives."""
+    fresh = partial_path(tmp_path / "p.zarr")
+    (fresh / "c").mkdir(parents=True)
+    (fresh / "c" / "0").write_text("just now")
+    long_ago = time.time() - 2 * files.STALE_SECONDS
+    for path in (fresh / "c", fresh):
+        os.utime(path, (long_ago, long_ago))
+    sweep(tmp_path / "p.zarr")
+    assert fresh.exists()
+
+
+# ---------------------------------------------------------------------- JSON
+
+
+def test_json_of_a_format_version(place):
+    """What was written is read; nothing there is None; another version is refused."""
+    url = f"{place}/state.json"
+    assert read_json(url, dict, format_version=2) is None
+    write_json(url, {"n": 1}, format_version=2)
+    assert read_json(url, dict, format_version=2) == {"n": 1}
+    with pytest.raises(StoreError, match=r"damaged \(of format 2; this version reads 3\); do x"):
+        read_json(url, dict, format_version=3, remedy="do x")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "3", '{"n": "x"}', "{}", "\udcff"])
+def test_damaged_json(place, text):
+    """What can not be parsed is named, with what to do."""
+    url = f"{place}/state.json"
+    with writing(url) as path:
+        path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(ModelError, match=r"state\.json: not a state \(.*\); delete it"):
+        read_json(
+            url,
+            lambda values: int(values["n"]),
+            kind=ModelError,
+            damaged="not a state",
+            remedy="delete it",
+        )
+
+
+def test_json_has_no_nan(place):
+    """NaN is refused before anything is written."""
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(f"{place}/state.json", {"n": float("nan")})
+    assert names_in(place) == []
+
+
+# ---------------------------------------------------------------------- folders
+
+
+def write_folder(place, text, **options):
+    with writing_folder(place, **options) as fresh:
+        fs, path = fsspec.core.url_to_fs(fresh)
+        fs.makedirs(path, exist_ok=True)
+        fs.pipe_file(f"{path}/a", text.encode())
+
+
+def test_a_folder_is_written_and_replaced(place):
+    """The new folder takes the place of the old one, whole."""
+    write_folder(place, "old")
+    with fsspec.open(f"{place}/b", "w") as file:
+        file.write("of the old one")
+    write_folder(place, "new")
+    assert names_in(place) == ["a"]
+    assert read_bytes(f"{place}/a") == b"new"
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_an_error_leaves_the_old_folder(tmp_path, monkeypatch, exchanges):
+    """Whether the filesystem can exchange names or not."""
+    if not exchanges:
+        monkeypatch.setattr(files, "exchange", lambda one, other: False)
+    place = tmp_path / "m"
+    write_folder(place, "old")
+
+    def fail(fresh):
+        Path(fresh).mkdir()
+        raise KeyError
+
+    with pytest.raises(KeyError), writing_folder(place) as fresh:
+        fail(fresh)
+    assert read_bytes(place / "a") == b"old"
+    write_folder(place, "new")
+    assert read_bytes(place / "a") == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_folder_that_must_stay(tmp_path):
+    """Without overwrite nothing is replaced that appeared meanwhile."""
+    place = tmp_path / "m"
+
+    def be_overtaken(fresh):
+        Path(fresh).mkdir()
+        write_folder(place, "theirs")
+
+    with pytest.raises(FileExistsError), writing_folder(place, overwrite=False) as fresh:
+        be_overtaken(fresh)
+    assert read_bytes(place / "a") == b"theirs"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+    discard(place)
+    write_folder(place, "ours", overwrite=False)
+    assert read_bytes(place / "a") == b"ours"
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path):
+    """What a link leads to is left alone, and nothing dangles."""
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / "a").write_text("first")
+    (tmp_path / "current").symlink_to(tmp_path / "v1")
+    write_folder(tmp_path / "current", "second")
+    assert (tmp_path / "v1" / "a").read_text() == "first"
+    assert (tmp_path / "current" / "a").read_text() == "second"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["current", "v1"]
+
+
+def test_a_reader_always_finds_a_folder(tmp_path):
+    """While a folder is replaced again and again there is no instant without one."""
+    place = tmp_path / "m"
+    write_folder(place, "0")
+    over, missed = threading.Event(), []
+
+    def read_on():
+        while not over.is_set():
+            if not place.exists():
+                missed.append(time.time())
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    for i in range(200):
+        fresh = tmp_path / "fresh"
+        fresh.mkdir()
+        (fresh / "a").write_text(str(i))
+        replace_folder(fresh, place)
+    over.set()
+    reader.join()
+    assert missed == []
