@@ -1,0 +1,105 @@
+"""What the wheel and the sdist hold, and what somebody who installs the wheel has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {"bagbasis": "pipeline", "bagbasis.jobs": "jobs", "bagbasis.configs": "configs"}
+KEPT = ("pipeline", "jobs", "configs", "deploy", "tests")
+FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "Makefile")
+
+
+def run(*command, **options):
+    """What a command prints; it has to succeed."""
+    result = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, check=False, **options
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder with a wheel and an sdist of a copy of this repository."""
+    where = tmp_path_factory.mktemp("package")
+    source = where / "source"
+    source.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+    for name in KEPT:
+        shutil.copytree(ROOT / name, source / name, ignore=ignored)
+    for name in (*FILES, "constraints.txt"):
+        shutil.copy(ROOT / name, source)
+    code = "from setuptools import build_meta as b; b.build_wheel('..'); b.build_sdist('..')"
+    run(sys.executable, "-c", code, cwd=source)
+    return where
+
+
+@pytest.fixture(scope="module")
+def installed(built):
+    """A virtual environment with the wheel, and with the packages of this one."""
+    folder = built / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin" / "python"
+    site = Path(run(python, "-c", "import site; print(site.getsitepackages()[0])").strip())
+    shared = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "shared.pth").write_text("\n".join(shared))
+    [wheel] = built.glob("*.whl")
+    quiet = ("--quiet", "--disable-pip-version-check", "--no-deps")
+    run(sys.executable, "-m", "pip", "--python", python, "install", *quiet, wheel)
+    return folder / "bin", site
+
+
+def folders_with_files(top):
+    """Folders of Python or YAML files, as paths below ``top``."""
+    found = {path.parent for ending in ("py", "yaml") for path in (ROOT / top).rglob(f"*.{ending}")}
+    return {folder.relative_to(ROOT / top) for folder in found}
+
+
+def test_the_list_of_packages_is_complete():
+    """Every folder with modules or configs is in pyproject.toml, and nothing else."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert settings["package-dir"] == FOLDERS
+    expected = {
+        ".".join([name, *folder.parts])
+        for name, top in FOLDERS.items()
+        for folder in folders_with_files(top)
+        if top != "configs" or list((ROOT / top / folder).glob("*.yaml"))
+    }
+    assert set(settings["packages"]) - expected == set()
+    assert expected - set(settings["packages"]) == set()
+
+
+def test_sdist_is_complete(built):
+    """The sdist holds what the repository does, without what it ignores."""
+    [archive] = built.glob("*.tar.gz")
+    with tarfile.open(archive) as files:
+        names = {name.partition("/")[2] for name in files.getnames()}
+    tracked = run("git", "ls-files", *KEPT, *FILES, "constraints.txt", cwd=ROOT).split()
+    missing = {name for name in tracked if (ROOT / name).exists()} - names
+    assert missing == set()
+
+
+def test_only_bagbasis_is_installed(installed):
+    """No package of ours but ``bagbasis`` lies in the site-packages."""
+    _, site = installed
+    names = {path.name for path in site.iterdir() if path.is_dir()}
+    assert {name for name in names if "dist-info" not in name} == {"bagbasis"}
+
+
+def test_installed_command_runs_from_any_folder(installed, tmp_path):
+    """The installed ``bags`` prints its configs and does a job, without the repository."""
+    binaries, _ = installed
+    bags, where = binaries / "bags", {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": ""}}
+    (tmp_path / "generate.yaml").write_text(run(bags, "config", "generate", **where))
+    run(bags, "generate", "generate.yaml", "--set", "n_bags=20", **where)
+    assert "20" in run(bags, "info", "example-output/bags.zarr", **where)
+    assert "demo-output" in run(bags, "config", "demo", **where)
