@@ -83,8 +83,8 @@ class DirichletParameters(OverSizes):
     ) -> dict[str, Any]:
         """Newton's method for all bags at once, and clipped to the range that alpha comes from."""
         assert isinstance(dataset, Dirichlet)
-        n = int(dataset.block_sizes(0)[0])
         blocks = [dataset.proportions(i) for i in range(-(-n_bags // dataset.block_bags))]
+        n = int(blocks[0][1][0])
         proportions = np.concatenate([points for points, _, _ in blocks])[: n_bags * n]
         alpha = np.concatenate([targets for _, _, targets in blocks])[:n_bags]
         estimates = fit_dirichlets(proportions, offsets_of(np.full(n_bags, n)))

@@ -9,10 +9,11 @@ import numpy as np
 import zarr
 
 from ..errors import ParameterError, StoreError
+from ..storage.files import storage_errors
 from ..storage.urls import local_path
 from ..storage.zarr_stores import exists, writer_store
-from .append import write_errors
-from .layout import ATTRIBUTE, StoreMeta, create_arrays, read_attributes
+from .schema import ATTRIBUTE, StoreMeta, arrays_of, read_attributes
+from .writer import WRITING
 
 
 def check_parameters(
@@ -73,10 +74,11 @@ def create_store(url: str, meta: StoreMeta, dtype: Any, chunk_points: int | None
 
     Returns the snapshot's id where the store has snapshots.
     """
-    with write_errors(url):
+    with storage_errors(url, *WRITING):
         out = writer_store(url, lambda: None, None)
         group = zarr.open_group(out, mode="w", zarr_format=3, attributes={ATTRIBUTE: {}})
-        create_arrays(group, meta, dtype, chunk_points)
+        for array in arrays_of(meta):
+            array.create(group, meta, dtype, chunk_points)
         out.sync()
         group.update_attributes(meta.to_attributes())
         return out.commit()

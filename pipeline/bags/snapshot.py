@@ -14,9 +14,18 @@ from ..storage.urls import filesystem
 from ..storage.zarr_stores import zarr_store
 from .bags import Bags
 from .box import Box
-from .layout import StoreMeta
+from .chunks import UnreadableChunk, read_rows
 from .responses import Responses
-from .rows import UnreadableChunk, read_rows
+from .schema import (
+    IDS,
+    POINTS,
+    RESPONSE_POINTS,
+    TARGETS,
+    Array,
+    PointArray,
+    StoreMeta,
+    arrays_of,
+)
 
 
 class Snapshot:
@@ -77,12 +86,12 @@ class Snapshot:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Of the points, those of responses among them."""
-        return np.dtype(self.array("points").dtype)
+        return np.dtype(self.array(POINTS.name).dtype)
 
     @property
     def chunk_points(self) -> int:
         """Points in a stored chunk."""
-        return int(self.array("points").chunks[0])
+        return int(self.array(POINTS.name).chunks[0])
 
     @property
     def written(self) -> str:
@@ -117,7 +126,7 @@ class Snapshot:
             A chunk that is missing or damaged; names the array, the chunk and the bag.
         """
         offsets = self.offsets(start, stop)
-        return Bags.trusted(self._points("points", offsets, start), offsets - offsets[0])
+        return Bags.trusted(self._points(POINTS, offsets, start), offsets - offsets[0])
 
     def responses(self, start: int = 0, stop: int | None = None) -> Responses:
         """The responses of bags ``start:stop``, in the units of the data.
@@ -130,12 +139,12 @@ class Snapshot:
             A chunk that is missing or damaged; names the array, the chunk and the bag.
         """
         offsets = self.response_offsets(start, stop)
-        points = self._points("responses/points", offsets, start)
+        points = self._points(RESPONSE_POINTS, offsets, start)
         return Responses(points, offsets - offsets[0])
 
     def offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
         """Rows at which bags ``start:stop`` begin, and where the last ends; shape (n + 1,)."""
-        return self._offsets("offsets", start, stop, self.n_points, 1)
+        return self._offsets(POINTS, start, stop)
 
     def response_offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
         """As `offsets`, of the responses: two are equal where a bag has none."""
@@ -144,7 +153,7 @@ class Snapshot:
                 f"{self.url}: holds no responses; make it with response_dims, or ingest a table of "
                 "responses"
             )
-        return self._offsets("responses/offsets", start, stop, self.n_response_points, 0)
+        return self._offsets(RESPONSE_POINTS, start, stop)
 
     def targets(
         self, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None
@@ -152,7 +161,7 @@ class Snapshot:
         """Targets of bags ``start:stop``, shape (n, len(names)); NaN where unlabelled."""
         start, stop = self._range(start, stop)
         columns = self.target_columns(names)
-        return self.read_array("targets", start, stop)[:, columns]
+        return self.read_array(TARGETS, start, stop)[:, columns]
 
     def target_columns(self, names: Sequence[str] | None = None) -> list[int]:
         """Column of each named target; all of them for None.
@@ -174,48 +183,34 @@ class Snapshot:
     def ids(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Ids of bags ``start:stop``, shape (n,), int64 or strings."""
         start, stop = self._range(start, stop)
-        return self.read_array("ids", start, stop)
+        return self.read_array(IDS, start, stop)
 
     # ------------------------------------------------------------------ arrays
 
     def array(self, name: str) -> zarr.Array:
-        """The Zarr array itself; trust its first committed rows only, see `rows`."""
+        """The Zarr array itself; trust its committed rows only."""
         if name not in self._arrays:
             try:
                 out = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
                 array = zarr.open_array(out, path=name, mode="r")
-            except Exception as error:
+            except Exception as error:  # Zarr raises anything for what it can not parse
                 raise StoreError(
                     f"{self.url}: array {name!r} can not be opened ({error})"
                 ) from error
             self._arrays[name] = array
         return self._arrays[name]
 
-    def read_array(self, name: str, start: int, stop: int) -> NDArray[Any]:
+    def read_array(self, array: Array, start: int, stop: int) -> NDArray[Any]:
         """Rows of one array; an unreadable chunk is a StoreError naming it and its first bag."""
         try:
-            return read_rows(self.array(name), start, stop)
+            return read_rows(self.array(array.name), start, stop)
         except UnreadableChunk as error:
-            raise self.damage(name, error) from error
+            raise self.damage(array, error) from error
 
-    def damage(self, name: str, error: UnreadableChunk) -> StoreError:
+    def damage(self, array: Array, error: UnreadableChunk) -> StoreError:
         """The error for a chunk of an array that can not be read, with its first bag."""
-        return StoreError(
-            f"{self.url}: array {name!r}, {error}; its first bag is {self._bag_of(name, error.row)}"
-        )
-
-    def rows(self) -> dict[str, int]:
-        """Committed rows of each array."""
-        rows = {
-            "offsets": self.n_bags + 1,
-            "ids": self.n_bags,
-            "targets": self.n_bags,
-            "points": self.n_points,
-        }
-        if self.response_dims is not None:
-            rows["responses/offsets"] = self.n_bags + 1
-            rows["responses/points"] = self.n_response_points
-        return rows
+        bag = self._bag_of(array, error.row)
+        return StoreError(f"{self.url}: array {array.name!r}, {error}; its first bag is {bag}")
 
     def check_ends(self) -> None:
         """Read the last committed row of each array: an append must not write over damage.
@@ -225,43 +220,44 @@ class Snapshot:
         StoreError
             A row that can not be read.
         """
-        for name, rows in self.rows().items():
-            self.read_array(name, max(0, rows - 1), rows)
+        for array in arrays_of(self.meta):
+            rows = array.rows(self.meta)
+            self.read_array(array, max(0, rows - 1), rows)
 
     # ------------------------------------------------------------------ inside
 
-    def _points(self, name: str, offsets: NDArray[np.int64], first: int) -> NDArray[Any]:
-        """The rows between the offsets of bags ``first``, …"""
-        points = self.read_array(name, int(offsets[0]), int(offsets[-1]))
+    def _points(self, array: PointArray, offsets: NDArray[np.int64], first: int) -> NDArray[Any]:
+        """The rows of an array of points between the offsets of bags ``first``, …"""
+        points = self.read_array(array, int(offsets[0]), int(offsets[-1]))
         if not np.isfinite(points).all():
             row = int(offsets[0] + np.argwhere(~np.isfinite(points))[0, 0])
             bag = first + int(np.searchsorted(offsets, row, side="right")) - 1
-            chunk = row // int(self.array(name).chunks[0])
+            chunk = row // int(self.array(array.name).chunks[0])
             raise StoreError(
-                f"{self.url}: array {name!r}, chunk {chunk}, bag {bag}: "
+                f"{self.url}: array {array.name!r}, chunk {chunk}, bag {bag}: "
                 "a coordinate is not finite; run `bags verify`"
             )
         return points
 
-    def _offsets(
-        self, name: str, start: int, stop: int | None, n_points: int, least: int
-    ) -> NDArray[np.int64]:
-        """Offsets of bags of ``least`` points or more; others are damaged."""
+    def _offsets(self, points: PointArray, start: int, stop: int | None) -> NDArray[np.int64]:
+        """The offsets into an array of points, of bags that have as many as they must."""
         start, stop = self._range(start, stop)
-        offsets = self.read_array(name, start, stop + 1)
-        if offsets[0] < 0 or (np.diff(offsets) < least).any() or offsets[-1] > n_points:
+        offsets = self.read_array(points.offsets, start, stop + 1)
+        too_few = (np.diff(offsets) < points.fewest).any()
+        if offsets[0] < 0 or too_few or offsets[-1] > points.rows(self.meta):
             raise StoreError(
-                f"{self.url}: array {name!r} is damaged between bags {start} and {stop}; "
-                "run `bags verify`"
+                f"{self.url}: array {points.offsets.name!r} is damaged between bags {start} and "
+                f"{stop}; run `bags verify`"
             )
         return offsets
 
-    def _bag_of(self, name: str, row: int) -> int | str:
+    def _bag_of(self, array: Array, row: int) -> int | str:
         """The bag a row of an array belongs to; unknown where the offsets are unreadable."""
-        if not name.endswith("points"):
-            return max(0, row - 1) if name.endswith("offsets") else row
+        if not isinstance(array, PointArray):
+            return max(0, row - array.leading)
+        ends = array.offsets
         try:
-            offsets = read_rows(self.array(name.replace("points", "offsets")), 0, self.n_bags + 1)
+            offsets = read_rows(self.array(ends.name), 0, ends.rows(self.meta))
         except (UnreadableChunk, StoreError):
             return "unknown"
         return int(np.searchsorted(offsets, row, side="right")) - 1

@@ -8,21 +8,20 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DataError, WriterBusyError
-from ..storage.lock import holder, writer_lock
+from ..errors import WriterBusyError
+from ..storage.lock import writer_lock
 from ..storage.urls import is_transactional, normalize_url
-from ..storage.zarr_stores import current_snapshot, zarr_store
-from ..storage.zarr_writer import WriterStore
-from .append import AppendSession, write_errors
-from .bags import Bags, as_bags, check_finite
+from ..storage.zarr_stores import current_snapshot
+from .bags import Bags, as_bags
 from .box import Box
 from .creation import check_parameters, check_replaceable, check_responses, create_store, is_vacant
-from .layout import StoreMeta, read_attributes
 from .responses import Responses
+from .schema import StoreMeta, read_attributes
 from .snapshot import Snapshot
+from .verify import verify_store
+from .writer import AppendSession
 
 
 class BagStore(Snapshot):
@@ -31,10 +30,6 @@ class BagStore(Snapshot):
     A store object sees the bags committed when it was opened, or that it appended itself;
     `refresh` looks again. It can be pickled: a copy opens the same URL at the same counts.
     """
-
-    def __init__(self, url: str, meta: StoreMeta, snapshot: str | None = None) -> None:
-        super().__init__(url, meta, snapshot)
-        self._writer: str | None = None  # the token of our open session
 
     # ------------------------------------------------------------------ creating and opening
 
@@ -188,50 +183,15 @@ class BagStore(Snapshot):
         seen = self.meta, self.snapshot
         with writer_lock(self.url) as hold:
             try:
-                self.refresh()
-                session = AppendSession(self, hold.check)
-                self._writer = hold.token
+                session = AppendSession(self.refresh(), hold.check)
                 try:
                     yield session
                     seen = session.commit(source)
                 finally:
                     session.close()
             finally:
-                self._writer = None
                 self.meta, self.snapshot = seen
                 self._arrays.clear()
-
-    def write_points(self, row: int, points: NDArray[Any]) -> None:
-        """Write points into rows that an open session reserved, from any process.
-
-        To be called on the store that holds the session or on a pickled copy of it, made while
-        the session was open. Two calls at a time must not write into the same stored object.
-
-        Raises
-        ------
-        WriterBusyError
-            The session is over.
-        DataError
-            A coordinate that is NaN or infinite, or rows that are not reserved.
-        StoreError
-            Writing failed.
-        """
-        self._check_session()
-        check_finite(points, np.array([0, len(points)]))
-        out = WriterStore(self.url, zarr_store(self.url), self._check_session)
-        with write_errors(self.url):
-            array = zarr.open_array(out, path="points", mode="r+")
-            array = array.with_config({"write_empty_chunks": True})
-            if row < self.n_points or row + len(points) > array.shape[0]:
-                raise DataError(
-                    f"{self.url}: rows {row}:{row + len(points)} are not reserved; reserved are "
-                    f"{self.n_points}:{array.shape[0]}"
-                )
-            try:
-                array[row : row + len(points)] = points
-                out.sync()
-            finally:
-                out.close()
 
     def verify(self, progress: Any = None) -> None:
         """Check every invariant of the committed data.
@@ -241,12 +201,4 @@ class BagStore(Snapshot):
         StoreError
             The first violation, naming the array, the chunk and the bag.
         """
-        from .verify import verify_store
-
         verify_store(self, progress)
-
-    # ------------------------------------------------------------------ inside
-
-    def _check_session(self) -> None:
-        if self._writer is None or holder(self.url) != self._writer:
-            raise WriterBusyError(f"{self.url}: the session that reserved these rows is over")

@@ -1,76 +1,41 @@
-"""`generate`: a dataset's bags, any number of them, straight into a store and in parallel.
+"""`generate`: a dataset's bags, any number of them, straight into a store.
 
-Rows of points are dealt out to tasks in whole shards of the store, so that no two tasks write
-one object; a block of bags that lies across a border is made by both. Which bag a row belongs to
-is known beforehand from the blocks' sizes. Waves of tasks are committed one after the other, so
-that a killed run goes on at its last wave. The bags depend on the dataset alone: not on the
-cluster, the shards or the waves. Bags with responses, and those of a store kept by Icechunk, come
-as whole blocks, see `generate_blocks`.
+Blocks of bags are made by tasks, on the cluster if one is open, each block once: it may be a
+simulation of minutes. This process alone writes, in the order of the blocks, and commits from time
+to time, so that a killed run goes on behind its last commit. The bags depend on the dataset alone:
+not on the cluster, the tasks or the commits.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..bags import BagStore
-from ..bags.append import AppendSession
-from ..bags.bags import offsets_of
-from ..errors import InterruptedStoreError, ParameterError, StoreError
+from ..bags.writer import AppendSession
+from ..errors import (
+    DataError,
+    InterruptedStoreError,
+    ParameterError,
+    StoreError,
+    WriterBusyError,
+)
 from ..execution import Progress, Report, current_client, lane, map_tasks
-from ..storage.urls import is_transactional, normalize_url
+from ..storage.urls import normalize_url
 from ..storage.zarr_stores import exists
-from .base import Dataset, ResponseDataset
-from .generate_blocks import append_blocks
+from .base import Dataset, ResponseBlock, ResponseDataset
 
-WAVE_TASKS = 32  # at least: between two commits
-TASKS_A_WORKER = 8  # at least: workers wait for the slowest task of a wave
-WAVE_BAGS = 2**22  # at most, about: their sizes and targets are held in this process
-TASK_VALUES = 2**22  # coordinates, at least: two of the largest blocks, for one is made twice
+COMMIT_SECONDS = 30.0  # of work that a killed run may lose, and the tasks under way
+TASKS_PER_WORKER = 4  # made before the first of them is written: they wait on the workers
+BLOCKS_PER_TASK = 8  # without responses: 64 MiB of the largest, and 8 cores have one each
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class RowsTask:
-    """Rows ``start:stop`` of the stored points, for one task to write.
-
-    Attributes
-    ----------
-    blocks : tuple of (index, row)
-        The blocks of bags that overlap the rows, and the row at which each begins.
-    """
-
-    dataset: Dataset
-    store: BagStore
-    start: int
-    stop: int
-    blocks: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class Wave:
-    """Bags between two commits.
-
-    Attributes
-    ----------
-    sizes : int64, shape (n_bags,)
-    blocks : list of (index, row)
-        All blocks of the wave, and the row of the stored points at which each begins.
-    """
-
-    sizes: NDArray[np.int64]
-    blocks: list[tuple[int, int]]
 
 
 def generate(
@@ -81,12 +46,12 @@ def generate(
     overwrite: bool = False,
     progress: Progress | None = None,
     chunk_points: int | None = None,
+    commit_seconds: float = COMMIT_SECONDS,
 ) -> BagStore:
     """Write the first ``n_bags`` bags of a dataset into a store, on the cluster if one is open.
 
-    Run again after it was killed, it goes on behind the last wave it committed; a store that is
-    complete is left as it is. The store remembers the dataset in ``meta.source``. A task holds
-    the points of one stored object, 32 MiB, and a block of bags for each core.
+    Run again after it was killed, it goes on behind the last bags it committed; a store that is
+    complete is left as it is. The store remembers the dataset in ``meta.source``.
 
     Parameters
     ----------
@@ -101,36 +66,33 @@ def generate(
         Called with (bags done, bags in all).
     chunk_points : int, optional
         As in `BagStore.create`.
+    commit_seconds : float
+        Time between two commits, and so the work that a killed run may lose.
 
     Raises
     ------
     ParameterError
         ``n_bags`` is below 1, more than the dataset has, or missing for an endless one.
+    DataError
+        A block of another number of bags than the dataset says, or that can not be stored.
     StoreError
         Something else is stored at the URL, or it can not be written.
+    WriterBusyError
+        Somebody else appended in between.
     """
-    n_bags = _checked_n_bags(dataset, n_bags)
+    n_bags = _check_n_bags(dataset, n_bags)
     source = {"dataset": dataset.name, "params": dataset.params, "n_bags": n_bags}
     store = _open_or_create(dataset, normalize_url(url), source, chunk_points, overwrite)
-    session = partial(_session, store, source, dataset.block_bags)
-    if isinstance(dataset, ResponseDataset) or is_transactional(store.url):
-        append_blocks(dataset, store, n_bags, session, progress)
-    while store.n_bags < n_bags:
-        with session() as writer:
-            _write_wave(dataset, store, writer, n_bags, progress)
+    with closing(_make_blocks(dataset, store.n_bags, n_bags, progress)) as blocks:
+        while store.n_bags < n_bags:
+            with store.appending(source) as session:
+                _check_ours(store, source, dataset.block_bags)
+                _write_for_a_while(store, session, blocks, commit_seconds)
+            logger.info("%s: %d of %d bags", store.url, store.n_bags, n_bags)
     return store
 
 
-@contextmanager
-def _session(store: BagStore, source: dict[str, Any], block_bags: int) -> Iterator[AppendSession]:
-    """A session behind bags of the same source, committed when it ends."""
-    with store.appending(source) as session:
-        _check_ours(store, source, block_bags)
-        yield session
-    logger.info("%s: %d of %d bags", store.url, store.n_bags, source["n_bags"])
-
-
-def _checked_n_bags(dataset: Dataset, n_bags: int | None) -> int:
+def _check_n_bags(dataset: Dataset, n_bags: int | None) -> int:
     there_are = dataset.n_bags
     if n_bags is None:
         if there_are is None:
@@ -168,7 +130,7 @@ def _open_or_create(
 
 
 def _existing(url: str) -> BagStore | None:
-    """The store at the URL; None where there is none, or one whose making was killed."""
+    """The store at the URL; None where there is none, or one whose creation was interrupted."""
     if not exists(url):
         return None
     try:
@@ -178,7 +140,7 @@ def _existing(url: str) -> BagStore | None:
 
 
 def _check_ours(store: BagStore, source: dict[str, Any], block_bags: int) -> None:
-    """A store without bags, or one that `generate` filled from the same source."""
+    """Raise StoreError unless `generate` filled the store from the same source, or nobody did."""
     if store.n_bags == 0:
         return
     if store.meta.source != source:
@@ -192,96 +154,110 @@ def _check_ours(store: BagStore, source: dict[str, Any], block_bags: int) -> Non
         )
 
 
-def _write_wave(
-    dataset: Dataset,
+def _write_for_a_while(
     store: BagStore,
     session: AppendSession,
-    n_bags: int,
-    progress: Progress | None,
+    blocks: Iterator[tuple[int, ResponseBlock]],
+    seconds: float,
 ) -> None:
-    array = store.array("points")
-    shard = (array.shards or array.chunks)[0]
-    span = shard * -(-TASK_VALUES // (shard * dataset.n_dims))
-    wave = plan_wave(dataset, store.n_bags, n_bags, store.n_points, span * _wave_tasks())
-    offsets = store.n_points + offsets_of(wave.sizes)
-    session.reserve_points(int(wave.sizes.sum()))
-    tasks = plan_tasks(dataset, store, wave.blocks, int(offsets[-1]), span)
-    starting = np.diff(np.searchsorted(offsets[:-1], [t.start for t in tasks] + [offsets[-1]]))
-    before = store.n_bags
-    results = map_tasks(
-        write_rows,
-        tasks,
-        sizes=starting.tolist(),
-        progress=progress and (lambda done, total: progress(before + done, n_bags)),
-    )
-    targets = dict(results)
-    session.register(wave.sizes, np.concatenate([targets[i] for i in range(len(tasks))]))
+    """Write whole blocks until the time is over or there are no more."""
+    begun, end = time.monotonic(), store.n_bags
+    for first, (bags, targets, responses) in blocks:
+        if first != end:  # the session began behind bags that this run did not make
+            raise WriterBusyError(
+                f"{store.url}: somebody else appended meanwhile; run it again to go on from there"
+            )
+        session.write(bags, targets, responses=responses)
+        end += len(bags)
+        if time.monotonic() - begun >= seconds:
+            return
 
 
-def _wave_tasks() -> int:
-    client = current_client()
-    return (
-        WAVE_TASKS if client is None else max(WAVE_TASKS, TASKS_A_WORKER * len(client.nthreads()))
-    )
+@dataclass(frozen=True)
+class BlocksTask:
+    """Consecutive blocks of bags, for one task to make.
 
-
-def plan_wave(dataset: Dataset, first: int, n_bags: int, row: int, max_points: int) -> Wave:
-    """The whole blocks from bag ``first`` on that make up one wave, or the rest of ``n_bags``.
-
-    Parameters
+    Attributes
     ----------
-    first : int
-        The first bag of a block.
-    row : int
-        Where its points go.
-    max_points : int
-        No further block is added once the wave holds as many.
+    blocks : tuple of (index, n_bags)
+        The number of each block, and how many of its first bags are wanted.
     """
-    sizes: list[NDArray[np.int64]] = []
-    blocks: list[tuple[int, int]] = []
-    bag, end = first, row
-    while bag < n_bags and end - row < max_points and bag - first < WAVE_BAGS:
-        index = bag // dataset.block_bags
-        block = dataset.block_sizes(index)[: n_bags - bag]
-        blocks.append((index, end))
-        sizes.append(block)
-        bag += len(block)
-        end += int(block.sum())
-    return Wave(np.concatenate(sizes), blocks)
+
+    dataset: Dataset
+    blocks: tuple[tuple[int, int], ...]
+
+    @property
+    def n_bags(self) -> int:
+        """Bags in all blocks."""
+        return sum(n_bags for _, n_bags in self.blocks)
 
 
-def plan_tasks(
-    dataset: Dataset, store: BagStore, blocks: Sequence[tuple[int, int]], stop: int, span: int
-) -> list[RowsTask]:
-    """The rows from the first block to ``stop``, cut at multiples of ``span``."""
-    rows = np.array([row for _, row in blocks])
-    cuts = [int(rows[0]), *range((rows[0] // span + 1) * span, stop, span), stop]
-    tasks = []
-    for a, b in pairwise(cuts):
-        first = int(np.searchsorted(rows, a, side="right")) - 1
-        last = int(np.searchsorted(rows, b, side="left"))
-        tasks.append(RowsTask(dataset, store, a, b, tuple(blocks[first:last])))
-    return tasks
+def _make_blocks(
+    dataset: Dataset, first: int, n_bags: int, progress: Progress | None
+) -> Generator[tuple[int, ResponseBlock], None, None]:
+    """Yield the blocks of bags ``first:n_bags`` in order, each with the number of its first bag.
+
+    ``first`` is the first bag of a block. A few tasks per worker are under way or wait.
+    """
+    tasks = _plan_tasks(dataset, first, n_bags)
+    client = current_client()
+    wave = TASKS_PER_WORKER * (1 if client is None else max(1, len(client.nthreads())))
+    for i in range(0, len(tasks), wave):
+        part = tasks[i : i + wave]
+        made: dict[int, list[ResponseBlock]] = {}
+        at = 0
+        sizes = [task.n_bags for task in part]
+        for j, blocks in map_tasks(
+            make_blocks, part, sizes=sizes, progress=_progress_behind(first, n_bags, progress)
+        ):
+            made[j] = blocks
+            while at in made:  # tasks finish in any order, and are written in that of the dataset
+                for block in made.pop(at):
+                    yield first, block
+                    first += len(block.bags)
+                at += 1
 
 
-def write_rows(task: RowsTask, report: Report) -> NDArray[np.float64]:
-    """Write a task's points; the targets of the bags that begin in its rows, in order."""
-    points = np.empty((task.stop - task.start, task.dataset.n_dims), dtype=np.float32)
+def _plan_tasks(dataset: Dataset, first: int, n_bags: int) -> list[BlocksTask]:
+    size = dataset.block_bags
+    per_task = 1 if isinstance(dataset, ResponseDataset) else BLOCKS_PER_TASK
+    blocks = [(bag // size, min(size, n_bags - bag)) for bag in range(first, n_bags, size)]
+    return [
+        BlocksTask(dataset, tuple(blocks[i : i + per_task]))
+        for i in range(0, len(blocks), per_task)
+    ]
 
-    def fill(block: tuple[int, int]) -> NDArray[np.float64]:
-        index, row = block
-        bags, targets = task.dataset.block(index)
-        a, b = max(task.start, row), min(task.stop, row + bags.n_points)
-        points[a - task.start : b - task.start] = bags.points[a - row : b - row]
-        begins = row + bags.offsets[:-1]
-        return targets[(task.start <= begins) & (begins < task.stop)]
 
-    targets = []
+def _progress_behind(before: int, n_bags: int, progress: Progress | None) -> Progress | None:
+    """Progress of tasks that come after ``before`` bags."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(before + done, n_bags)
+
+
+def make_blocks(task: BlocksTask, report: Report) -> list[ResponseBlock]:
+    """Make a task's bags, targets and responses, one block per core at a time."""
+    if isinstance(task.dataset, ResponseDataset):  # a simulation has the lane for itself
+        made = [_make_block(task.dataset, *block) for block in task.blocks]
+        report(task.n_bags)
+        return made
+    made = []
     with lane() as cores, ThreadPoolExecutor(cores) as pool:
         done = 0
-        for part in pool.map(fill, task.blocks):
-            targets.append(part)
-            done += len(part)
+        for block in pool.map(lambda block: _make_block(task.dataset, *block), task.blocks):
+            made.append(block)
+            done += len(block.bags)
             report(done)
-    task.store.write_points(task.start, points)
-    return np.concatenate(targets)
+    return made
+
+
+def _make_block(dataset: Dataset, index: int, n_bags: int) -> ResponseBlock:
+    """Make the first ``n_bags`` bags of a block; DataError where it holds fewer."""
+    if isinstance(dataset, ResponseDataset):
+        bags, targets, responses = dataset.response_block(index)
+    else:
+        (bags, targets), responses = dataset.block(index), None
+    if len(bags) < n_bags:
+        raise DataError(f"{dataset.name}: block {index} holds {len(bags)} bags, expected {n_bags}")
+    cut = None if responses is None else responses[:n_bags]
+    return ResponseBlock(bags[:n_bags], targets[:n_bags], cut)

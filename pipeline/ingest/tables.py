@@ -20,8 +20,8 @@ from dask.system import CPU_COUNT
 from distributed import Client
 
 from ..bags import BagStore, Box
-from ..bags.append import AppendSession
 from ..bags.creation import check_parameters
+from ..bags.writer import AppendSession
 from ..clusters.connect import connect
 from ..errors import ParameterError
 from ..execution import current_client

@@ -53,7 +53,7 @@ def assert_holds(store, arrays, ids=None):
     for bag, array in zip(bags, arrays, strict=True):
         np.testing.assert_array_equal(bag, array.astype(store.dtype))
     expected = list(range(len(arrays))) if ids is None else list(ids)
-    assert store.read_array("ids", 0, store.n_bags).tolist() == expected
+    assert store.ids().tolist() == expected
 
 
 def test_a_generator_is_streamed_and_its_box_measured(arrays, url, batches):

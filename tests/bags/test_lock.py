@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import threading
 
 import fsspec
@@ -127,9 +126,6 @@ def test_a_writer_that_lost_its_lease_writes_no_object(store, clock):
                 theirs.write(Bags.from_list([np.full((40, 2), 3.0)]))
                 with pytest.raises(WriterBusyError, match="took the store over"):
                     session.write(Bags.from_list([np.full((40, 2), 9.0)]))
-                late = pickle.loads(pickle.dumps(store))
-                with pytest.raises(WriterBusyError, match="is over"):
-                    late.write_points(1, np.ones((5, 2)))
 
     with pytest.raises(StoreError, match="a write of this session failed"):
         write_beside_the_successor()

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from bagbasis.bags import Bags, BagStore, Box, Responses, as_responses
 from bagbasis.bags.bags import offsets_of
-from bagbasis.bags.layout import ATTRIBUTE
 from bagbasis.bags.plan import plan_partitions
 from bagbasis.bags.reading import iter_pairs, pair_partitions, partitions, sample_of_responses
 from bagbasis.bags.responses import concatenate_responses
+from bagbasis.bags.schema import ATTRIBUTE
 from bagbasis.errors import DataError, ParameterError
 from tests.oracles.ragged import (
     StoreModel,
@@ -190,18 +190,6 @@ def test_a_store_without_responses_is_of_the_first_format(tmp_path):
     assert group["responses/points"][:].tolist() == [[1], [2], [3]]
     assert group["responses/offsets"][:].tolist() == [0, 2, 2, 3]
     assert group["responses/offsets"].dtype == np.int64
-
-
-def test_responses_beside_points_that_others_write(tmp_path):
-    """A session whose points were reserved takes the responses when the bags are named."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, response_dims=1, chunk_points=1)
-    with store.appending() as session:
-        store.write_points(session.reserve_points(5), np.ones((5, 2)))
-        with pytest.raises(DataError, match="3 responses for 2 bags"):
-            session.register(np.array([2, 3]), responses=[None] * 3)
-        session.register(np.array([2, 3]), responses=[None, [7.0]])
-    assert_same_responses(store.responses(), [None, np.array([[7.0]])])
-    store.verify()
 
 
 def test_an_empty_store_and_no_bags(url):

@@ -11,7 +11,7 @@ import pytest
 import zarr
 
 from bagbasis.bags import Bags, BagStore, Box
-from bagbasis.bags.layout import ATTRIBUTE, CHUNKS_A_SHARD
+from bagbasis.bags.schema import ATTRIBUTE, CHUNKS_PER_SHARD, Array
 from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
 from tests.oracles.ragged import SIZES, StoreModel, random_bags
 
@@ -58,7 +58,7 @@ def test_points_and_objects_are_chunked_as_asked(tmp_path):
     """chunk_points rows a chunk, sixteen chunks an object; two MiB a chunk by default."""
     store = BagStore.create(tmp_path / "small.zarr", 2, chunk_points=5)
     assert store.chunk_points == 5
-    assert store.array("points").shards == (5 * CHUNKS_A_SHARD, 2)
+    assert store.array("points").shards == (5 * CHUNKS_PER_SHARD, 2)
     assert BagStore.create(tmp_path / "default.zarr", 2).chunk_points == 2**21 // 8
 
 
@@ -242,71 +242,6 @@ def test_arrays_may_be_used_again_after_a_write(tmp_path):
     assert store.targets()[:, 0].tolist() == np.repeat(range(4), 2).tolist()
 
 
-def test_points_written_by_others_into_reserved_rows(url):
-    """Rows are reserved, written through a pickled copy, and committed by the session."""
-    points = np.random.default_rng(0).random((50, 2)).astype(np.float32)
-    store = BagStore.create(url, 2, ["y"], chunk_points=1).append([np.ones((3, 2))], [9.0])
-    with store.appending() as session:
-        row = session.reserve_points(50)
-        worker = pickle.loads(pickle.dumps(store))
-        worker.write_points(row + 13, points[13:])  # an object holds 16 rows
-        worker.write_points(row, points[:13])
-        session.register(np.array([20, 30]), [1.0, 2.0], [5, 6])
-    np.testing.assert_array_equal(store.read(1).points, points)
-    assert store.ids().tolist() == [0, 5, 6]
-    BagStore.open(url).verify()
-    with pytest.raises(WriterBusyError, match="session that reserved these rows is over"):
-        worker.write_points(row, points[:13])
-
-
-def test_points_of_an_earlier_session_are_refused(url):
-    """A worker that outlives its session can not write over the rows of the next one."""
-    store = BagStore.create(url, 2)
-    with store.appending() as session:
-        session.write(Bags.from_list(ONE))
-        late = pickle.loads(pickle.dumps(store))
-    with store.appending() as session:
-        session.write(Bags.from_list(ONE))
-        with pytest.raises(WriterBusyError, match="is over"):
-            late.write_points(1, np.ones((1, 2)))
-    assert store.read()[1].tolist() == [[0.0, 0.0]]
-
-
-def test_points_are_only_written_into_reserved_rows(url):
-    """Rows that are committed, or that nobody reserved, are neither written over nor dropped."""
-    store = BagStore.create(url, 2).append(ONE * 4)
-    with store.appending() as session:
-        assert session.reserve_points(6) == 4
-        for row in (3, 5, 10):
-            with pytest.raises(DataError, match=f"rows {row}:.* not reserved; reserved are 4:10"):
-                store.write_points(row, np.ones((6, 2)))
-        store.write_points(4, np.ones((6, 2)))
-        session.register(np.array([6]))
-    assert store.read().points.sum() == 12
-    with pytest.raises(WriterBusyError, match="is over"):
-        store.write_points(4, np.ones((6, 2)))
-
-
-def test_reserved_rows_without_bags_are_not_committed(tmp_path):
-    """A session whose reserved rows nobody named is refused as a whole."""
-    store = BagStore.create(tmp_path / "s.zarr", 2)
-
-    def reserve(then):
-        with store.appending() as session:
-            session.reserve_points(5)
-            then(session)
-
-    for then, error, message in (
-        (lambda session: session.write(Bags.from_list(ONE)), StoreError, "reserved points"),
-        (lambda session: session.reserve_points(3), StoreError, "reserved points"),
-        (lambda session: None, StoreError, "reserved points"),
-        (lambda session: session.register(np.array([4])), DataError, "bags of 4 points for 5"),
-    ):
-        with pytest.raises(error, match=message):
-            reserve(then)
-    assert BagStore.open(store.url).n_bags == 0
-
-
 # ---------------------------------------------------------------------- snapshots
 
 
@@ -433,7 +368,7 @@ def test_an_interrupted_create_is_named_and_made_again(url, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("bagbasis.bags.creation.create_arrays", killed)
+        patch.setattr(Array, "create", killed)
         with pytest.raises(KeyboardInterrupt):
             BagStore.create(url, 2)
     with pytest.raises(StoreError, match="interrupted; make it again"):

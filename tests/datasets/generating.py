@@ -1,32 +1,68 @@
-"""Generate a store and kill this process without warning: ``generating.py URL N_BAGS KILL_AT``."""
+"""Generate a store and kill this process without warning: ``generating.py NAME URL KILL_AT``."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
+from dataclasses import dataclass
+from typing import ClassVar
 
+import numpy as np
+
+from bagbasis.bags import Bags, Responses
+from bagbasis.bags.bags import offsets_of
 from bagbasis.datasets import GMMComponents, generate
-
-DATASET = GMMComponents(n_points=(1, 9), seed=5)
-CHUNK_POINTS = 100  # 1,600 rows a shard; a block has about 5,100
+from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
 
 
-def small_waves() -> None:
-    """Six shards a wave, one a task, instead of a gigabyte; and a commit after every block."""
-    module = importlib.import_module("bagbasis.datasets.generate")
-    module.TASK_VALUES = 1
-    module.WAVE_TASKS = 6
-    importlib.import_module("bagbasis.datasets.generate_blocks").COMMIT_SECONDS = 0
+@dataclass(frozen=True, kw_only=True)
+class Shifted(ResponseDataset):
+    """Ragged bags in the unit square; the response has two points less, so that some have none."""
+
+    name: ClassVar[str] = "shifted"
+    block_bags: ClassVar[int] = 50
+
+    short: bool = False
+
+    @property
+    def n_dims(self) -> int:
+        return 2
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return ("size",)
+
+    @property
+    def response_dims(self) -> int:
+        return 3
+
+    @property
+    def response_box(self) -> list[tuple[float, float]]:
+        return [(0, 2)] * 3
+
+    def response_block(self, index: int) -> ResponseBlock:
+        rng = block_rng(self.seed, index)
+        n_bags = self.block_bags - (self.short and index == 2)
+        sizes = rng.integers(1, 9, n_bags)
+        bags = Bags.trusted(rng.random((sizes.sum(), 2), np.float32), offsets_of(sizes))
+        lengths = np.maximum(sizes - 2, 0)
+        responses = Responses(2 * rng.random((lengths.sum(), 3), np.float32), offsets_of(lengths))
+        return ResponseBlock(bags, sizes[:, None].astype(float), responses)
+
+
+RAGGED = GMMComponents(n_points=(1, 9), seed=5)
+SHIFTED = Shifted(seed=5)
+KILLED = {"bags": (RAGGED, 60_000), "responses": (SHIFTED, 430)}  # datasets, and bags to make
 
 
 if __name__ == "__main__":
-    url, n_bags, kill_at = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    dataset, n_bags = KILLED[sys.argv[1]]
+    kill_at = int(sys.argv[3])
 
     def kill(done: int, total: int) -> None:
+        """End this process as a lost machine would."""
         if done >= kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    small_waves()
-    generate(DATASET, url, n_bags, progress=kill, chunk_points=CHUNK_POINTS)
+    generate(dataset, sys.argv[2], n_bags, progress=kill, chunk_points=10**4, commit_seconds=0)

@@ -1,8 +1,8 @@
-"""Datasets streamed into stores: the same bytes from any number of tasks, waves and kills."""
+"""Datasets streamed into stores: the same bytes from any tasks, commits, processes and kills."""
 
 from __future__ import annotations
 
-import importlib
+import logging
 import os
 import signal
 import subprocess
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bagbasis.bags import Bags, BagStore, concatenate
+from bagbasis.bags.responses import concatenate_responses
+from bagbasis.bags.schema import Array
 from bagbasis.clusters import connect
 from bagbasis.datasets import (
     BLOCK,
@@ -27,63 +27,74 @@ from bagbasis.datasets import (
     SyntheticMapping,
     generate,
 )
-from bagbasis.errors import DataError, ParameterError, StoreError
-from tests.datasets import generating
+from bagbasis.datasets.base import ResponseDataset
+from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
+from tests.datasets.generating import KILLED, RAGGED, SHIFTED, Shifted
 
-module = importlib.import_module("bagbasis.datasets.generate")  # the function hides its module
 ROOT = Path(__file__).parents[2]
-RAGGED = GMMComponents(n_points=(1, 9), seed=5)
-
-
-def first_bags(dataset: Dataset, n_bags: int) -> tuple[Bags, np.ndarray]:
-    """The bags a store should hold, block after block."""
-    parts = [dataset.block(i) for i in range(-(-n_bags // dataset.block_bags))]
-    return concatenate([b for b, _ in parts])[:n_bags], np.concatenate([t for _, t in parts])[
-        :n_bags
-    ]
 
 
 def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
-    """The committed bags are the dataset's first ones, and the store is sound."""
+    """The committed bags and responses are the dataset's first ones, and the store is sound."""
     store = BagStore.open(store.url)
-    bags, targets = first_bags(dataset, n_bags)
+    indices = range(-(-n_bags // dataset.block_bags))
+    blocks = [dataset.block(i) for i in indices]
+    bags = concatenate([block[0] for block in blocks])[:n_bags]
+    targets = np.concatenate([block[1] for block in blocks])[:n_bags]
     read = store.read()
     assert read.points.tobytes() == bags.points.tobytes()
     np.testing.assert_array_equal(read.offsets, bags.offsets)
     np.testing.assert_array_equal(store.targets(), targets)
     np.testing.assert_array_equal(store.ids(), np.arange(n_bags))
+    if isinstance(dataset, ResponseDataset):
+        parts = [dataset.response_block(i).responses for i in indices]
+        responses = concatenate_responses(parts)[:n_bags]
+        assert store.responses().points.tobytes() == responses.points.tobytes()
+        np.testing.assert_array_equal(store.response_offsets(), responses.offsets)
+        assert 0 < len(responses.positions) < n_bags
     store.verify()
 
 
 @pytest.mark.parametrize(
     ("dataset", "n_bags"),
     [
-        (RAGGED, 2 * BLOCK + 300),
+        (RAGGED, 9 * BLOCK + 300),  # two tasks
         (GMMComponents(n_points=5), BLOCK),
         (Dirichlet(n_points=(2, 6), n_categories=4), 1500),
         (SyntheticMapping(n_points=3), 1),
         (Digits(split="test"), 540),
+        (SHIFTED, 50),
+        (SHIFTED, 330),  # two waves
     ],
     ids=lambda value: getattr(value, "name", value),
 )
-@pytest.mark.parametrize(("chunk_points", "wave_tasks"), [(30, 7), (100, 1), (1000, 2)])
-def test_shards_tasks_and_waves_do_not_show(
-    dataset: Dataset,
-    n_bags: int,
-    chunk_points: int,
-    wave_tasks: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("chunk_points", "commit_seconds"), [(30, 0), (1000, 30)])
+def test_chunks_tasks_and_commits_do_not_show(
+    dataset: Dataset, n_bags: int, chunk_points: int, commit_seconds: float, tmp_path: Path
 ) -> None:
-    """Shards smaller and larger than a block, one of them a task, give the dataset's bags."""
-    monkeypatch.setattr(module, "TASK_VALUES", 1)
-    monkeypatch.setattr(module, "WAVE_TASKS", wave_tasks)
-    store = generate(dataset, tmp_path / "x.zarr", n_bags, chunk_points=chunk_points)
+    """However often blocks are committed, and whatever their shards, the bags are the dataset's.
+
+    Progress runs from 0 to ``n_bags`` and never back.
+    """
+    seen: list[tuple[int, int]] = []
+    store = generate(
+        dataset,
+        tmp_path / "x.zarr",
+        n_bags,
+        chunk_points=chunk_points,
+        commit_seconds=commit_seconds,
+        progress=lambda *at: seen.append(at),
+    )
     assert_holds(store, dataset, n_bags)
+    done = [at for at, _ in seen]
+    assert (done[0], done[-1]) == (0, n_bags)
+    assert {total for _, total in seen} == {n_bags}
+    assert done == sorted(done)
+    assert len(set(done)) > n_bags // dataset.block_bags
 
 
 def test_store_describes_the_dataset(tmp_path: Path) -> None:
-    """Names, box, classes and source reach the store; a finite dataset needs no n_bags."""
+    """Names, boxes, classes and source reach the store; a finite dataset needs no n_bags."""
     digits = generate(Digits(split="train", seed=2), tmp_path / "digits.zarr")
     assert_holds(digits, Digits(split="train", seed=2), 1257)
     assert digits.target_names == ("digit",)
@@ -96,56 +107,60 @@ def test_store_describes_the_dataset(tmp_path: Path) -> None:
         "params": {"seed": 5, "n_points": [1, 9], "variant": "001"},
         "n_bags": 10,
     }
+    shifted = generate(SHIFTED, tmp_path / "shifted.zarr", 10)
+    assert shifted.response_box is not None
+    assert shifted.response_box.bounds == [[0, 2]] * 3
 
 
-def test_progress_counts_bags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress runs from 0 to n_bags over all waves, and never back."""
-    monkeypatch.setattr(module, "TASK_VALUES", 1)
-    monkeypatch.setattr(module, "WAVE_TASKS", 2)
-    seen: list[tuple[int, int]] = []
-    generate(
-        RAGGED, tmp_path / "x.zarr", 3000, chunk_points=100, progress=lambda *at: seen.append(at)
+def test_each_block_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block may be a simulation of minutes: none is made for its sizes, or made twice."""
+    made = []
+    original = Shifted.response_block
+    monkeypatch.setattr(
+        Shifted, "response_block", lambda self, index: made.append(index) or original(self, index)
     )
-    done = [d for d, _ in seen]
-    assert (done[0], done[-1]) == (0, 3000)
-    assert {total for _, total in seen} == {3000}
-    assert done == sorted(done)
-    assert len(set(done)) > 10
+    generate(SHIFTED, tmp_path / "x.zarr", 430, chunk_points=3)
+    assert made == list(range(9))
 
 
-def test_two_processes_write_what_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster of two worker processes makes the same store as this process."""
-    monkeypatch.setattr(module, "TASK_VALUES", 1)
+def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
+    """Blocks come back from a cluster in any order and are stored in that of the dataset."""
     with connect("local", n_workers=2, cores_per_worker=1):
-        store = generate(RAGGED, tmp_path / "x.zarr", 2500, chunk_points=100)
-        again = generate(RAGGED, tmp_path / "x.zarr", 2500)
-    assert_holds(store, RAGGED, 2500)
-    assert again.n_bags == 2500
+        for dataset, n_bags in ((RAGGED, 20 * BLOCK), (SHIFTED, 630)):
+            url = tmp_path / dataset.name
+            store = generate(dataset, url, n_bags, chunk_points=1000, commit_seconds=0)
+            assert_holds(store, dataset, n_bags)
+            assert generate(dataset, url, n_bags).n_bags == n_bags
 
 
-@pytest.mark.parametrize("prefix", ["", "icechunk+file://"])
+@pytest.mark.parametrize(
+    ("prefix", "name", "kills"),
+    [
+        ("", "bags", (25_000, 50_000)),
+        ("icechunk+file://", "bags", (25_000, 50_000)),
+        ("", "responses", (150, 300)),
+    ],
+)
 def test_killed_twice_and_run_again(
-    prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prefix: str, name: str, kills: tuple[int, ...], tmp_path: Path
 ) -> None:
     """After kill -9 in two different waves, the third run only adds what was missing; in a store
     kept by Icechunk as well."""
-    url, n_bags = f"{prefix}{tmp_path}/x.zarr", 9 * BLOCK + 100
+    url = f"{prefix}{tmp_path}/x.zarr"
+    dataset, n_bags = KILLED[name]
     committed = [0]
-    for kill_at in (3500, 7000):
-        command = [sys.executable, "-m", "tests.datasets.generating", url, n_bags, kill_at]
-        run = subprocess.run(list(map(str, command)), capture_output=True, check=False, cwd=ROOT)
+    for kill_at in kills:
+        command = [sys.executable, "-m", "tests.datasets.generating", name, url, str(kill_at)]
+        run = subprocess.run(command, capture_output=True, check=False, cwd=ROOT)
         assert run.returncode == -signal.SIGKILL, run.stderr.decode()
         store = BagStore.open(url)
         store.verify()
         committed.append(store.n_bags)
         assert committed[-2] < committed[-1] < kill_at
-    monkeypatch.setattr(module, "TASK_VALUES", 1)
     seen: list[int] = []
-    store = generate(
-        generating.DATASET, url, n_bags, progress=lambda done, total: seen.append(done)
-    )
+    store = generate(dataset, url, n_bags, progress=lambda done, total: seen.append(done))
     assert seen[0] == committed[-1]
-    assert_holds(store, generating.DATASET, n_bags)
+    assert_holds(store, dataset, n_bags)
 
 
 def test_killed_while_the_store_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,40 +170,36 @@ def test_killed_while_the_store_was_made(tmp_path: Path, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("bagbasis.bags.creation.create_arrays", killed)
+        patch.setattr(Array, "create", killed)
         with pytest.raises(KeyboardInterrupt):
             generate(RAGGED, tmp_path / "x.zarr", 100)
     assert_holds(generate(RAGGED, tmp_path / "x.zarr", 100), RAGGED, 100)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FailsInBlockFour(GMMComponents):
-    """Raises in block 4 while the file is there."""
+class FailsInBlockTen(GMMComponents):
+    """Raises in block 10 while the file is there."""
 
     flag: str = ""
 
     def block(self, index: int) -> Any:
-        if index == 4 and os.path.exists(self.flag):
+        if index == 10 and os.path.exists(self.flag):
             raise OSError("out of luck")
         return super().block(index)
 
 
-def test_failed_task_commits_nothing_of_its_wave(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An error in a task reaches the caller; earlier waves stay and the next run goes on."""
-    monkeypatch.setattr(module, "TASK_VALUES", 1)
-    monkeypatch.setattr(module, "WAVE_TASKS", 4)
+def test_a_failed_task_loses_no_commit(tmp_path: Path) -> None:
+    """An error in a task reaches the caller; what was committed stays and the next run goes on."""
     flag = tmp_path / "flag"
     flag.touch()
-    dataset = FailsInBlockFour(n_points=(1, 9), flag=str(flag))
+    dataset = FailsInBlockTen(n_points=(1, 9), flag=str(flag))
     with pytest.raises(OSError, match="out of luck"):
-        generate(dataset, tmp_path / "x.zarr", 6 * BLOCK, chunk_points=100)
+        generate(dataset, tmp_path / "x.zarr", 12 * BLOCK, commit_seconds=0)
     store = BagStore.open(tmp_path / "x.zarr")
-    assert 0 < store.n_bags <= 4 * BLOCK
+    assert store.n_bags == 8 * BLOCK
     store.verify()
     flag.unlink()
-    assert_holds(generate(dataset, store.url, 6 * BLOCK), dataset, 6 * BLOCK)
+    assert_holds(generate(dataset, store.url, 12 * BLOCK), dataset, 12 * BLOCK)
 
 
 def test_complete_store_is_left_as_it_is(tmp_path: Path) -> None:
@@ -227,85 +238,60 @@ def test_other_bags_are_not_touched(tmp_path: Path) -> None:
         generate(RAGGED, tmp_path / "file", 100)
 
 
-def test_bags_appended_by_others_are_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bags_appended_by_others_are_noticed(tmp_path: Path) -> None:
     """An unfinished store that somebody appended to is not continued at the wrong bag."""
-    monkeypatch.setattr(module, "WAVE_BAGS", 1)
     url = tmp_path / "x.zarr"
 
     def stop(done: int, total: int) -> None:
-        if done > BLOCK:
+        if done >= 300:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate(RAGGED, url, 3 * BLOCK, progress=stop)
+        generate(SHIFTED, url, 400, progress=stop, commit_seconds=0)
     store = BagStore.open(url)
-    assert store.n_bags == BLOCK
-    store.append([np.zeros((3, 2))])
+    assert 0 < store.n_bags < 300
+    store.append(Bags.from_list([[[0.5, 0.5]]]), [1.0])
     with pytest.raises(StoreError, match="appended that `generate` did not make"):
-        generate(RAGGED, url, 3 * BLOCK)
+        generate(SHIFTED, url, 400)
+
+
+def test_a_rival_between_two_commits_is_noticed(tmp_path: Path) -> None:
+    """Blocks are never written behind bags that another run of the same dataset appended."""
+
+    class Rival(logging.Handler):
+        """Appends block 2 once block 1 is committed."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            if "100 of 300" in record.getMessage():
+                bags, targets, responses = SHIFTED.response_block(2)
+                BagStore.open(store.url).append(bags, targets, responses=responses)
+
+    store = BagStore.create(tmp_path / "y.zarr", 2, ["size"], response_dims=3)
+    logger, rival = logging.getLogger("bagbasis.datasets.generate"), Rival(logging.INFO)
+    logger.addHandler(rival)
+    logger.setLevel(logging.INFO)
+    try:
+        with pytest.raises(WriterBusyError, match="somebody else appended"):
+            generate(SHIFTED, store.url, 300, commit_seconds=0)
+    finally:
+        logger.removeHandler(rival)
+        logger.setLevel(logging.NOTSET)
+    assert_holds(store, SHIFTED, 150)
 
 
 @pytest.mark.parametrize(
-    ("dataset", "n_bags", "message"),
+    ("dataset", "n_bags", "error", "message"),
     [
-        (RAGGED, None, "n_bags is missing: gmm_components has no end"),
-        (RAGGED, 0, "n_bags is 0"),
-        (Digits(split="test"), 541, "n_bags is 541; .*at most the 540 of digits"),
+        (RAGGED, None, ParameterError, "n_bags is missing: gmm_components has no end"),
+        (RAGGED, 0, ParameterError, "n_bags is 0"),
+        (Digits(split="test"), 541, ParameterError, "n_bags is 541; .*at most the 540 of digits"),
+        (Shifted(short=True), 200, DataError, "shifted: block 2 holds 49 bags, expected 50"),
     ],
 )
 def test_impossible_numbers_of_bags(
-    dataset: Dataset, n_bags: int | None, message: str, tmp_path: Path
+    dataset: Dataset, n_bags: int | None, error: type[Exception], message: str, tmp_path: Path
 ) -> None:
-    """A number of bags that can not be made is refused before anything is written."""
-    with pytest.raises(ParameterError, match=message):
+    """A number of bags that can not be made, and a block that is too short, commit nothing."""
+    with pytest.raises(error, match=message):
         generate(dataset, tmp_path / "x.zarr", n_bags)
-    assert not (tmp_path / "x.zarr").exists()
-
-
-def test_reserved_points_and_registered_bags_must_agree(tmp_path: Path) -> None:
-    """Bags registered for more or fewer points than were reserved are refused."""
-    store = BagStore.create(tmp_path / "x.zarr", 2, ["k"])
-    with store.appending() as session:
-        assert session.reserve_points(6) == 0
-        with pytest.raises(DataError, match="bags of 5 points for 6 reserved"):
-            session.register(np.array([2, 3]), {"k": [1, 2]})
-        session.register(np.array([2, 4]), {"k": [1, 2]})
-        store.write_points(0, np.ones((6, 2)))
-        assert session.reserve_points(1) == 6
-        with pytest.raises(DataError, match="bags of 2 points for 1 reserved"):
-            session.register(np.array([2]), {"k": [1]})
-        session.register(np.array([1]), {"k": [3]})
-        store.write_points(6, np.zeros((1, 2)))
-    store.verify()
-    np.testing.assert_array_equal(store.offsets(), [0, 2, 6, 7])
-
-
-@given(
-    n_bags=st.integers(1, 3000),
-    before=st.integers(0, 2),
-    row=st.integers(0, 10_000),
-    span=st.integers(1, 3000),
-    max_points=st.integers(1, 30_000),
-)
-@settings(max_examples=60)
-def test_plan_gives_every_row_to_one_task(
-    n_bags: int, before: int, row: int, span: int, max_points: int
-) -> None:
-    """Tasks are consecutive, meet at multiples of the span, and know the blocks they overlap."""
-    first = before * BLOCK
-    wave = module.plan_wave(RAGGED, first, first + n_bags, row, max_points)
-    stop = row + int(wave.sizes.sum())
-    assert 0 < len(wave.sizes) <= n_bags
-    assert len(wave.sizes) == n_bags or len(wave.sizes) % BLOCK == 0
-    tasks = module.plan_tasks(RAGGED, None, wave.blocks, stop, span)
-    assert tasks[0].start == row
-    assert tasks[-1].stop == stop
-    ends = {index: at + int(RAGGED.block_sizes(index).sum()) for index, at in wave.blocks}
-    for task, following in zip(tasks, [*tasks[1:], None], strict=True):
-        assert task.start < task.stop
-        assert task.start // span == (task.stop - 1) // span
-        assert following is None or (task.stop == following.start and task.stop % span == 0)
-        overlapping = [(i, at) for i, at in wave.blocks if at < task.stop and ends[i] > task.start]
-        assert list(task.blocks) == overlapping
+    assert error is DataError or not (tmp_path / "x.zarr").exists()

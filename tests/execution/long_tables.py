@@ -58,7 +58,7 @@ def assert_holds(store: BagStore, frame: pd.DataFrame, ids: Sequence[object]) ->
     """The store's ids, offsets and points are those of a pandas groupby of all rows in order."""
     groups = dict(iter(frame.groupby("bag", sort=False)))
     bags = store.read()
-    assert store.read_array("ids", 0, store.n_bags).tolist() == list(ids)
+    assert store.ids().tolist() == list(ids)
     assert sorted(groups) == list(ids)
     assert store.n_points == len(frame)
     for bag, of_id in zip(bags, ids, strict=True):

@@ -189,7 +189,7 @@ def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
     store = ingest_tables(
         [tmp_path / "a.csv", tmp_path / "b.parquet"], tmp_path / "s.zarr", targets=["c"], **COLUMNS
     )
-    assert store.read_array("ids", 0, 3).tolist() == ["7", "8", "x"]
+    assert store.ids().tolist() == ["7", "8", "x"]
     assert store.read().sizes.tolist() == [2, 1, 1]
     assert store.meta.class_names == {"c": ["1", "2", "no"]}
     assert store.targets()[:, 0].tolist() == [0.0, 1.0, 2.0]

@@ -11,7 +11,7 @@ import zarr
 from numpy.typing import NDArray
 from zarr.core.sync import sync
 
-ATTEMPTS = 3
+ATTEMPTS = 3  # an append replaces the last object once per commit: two readings may meet two
 
 
 class UnreadableChunk(Exception):

@@ -1,0 +1,292 @@
+"""Appending to a store: everything is written past the committed end, then committed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import zarr
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import DataError, StoreError, WriterBusyError
+from ..storage.files import storage_errors
+from ..storage.urls import is_transactional, local_path
+from ..storage.zarr_stores import writer_store
+from ..storage.zarr_writer import remove_partials
+from .bags import Bags, check_finite
+from .box import Box
+from .ids import IdRegistry, as_ids
+from .responses import Responses, as_responses
+from .schema import (
+    IDS,
+    POINTS,
+    RESPONSE_POINTS,
+    TARGETS,
+    Array,
+    PointArray,
+    StoreMeta,
+    arrays_of,
+    read_attributes,
+    replace_ids,
+)
+from .snapshot import Snapshot
+from .targets import targets_matrix
+
+WRITING = ("writing failed", "nothing was committed")  # what failed, and what is so now
+
+ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None
+
+
+class Labels(NamedTuple):
+    """What belongs to the bags of one write, checked; ``responses`` None where there are none."""
+
+    targets: NDArray[np.float64]
+    ids: NDArray[Any]
+    id_kind: str
+    responses: Responses | None
+
+
+class TailWriter:
+    """Buffers rows that follow the end of one array; writes whole shards, the rest on flush."""
+
+    def __init__(self, array: zarr.Array, end: int) -> None:
+        self.array = array
+        self._end = end
+        self._shard = (array.shards or array.chunks)[0]
+        self._pending: list[NDArray[Any]] = []
+        self._n_pending = 0
+
+    @property
+    def length(self) -> int:
+        """Rows written or pending."""
+        return self._end + self._n_pending
+
+    def push(self, rows: NDArray[Any]) -> None:
+        """Take rows; those that fill a shard are written now."""
+        full = (self.length + len(rows)) // self._shard * self._shard - self._end
+        # What stays pending is a copy: the caller may use the array again.
+        self._pending.append(rows if full > 0 else rows.copy())
+        self._n_pending += len(rows)
+        if full > 0:
+            self._write(full)
+
+    def flush(self) -> None:
+        """Write what is pending."""
+        if self._n_pending:
+            self._write(self._n_pending)
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """All rows up to the end, written or pending."""
+        for start in range(0, self._end, self._shard):
+            yield np.asarray(self.array[start : min(self._end, start + self._shard)])
+        yield from self._pending
+
+    def _write(self, n_rows: int) -> None:
+        rows = self._pending[0] if len(self._pending) == 1 else np.concatenate(self._pending)
+        end = self._end + n_rows
+        if self.array.shape[0] < end:  # a killed append may have left the array longer
+            self.array.resize((end, *self.array.shape[1:]))
+        self.array[self._end : end] = rows[:n_rows]
+        self._end = end
+        self._n_pending -= n_rows
+        self._pending = [rows[n_rows:].copy()] if self._n_pending else []
+
+
+class AppendSession:
+    """Bags on their way into a store; made by `BagStore.appending`, committed on clean exit.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+        The store at its committed length.
+    still_ours : callable
+        Raises WriterBusyError when the writer has lost the store.
+    """
+
+    def __init__(self, snapshot: Snapshot, still_ours: Callable[[], None]) -> None:
+        self._url = snapshot.url
+        self._meta = snapshot.meta
+        path = local_path(self._url)
+        if path is not None:
+            remove_partials(path)
+        snapshot.check_ends()
+        self._out = writer_store(self._url, still_ours, snapshot.snapshot)
+        self._group = zarr.open_group(self._out, mode="r+", zarr_format=3)
+        self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
+        self._open_ids()
+        self._torn = False
+
+    def write(
+        self,
+        bags: Bags,
+        targets: Any = None,
+        ids: Sequence[Any] | NDArray[Any] | None = None,
+        *,
+        responses: ResponsesLike = None,
+    ) -> None:
+        """Append bags; see `BagStore.append` for the arguments.
+
+        Refused input (DataError) changes nothing; after any other error the session can only end.
+        """
+        self._check_whole()
+        labels = self._labels(len(bags), targets, ids, responses)
+        points = self._checked_points(bags, None if ids is None else labels.ids)
+        self._claim(labels)
+        self._torn = True
+        with storage_errors(self._url, *WRITING):
+            self._tail(IDS).push(labels.ids)
+            self._tail(TARGETS).push(labels.targets)
+            if labels.responses is not None:
+                self._push_points(RESPONSE_POINTS, labels.responses.points, labels.responses.sizes)
+            self._push_points(POINTS, points, bags.sizes)
+        self._torn = False
+
+    def commit(self, source: Mapping[str, Any] | None = None) -> tuple[StoreMeta, str | None]:
+        """Flush, and when all is on the disk put the new counts in one metadata write.
+
+        Returns the new counts, and the snapshot's id where the store has snapshots.
+        """
+        self._check_whole()
+        with storage_errors(self._url, *WRITING):
+            for tail in self._tails.values():
+                tail.flush()
+            self._out.sync()
+            meta = self._grown(source)
+            self._publish(meta)
+            return meta, self._out.commit()
+
+    def set_box(self, box: Box) -> None:
+        """The box that the commit gives the store: for points measured while they are written."""
+        self._meta = self._meta.grown(box=Box.of(box, self._meta.n_dims))
+
+    def set_response_box(self, box: Box) -> None:
+        """As `set_box`, of the responses.
+
+        Raises
+        ------
+        DataError
+            The store holds no responses, or has another number of dimensions.
+        """
+        dims = self._response_dims()
+        self._meta = self._meta.grown(response_box=Box.of(box, dims, "response_box"))
+
+    def close(self) -> None:
+        """Nothing is written any more once this returns; for `BagStore.appending`."""
+        self._out.close()
+
+    def _publish(self, meta: StoreMeta) -> None:
+        """Write the new counts; an object store may have done so though its answer was lost."""
+        url = self._url
+        try:
+            self._group.update_attributes(meta.to_attributes())
+        except WriterBusyError:
+            raise
+        except StoreError as error:
+            if local_path(url) is not None or is_transactional(url):
+                raise
+            try:
+                found = StoreMeta.from_attributes(read_attributes(url), url)
+            except StoreError:
+                raise StoreError(
+                    f"{url}: nobody can tell whether the new bags were committed ({error.__cause__}"
+                    "); compare their number, `bags info`, before appending them again"
+                ) from error.__cause__
+            if found != meta:
+                raise
+
+    def _grown(self, source: Mapping[str, Any] | None) -> StoreMeta:
+        responses = self._tails.get(RESPONSE_POINTS.name)
+        return self._meta.grown(
+            n_bags=self._tail(IDS).length,
+            n_points=self._tail(POINTS).length,
+            n_response_points=0 if responses is None else responses.length,
+            max_id=self._registry.max_id,
+            source=dict(source) if source is not None else self._meta.source,
+        )
+
+    def _checked_points(self, bags: Bags, ids: Any) -> NDArray[Any]:
+        if bags.n_dims != self._meta.n_dims:
+            raise DataError(
+                f"bags have dimension {bags.n_dims}, {self._url} holds dimension "
+                f"{self._meta.n_dims}"
+            )
+        with np.errstate(over="ignore"):
+            points = bags.points.astype(self._tail(POINTS).array.dtype, copy=False)
+        check_finite(points, bags.offsets, ids)
+        return points
+
+    def _labels(self, n_new: int, targets: Any, ids: Any, responses: ResponsesLike) -> Labels:
+        matrix = targets_matrix(targets, self._meta.target_names, self._meta.class_names, n_new)
+        numbers, kind = self._new_ids(n_new, ids)
+        found = self._checked_responses(n_new, responses, None if ids is None else numbers)
+        return Labels(matrix, numbers, kind, found)
+
+    def _new_ids(self, n_new: int, ids: Any) -> tuple[NDArray[Any], str]:
+        n_bags = self._tail(IDS).length
+        if ids is not None:
+            array, kind = as_ids(ids, n_new)
+            if kind != self._meta.id_kind and n_bags and n_new:
+                raise DataError(f"{self._url} has {self._meta.id_kind} ids, got {kind}")
+            return array, kind
+        if self._meta.id_kind == "str" and n_bags:
+            raise DataError(f"{self._url} has string ids; pass ids, one a bag")
+        first = n_bags if self._registry.max_id is None else self._registry.max_id + 1
+        return np.arange(first, first + n_new, dtype=np.int64), "int64"
+
+    def _checked_responses(
+        self, n_new: int, responses: ResponsesLike, ids: Any
+    ) -> Responses | None:
+        """In the dtype of the store; those of bags without any where None is given."""
+        if responses is None and self._meta.response_dims is None:
+            return None
+        dims, dtype = self._response_dims(), self._tail(POINTS).array.dtype
+        if responses is None:
+            return Responses.none(n_new, dims, dtype)
+        return as_responses(responses, n_new, dims, ids, dtype)
+
+    def _response_dims(self) -> int:
+        if self._meta.response_dims is None:
+            raise DataError(f"{self._url} holds no responses; make it with response_dims")
+        return self._meta.response_dims
+
+    def _claim(self, labels: Labels) -> None:
+        """Make the ids taken; a duplicate changes nothing."""
+        if not len(labels.ids):
+            return
+        with storage_errors(self._url, *WRITING):
+            if labels.id_kind != self._meta.id_kind:
+                self._meta = self._meta.grown(id_kind=labels.id_kind)
+                self._open_ids()
+            self._registry.add(labels.ids)
+
+    def _push_points(
+        self, array: PointArray, points: NDArray[Any], sizes: NDArray[np.int64]
+    ) -> None:
+        """The points of further bags, and where they end."""
+        ends = self._tail(array).length + np.cumsum(sizes, dtype=np.int64)
+        self._tail(array.offsets).push(ends)
+        self._tail(array).push(points)
+
+    def _check_whole(self) -> None:
+        if self._torn:
+            raise StoreError(f"{self._url}: a write of this session failed; nothing was committed")
+
+    def _tail(self, array: Array) -> TailWriter:
+        return self._tails[array.name]
+
+    def _open_tail(self, array: Array) -> TailWriter:
+        found = self._group[array.name]
+        if not isinstance(found, zarr.Array):
+            raise StoreError(f"{self._group.store}: {array.name!r} is not an array")
+        out = found.with_config({"write_empty_chunks": True})
+        return TailWriter(out, array.rows(self._meta))
+
+    def _open_ids(self) -> None:
+        """Read which ids are taken; ids of another kind that were never committed make way."""
+        kind = "int64" if self._tail(IDS).array.dtype == np.int64 else "str"
+        if kind != self._meta.id_kind and not self._meta.n_bags:
+            replace_ids(self._group, self._meta)
+            self._tails[IDS.name] = self._open_tail(IDS)
+        tail = self._tail(IDS)
+        self._registry = IdRegistry(self._meta.id_kind, self._meta.max_id, tail.blocks)
