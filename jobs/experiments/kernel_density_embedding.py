@@ -25,6 +25,10 @@ class KernelDensitySpec:
     bandwidth: float
 
     @property
+    def box(self) -> Box:
+        return self.projection.box
+
+    @property
     def n_dims(self) -> int:
         return self.projection.n_dims
 
