@@ -1,4 +1,4 @@
-"""Every implementation beside its oracle: what the oracle tests run and benchmarks time."""
+"""Every implementation beside its oracle, for the tests; those with a peer, for benchmarks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .hdd_entries import hdd_embeddings
 from .implementation import Implementation
 from .ridge_entries import regression
 from .series_entries import evaluations, projections
+from .timed_entries import timed
 
 IMPLEMENTATIONS: dict[str, Implementation] = {
     entry.name: entry
@@ -18,6 +19,9 @@ IMPLEMENTATIONS: dict[str, Implementation] = {
         regression(),
         embeddings(),
         hdd_embeddings(),
+        timed(),
     )
     for entry in entries
 }
+
+TIMED = {name: entry for name, entry in IMPLEMENTATIONS.items() if entry.peer is not None}

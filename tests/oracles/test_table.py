@@ -7,15 +7,29 @@ import zlib
 import numpy as np
 import pytest
 
-from .table import IMPLEMENTATIONS
+from .implementation import Implementation
+from .table import IMPLEMENTATIONS, TIMED
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
 def test_implementation_equals_its_oracle(name):
     """The package computes what the textbook formula says, to the entry's tolerance."""
     entry = IMPLEMENTATIONS[name]
-    inputs = entry.make(np.random.default_rng(zlib.crc32(name.encode())), entry.n)
-    ours, truth = entry.implementation(*inputs), entry.oracle(*inputs)
+    assert_equals_oracle(entry, entry.implementation)
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_peer_equals_the_oracle(name):
+    """What benchmarks time beside the package computes the same numbers."""
+    entry = TIMED[name]
+    assert entry.n_timed >= entry.n
+    assert_equals_oracle(entry, entry.peer)
+
+
+def assert_equals_oracle(entry: Implementation, function):
+    rng = np.random.default_rng(zlib.crc32(entry.name.encode()))
+    inputs = entry.make(rng, entry.n)
+    ours, truth = function(*inputs), entry.oracle(*inputs)
     if not isinstance(ours, tuple):
         ours, truth = (ours,), (truth,)
     assert len(ours) == len(truth)
