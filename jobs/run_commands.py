@@ -49,7 +49,7 @@ def submit(
         from .config import load_config
         from .runs import attach, resume
         from .runs import submit as submitted
-        from .runs.submitting import check_unchanged
+        from .runs.submission import check_unchanged
 
         kind = _config_of(job)
         given = {} if cluster is None else {"cluster": cluster}
@@ -84,8 +84,10 @@ def runs(root: str | None) -> None:
             state = run.state()
             share = f"{100 * state.done / state.total:.0f} %" if state.total else ""
             begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.submitted))
-            rows.append([run.id, str(state.status), state.step, share, begun])
-        columns = ["run", "status", "step", "done", "submitted"]
+            launched = run.record().get("launched", {})  # older runs do not say
+            where = ", ".join(f"{key} {value}" for key, value in launched.items())
+            rows.append([run.id, str(state.status), state.step, share, begun, where])
+        columns = ["run", "status", "step", "done", "submitted", "driver"]
         Terminal().table("Runs", columns, rows, whole=("run",))
 
     exit_guarded("runs", action)
@@ -140,9 +142,9 @@ def drive(url: str, attempt: str, log: str) -> None:
     """What a launcher starts."""
 
     def action() -> None:
-        from .runs.drive import drive as driven
+        from .runs.driver import run_driver
 
-        driven(url, attempt, log, give_up)
+        run_driver(url, attempt, log, give_up)
 
     exit_guarded("drive", action)
 

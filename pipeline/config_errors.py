@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,3 +181,21 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
         else:
             bounds = [f"{sign} {one[key]:g}" for key, sign in _BOUNDS.items() if key in one]
             yield f"{_NAMES[kind]} {' and '.join(bounds)}".rstrip()
+
+
+def differences(
+    before: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Dotted keys in which two configs differ, with the values before and now; None is no value."""
+    old, new = dict(_flat(before)), dict(_flat(now))
+    for key in [*new, *old]:
+        if old.get(key) != new.get(key):
+            yield key, old.get(key), new.get(key)
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

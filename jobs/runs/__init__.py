@@ -1,9 +1,9 @@
 """Jobs that run by themselves: submitted, watched and cancelled from a client that may go away."""
 
-from .launching import LAUNCHERS, Launch
+from .launchers import LAUNCHERS, Launch
+from .record import RunState, Status
 from .run import Run, attach, runs_in
-from .state import RunState, Status
-from .submitting import resume, submit
+from .submission import resume, submit
 
 __all__ = [
     "LAUNCHERS",

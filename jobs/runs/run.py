@@ -1,22 +1,24 @@
-"""`Run`: a handle on a run, which holds nothing but the URL of its folder."""
+"""`Run`: a handle on a run, which holds nothing but the URL of its folder; and how it is shown."""
 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from bagbasis.errors import RunError
 from bagbasis.storage.files import names_in, reading, write_json
 from bagbasis.storage.urls import normalize_url
 
-from .launching import WITHDRAWALS
-from .notebook import show
-from .state import CANCEL, LOG, RUN, RunState, Status, read_record, read_state
+from .launchers import WITHDRAWALS
+from .record import CANCEL, LOG, RUN, RunState, Status, read_record, read_state
 
 ROOT_VARIABLE = "BAGBASIS_RUNS"
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.5  # between two looks at a run whose result is waited for
+SHOWN_SECONDS = 2.0  # between two looks at a run that a notebook shows
 
 
 class Progress(tuple[int, int]):
@@ -167,3 +169,55 @@ def explained(state: RunState) -> str:
     if state.status is Status.DIED:
         return "died: no sign of life for a minute; resume it, or see its log"
     return f"is {state.status}"
+
+
+def show(run: Run) -> None:
+    """Display the run in IPython; in a notebook a thread keeps it up to date until it is over."""
+    from IPython import get_ipython
+    from IPython.display import display
+
+    state = run.state()
+    is_live = hasattr(get_ipython(), "kernel") and not state.status.is_over
+    handle = display(_bundle(run.id, state), raw=True, display_id=is_live or None)
+    if is_live:
+        threading.Thread(target=_follow, args=(run, handle), daemon=True).start()
+
+
+def _follow(run: Run, handle: Any) -> None:
+    while True:
+        time.sleep(SHOWN_SECONDS)
+        try:
+            state = run.state()
+        except OSError:  # a filesystem that is away for a while
+            continue
+        except RunError:  # its folder was deleted
+            return
+        handle.update(_bundle(run.id, state), raw=True)
+        if state.status.is_over:
+            return
+
+
+def _bundle(run_id: str, state: RunState) -> dict[str, str]:
+    """For a notebook, and for a terminal."""
+    return {"text/html": as_html(run_id, state), "text/plain": as_text(run_id, state)}
+
+
+def as_text(run_id: str, state: RunState) -> str:
+    """One line: the run, how it stands, and how far it is."""
+    parts = [f"run {run_id} is {state.status}"]
+    if state.status is Status.RUNNING and state.total:
+        share = 100 * state.done / state.total
+        parts.append(f"{state.step}: {state.done:,} of {state.total:,} ({share:.0f} %)")
+    if state.status is Status.FAILED:
+        parts.append(str(state.error))
+    return "; ".join(parts)
+
+
+def as_html(run_id: str, state: RunState) -> str:
+    """The same line, and a bar while the run is running."""
+    bar = ""
+    if state.status is Status.RUNNING and state.total:
+        bar = (
+            f'<br><progress value="{state.done}" max="{state.total}" style="width:30em"></progress>'
+        )
+    return f"<div>{escape(as_text(run_id, state))}{bar}</div>"

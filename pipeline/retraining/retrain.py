@@ -9,12 +9,13 @@ carries out as it was decided, or begins again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from ..bags import BagStore
+from ..config_errors import differences
 from ..errors import BusyError, ConfigError, WriterBusyError
 from ..execution import Progress
 from ..registry import Registry
@@ -143,21 +144,11 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> st
 
 
 def _check_settings(spec: Retraining, state: State) -> None:
-    before, now = dict(_flat(state.settings)), dict(_flat(spec.settings))
-    for key in [*now, *before]:
-        if before.get(key) != now.get(key):
-            raise ConfigError(
-                f"key {key!r} is {now.get(key)!r}, the models of {spec.state_folder} were made "
-                f"with {before.get(key)!r}; put it back, or give another state_url to begin anew"
-            )
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+    for key, before, now in differences(state.settings, spec.settings):
+        raise ConfigError(
+            f"key {key!r} is {now!r}, the models of {spec.state_folder} were made with {before!r}; "
+            "put it back, or give another state_url to begin anew"
+        )
 
 
 @contextmanager

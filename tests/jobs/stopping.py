@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bagbasis.jobs.cli import main
-from bagbasis.jobs.runs.driving import Driving
+from bagbasis.jobs.runs.driver import Driver
 from bagbasis.regression import saving
 from tests.execution.gated import Gate
 
@@ -27,7 +27,7 @@ def stop_at(place: str, gate: Gate) -> None:
 
         saving.save_model = save  # type: ignore[assignment]
     elif place == "discarded":
-        Driving._finish = waiting(Driving._finish, gate)  # type: ignore[method-assign]
+        Driver._finish = waiting(Driver._finish, gate)  # type: ignore[method-assign]
 
 
 def waiting(function: Callable[..., None], gate: Gate) -> Callable[..., None]:

@@ -14,8 +14,8 @@ from bagbasis import load_model
 from bagbasis.errors import ModelError
 from bagbasis.jobs import fit
 from bagbasis.jobs.runs import LAUNCHERS, Status, resume, submit
-from bagbasis.jobs.runs import state as states
-from bagbasis.jobs.runs.launching import launch_here
+from bagbasis.jobs.runs import record as states
+from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.terminal import Terminal
 from tests.execution.gated import Gate, kill, until
 

@@ -12,7 +12,7 @@ import pytest
 from bagbasis import load_model
 from bagbasis.errors import RunError
 from bagbasis.jobs.runs import Status, attach, runs_in, submit
-from bagbasis.jobs.runs import state as states
+from bagbasis.jobs.runs import record as states
 from tests.execution.gated import alive, kill, until
 from tests.jobs.running import CONFIGS, done, refused, settings
 
@@ -36,7 +36,7 @@ def endless(tmp_path, root):
 
 
 def driver_of(run):
-    return states.read_json(f"{run.url}/{states.BEAT}")["pid"]
+    return states.read_object(f"{run.url}/{states.BEAT}")["pid"]
 
 
 def fit_settings(regression, tmp_path):

@@ -11,8 +11,8 @@ import pytest
 
 from bagbasis.errors import RunError
 from bagbasis.jobs.runs import Status, attach, resume, submit
-from bagbasis.jobs.runs.launching import launch_sbatch
-from tests.runs.drivers import driven
+from tests.jobs.running import done
+from tests.jobs.runs.drivers import driven
 
 CONFIG = {"data_url": "/data/bags.zarr", "model_url": "/data/m.zarr"}
 
@@ -70,7 +70,8 @@ def test_driver_as_a_batch_job(slurm, tmp_path):
     assert asked["script"] == '#!/bin/sh\nexec "$@"\n'
     assert run.status() is Status.SUBMITTED
     assert run.record()["launcher"] == "sbatch"
-    assert launch_sbatch(["python"], tmp_path / "log", "r") == {"slurm_job": "17"}
+    assert run.record()["launched"] == {"slurm_job": "17"}
+    assert "slurm_job" in done("runs", "--root", root)
 
 
 def test_what_sbatch_refuses(slurm, tmp_path):

@@ -7,18 +7,19 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bagbasis.config_errors import differences
 from bagbasis.errors import ConfigError, RunError
 from bagbasis.storage.files import write_json
 from bagbasis.storage.urls import local_path, normalize_url
 
-from .launching import LAUNCHERS
+from .launchers import LAUNCHERS
+from .record import CANCEL, CHECKPOINTS, LOG, RUN, Status
 from .run import Run, attach, root_of
-from .state import CANCEL, CHECKPOINTS, LOG, RUN, Status
 
 FORMAT_VERSION = 1
 PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")
@@ -115,23 +116,12 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], run_id: s
 
     ``checkpoint_url`` may be left out: a run has its own.
     """
-    ours, theirs = dict(_flat(now)), dict(_flat(before))
-    for key in [*ours, *theirs]:
-        if key == "checkpoint_url" and ours.get(key) is None:
-            continue
-        if ours.get(key) != theirs.get(key):
+    for key, old, new in differences(before, now):
+        if key != "checkpoint_url" or new is not None:
             raise ConfigError(
-                f"key {key!r} is {ours.get(key)!r}, run {run_id} was started with "
-                f"{theirs.get(key)!r}; resume it as it was, or submit another run"
+                f"key {key!r} is {new!r}, run {run_id} was started with {old!r}; resume it as it "
+                "was, or submit another run"
             )
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def beside_output(config: Mapping[str, Any]) -> str:
@@ -158,10 +148,11 @@ def _start(url: str, record: dict[str, Any]) -> Run:
     command = [sys.executable, "-P", "-m", "bagbasis.jobs", "drive", url]
     command += ["--attempt", record["attempt"], "--log", str(log)]
     try:
-        LAUNCHERS[record["launcher"]](command, log, record["id"])
+        launched = LAUNCHERS[record["launcher"]](command, log, record["id"])
     except RunError:
         write_json(f"{url}/{CANCEL}", {"attempt": record["attempt"]})  # nobody waits for it
         raise
+    write_json(f"{url}/{RUN}", {**record, "launched": launched})
     return Run(url)
 
 

@@ -1,9 +1,10 @@
-"""The driver's side of a run: signs of life, progress, and how it ended."""
+"""``bags drive``: the driver of a run, in a process of its own, and what it writes about itself."""
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
 import time
 import traceback
@@ -12,11 +13,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from bagbasis.errors import BagbasisError, BusyError
 from bagbasis.storage.files import discard, write_json, writing
 from bagbasis.storage.urls import local_path
 
-from .state import (
+from ..config import load_config
+from ..files import plain, write_report
+from ..interrupts import prompt_interrupts
+from ..shell import import_job
+from ..terminal import Callback, Terminal
+from .record import (
     BEAT,
     BEAT_SECONDS,
     CANCEL,
@@ -29,13 +37,13 @@ from .state import (
     read_record,
 )
 
-LOG_BYTES = 2**18
+LOG_BYTES = 2**18  # of the driver's output, its last part, that are copied to a remote folder
 NO_BEAT = "no sign of life could be written"
 
 logger = logging.getLogger(__name__)
 
 
-class Driving:
+class Driver:
     """Writes a run's state while its job runs.
 
     A run that is submitted again belongs to that attempt's driver from then on: one that waited in
@@ -167,3 +175,53 @@ def _warned(consequence: str) -> Iterator[None]:
         yield
     except OSError as error:
         logger.warning("%s: %s", consequence, error)
+
+
+class RunTerminal(Terminal):
+    """A terminal whose progress also goes to the run's state; ``run`` is for its job alone."""
+
+    def __init__(self, driver: Driver, out: Console | None = None, run: str | None = None) -> None:
+        super().__init__(out)
+        self._driver = driver
+        self.run = run
+
+    def without_tables(self) -> Terminal:
+        return RunTerminal(self._driver, Console(quiet=True))
+
+    @contextmanager
+    def progress(self, label: str, unit: str = "bags") -> Iterator[Callback]:
+        with super().progress(label, unit) as shown:
+
+            def callback(done: int, total: int) -> None:
+                self._driver.progress(label, done, total)
+                shown(done, total)
+
+            yield callback
+
+
+def run_driver(url: str, attempt: str, log: str, end: Callable[[], None]) -> None:
+    """Run the job that was submitted to this folder, and keep its state there.
+
+    ``attempt`` is the submission that started this process: a later one has another driver.
+    ``end`` ends the process when it does not listen to an interrupt.
+    """
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have ignored it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a queue that ends the job
+    driver = Driver(url, attempt, Path(log), _interrupt)
+
+    def give_up() -> None:
+        driver.give_up()
+        end()
+
+    name = driver.record["job"]
+    with prompt_interrupts(give_up), driver.running() as report:
+        job = import_job(name)
+        config = load_config(job.Config, None, (), driver.record["config"])
+        report |= plain(job.run(config, RunTerminal(driver, run=driver.record["id"])))
+        if config.report_path is not None:
+            write_report(config.report_path, {"job": name, "config": config.model_dump(), **report})
+
+
+def _interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)

@@ -11,10 +11,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from bagbasis.errors import StoreError
-from bagbasis.jobs.runs import LAUNCHERS, Status, notebook, submit
-from bagbasis.jobs.runs.run import Run
+from bagbasis.jobs.runs import LAUNCHERS, Run, Status, submit
+from bagbasis.jobs.runs import run as runs
 from tests.execution.gated import until
-from tests.runs.drivers import driven
+from tests.jobs.runs.drivers import driven
 
 CONFIG = {"data_url": "/data/bags.zarr", "model_url": "/data/m.zarr"}
 
@@ -31,7 +31,7 @@ def shell():
 @pytest.fixture
 def kernel(shell, monkeypatch):
     """IPython of a notebook, which looks at a run every few milliseconds."""
-    monkeypatch.setattr(notebook, "SECONDS", 0.01)
+    monkeypatch.setattr(runs, "SHOWN_SECONDS", 0.01)
     shell.kernel = object()
     return shell
 

@@ -1,10 +1,10 @@
-"""A run's state: JSON files in its folder, each with one writer, each replaced whole.
+"""The record of a run: JSON files in its folder, each with one writer, each replaced whole.
 
-``run.json`` is the client's: what was submitted. ``state.json`` and ``beat.json`` are the
-driver's: how it stands, and a sign of life every few seconds. ``cancel.json`` is a client's wish.
-So the state lives as long as the filesystem does, whatever becomes of scheduler, driver and client.
-Each submission of a run, the first or a resumption, is an attempt with a name: ``run.json`` has the
-last one's, and only its driver writes.
+``run.json`` is the client's: what was submitted, and where it was started. ``state.json`` and
+``beat.json`` are the driver's: how it stands, and a sign of life every few seconds. ``cancel.json``
+is a client's wish. So the record lives as long as the filesystem does, whatever becomes of
+scheduler, driver and client. Each submission of a run, the first or a resumption, is an attempt
+with a name: ``run.json`` has the last one's, and only its driver writes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 from bagbasis.errors import RunError
 from bagbasis.storage.files import read_json
 
-BEAT_SECONDS = 5.0
-DEAD_SECONDS = 60.0
+BEAT_SECONDS = 5.0  # between two signs of life
+DEAD_SECONDS = 60.0  # without a sign of life: twelve were missed
 RUN, STATE, BEAT, CANCEL, LOG = "run.json", "state.json", "beat.json", "cancel.json", "log.txt"
 CHECKPOINTS = "checkpoints"
 

@@ -10,10 +10,10 @@ import pytest
 
 from bagbasis.errors import ConfigError, RunError, StoreError
 from bagbasis.jobs.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
-from bagbasis.jobs.runs.launching import launch_here
-from bagbasis.jobs.runs.state import BEAT, DEAD_SECONDS, STATE, read_object
+from bagbasis.jobs.runs.launchers import launch_here
+from bagbasis.jobs.runs.record import BEAT, DEAD_SECONDS, STATE, read_object
 from bagbasis.storage.files import write_json
-from tests.runs.drivers import driven
+from tests.jobs.runs.drivers import driven
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_failed(root, launched):
     state = run.state()
     assert (state.status, state.error) == (Status.FAILED, "s.zarr: not found")
     assert "Traceback" in state.traceback
-    assert "test_state.py" in state.traceback
+    assert "test_record.py" in state.traceback
     with pytest.raises(RunError, match=rf"run {run.id} failed: s\.zarr: not found"):
         run.result()
 
