@@ -1,7 +1,9 @@
-"""One pass over labelled bags: errors of every target, and the pictures of them."""
+"""What ``bags evaluate`` draws and says of a model's errors, for each kind of outcome."""
 
 from __future__ import annotations
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,175 +11,246 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis import BagStore
-from bagbasis.bags import Box
-from bagbasis.embeddings import SeriesShape
-from bagbasis.errors import ConfigError, DataError
+from bagbasis import Bags, BagStore, KernelSmoother, TripleBasisRegressor
+from bagbasis.bags.labelled import LabelledBags, with_responses
+from bagbasis.densities import Densities
+from bagbasis.errors import ConfigError
+from bagbasis.evaluation import Errors, evaluate, evaluate_together
+from bagbasis.evaluation.errors import ClassDetails
+from bagbasis.regression.double_basis import DoubleBasis
 
-from .metrics import ClassErrors, RegressionErrors, Sample
+from .densities import Series, draw_bags
+from .pictures.densities import draw_densities
+from .pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
+from .terminal import Terminal
 
-PICTURED_SAMPLE = 20_000  # bags remembered to choose the pictured ones from
+SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
 
 
-class Evaluation:
-    """Errors of a model on bags, added up block by block.
+class View(ABC):
+    """The errors of a model for people.
 
-    Attributes
+    Parameters
     ----------
-    n_bags : int
-        Evaluated: those with all targets known.
-    n_unlabelled : int
-        Left out because a target is NaN.
-    """
-
-    def __init__(self, model: Any, store: BagStore) -> None:
-        self.names = list(model.target_names_)
-        self.classes = hasattr(model, "classes_")
-        self.n_bags = 0
-        self.n_unlabelled = 0
-        self._bags = Sample(PICTURED_SAMPLE, 3)
-        if self.classes:
-            self._errors: list[Any] = [class_errors(model, store, self.names[0])]
-        else:
-            self._errors = [RegressionErrors() for _ in self.names]
-
-    def add(self, rows: NDArray[Any], true: NDArray[Any], predicted: NDArray[Any]) -> None:
-        """Count bags ``rows``; true and predicted have shape (n, n_targets)."""
-        labelled = ~np.isnan(true).any(axis=1)
-        self.n_unlabelled += int((~labelled).sum())
-        true, predicted = true[labelled], predicted[labelled]
-        self.n_bags += len(true)
-        for j, errors in enumerate(self._errors):
-            errors.add(true[:, j], predicted[:, j])
-        self._bags.add(np.column_stack([rows[labelled], true[:, 0], predicted[:, 0]]))
-
-    def errors(self) -> dict[str, dict[str, Any]]:
-        """Name of each target to its errors."""
-        return {n: e.result() for n, e in zip(self.names, self._errors, strict=True)}
-
-    def pairs(self) -> list[NDArray[Any]]:
-        """A sample of (true, predicted), one array a target."""
-        return [errors.pairs() for errors in self._errors]
-
-    @property
-    def confusion(self) -> ClassErrors:
-        errors: ClassErrors = self._errors[0]
-        return errors
-
-    def pictured(self, n: int) -> NDArray[Any]:
-        """``n`` bags with spread true values: rows (bag, true, predicted), shape (≤ n, 3)."""
-        rows = self._bags.rows()
-        rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
-        if self.classes:
-            first = np.unique(rows[:, 1], return_index=True)[1]
-            rows = rows[first] if len(first) >= n else rows
-        spread = np.linspace(0, len(rows) - 1, min(n, len(rows))).round().astype(int)
-        return rows[spread]
-
-
-def evaluate(model: Any, store: BagStore, subset: str, progress: Any = None) -> Evaluation:
-    """Predict the labelled bags of a store and compare.
-
-    Raises
-    ------
-    DataError
-        The store lacks a target of the model, or no bag of the subset is labelled.
-    """
-    from bagbasis.regression import iter_predictions
-
-    evaluation = Evaluation(model, store)
-    store.target_columns(evaluation.names)
-    for block in iter_predictions(model, store, subset=subset, progress=progress):
-        start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
-        true = store.targets(start, stop, evaluation.names)[block.rows - start]
-        evaluation.add(block.rows, true, block.prediction.reshape(len(block.rows), -1))
-    if evaluation.n_bags == 0:
-        raise DataError(f"{store.url}: no labelled bag among the {subset} bags; nothing to measure")
-    return evaluation
-
-
-def class_errors(model: Any, store: BagStore, target: str) -> ClassErrors:
-    """A confusion matrix over the model's classes and whatever else the store's labels are."""
-    seen = [np.asarray(model.classes_, dtype=np.float64)]
-    step = 2**20
-    for start in range(0, store.n_bags, step):
-        labels = store.targets(start, min(store.n_bags, start + step), [target])
-        seen.append(np.unique(labels[~np.isnan(labels)]))
-    classes = np.unique(np.concatenate(seen))
-    return ClassErrors(classes, [class_label(store, target, code) for code in classes])
-
-
-def class_label(store: BagStore, target: str, code: float) -> str:
-    """What people call a class: its name in the store, or the number."""
-    names = store.meta.class_names.get(target, [])
-    if float(code).is_integer() and 0 <= code < len(names):
-        return str(names[int(code)])
-    return f"{code:g}"
-
-
-def draw_errors(evaluation: Evaluation, out_dir: Path) -> list[Path]:
-    """The pictures of the errors; returns their paths."""
-    from .pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
-
-    if evaluation.classes:
-        errors = evaluation.confusion
-        accuracy = errors.result()["accuracy"]
-        name = evaluation.names[0]
-        path = out_dir / "confusion.png"
-        return [draw_confusion(path, errors.matrix, errors.names, name, accuracy)]
-    what = evaluation.pairs(), evaluation.names, list(evaluation.errors().values())
-    return [
-        draw_predictions(out_dir / "predictions.png", *what),
-        draw_residuals(out_dir / "residuals.png", *what),
-    ]
-
-
-def draw_pictured(
-    path: Path,
-    bags: Sequence[NDArray[Any]],
-    titles: Sequence[str],
-    box: Box,
-    series: SeriesShape,
-    coordinate_names: Sequence[str],
-    downwards: bool,
-) -> Path:
-    """Bags with the densities that the model's embedding sees; returns the path."""
-    from .densities import Series, draw_bags
-
-    drawn = Series(series.basis, series.n_per_dim, series.max_norm, series.joint)
-    return draw_bags(path, bags, titles, box, drawn, coordinate_names, downwards)
-
-
-def titles(evaluation: Evaluation, store: BagStore, pictured: NDArray[Any]) -> list[str]:
-    """A line for each chosen bag: its id, what it is and what was predicted."""
-    name = evaluation.names[0]
-    lines = []
-    for row, *values in pictured.tolist():
-        identity = store.ids(int(row), int(row) + 1)[0]
-        true, predicted = (
-            class_label(store, name, value) if evaluation.classes else f"{value:.4g}"
-            for value in values
-        )
-        lines.append(f"bag {identity}: {name} {true}, predicted {predicted}")
-    return lines
-
-
-def check_names(names: Sequence[str] | None, store: BagStore) -> list[str]:
-    """Names of the coordinates: as given, or as the store's source has them, or numbers.
+    coordinate_names : list of str, optional
+        Axis labels; default the store's, or numbers.
+    downwards : bool
+        Draw the second coordinate downwards, as in images.
 
     Raises
     ------
     ConfigError
         Another number of names than coordinates.
     """
-    if names is not None:
-        if len(names) != store.n_dims:
-            raise ConfigError(
-                f"key 'coordinate_names' has {len(names)} names; {store.url} has {store.n_dims} "
-                "coordinates"
+
+    def __init__(
+        self,
+        model: DoubleBasis,
+        store: BagStore,
+        coordinate_names: Sequence[str] | None = None,
+        downwards: bool = False,
+    ) -> None:
+        self.model, self.store, self.downwards = model, store, downwards
+        self.coordinate_names = self.name_coordinates(coordinate_names)
+
+    @abstractmethod
+    def name_coordinates(self, names: Sequence[str] | None) -> list[str]:
+        """Axis labels."""
+
+    @abstractmethod
+    def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
+        """Draw the errors, and bags with densities; return the files' paths."""
+
+    @abstractmethod
+    def report(self, errors: Errors, n_smoothed: int, progress: Any) -> dict[str, Any]:
+        """The part of the report that is of this kind."""
+
+    @abstractmethod
+    def show(self, report: dict[str, Any], console: Terminal) -> None:
+        """Print the report's tables."""
+
+
+class TargetView(View):
+    """Numbers and classes."""
+
+    def name_coordinates(self, names: Sequence[str] | None) -> list[str]:
+        known = self.store.meta.source.get("coordinates")
+        if names is None and isinstance(known, (list, tuple)) and len(known) == self.store.n_dims:
+            return [str(name) for name in known]
+        return _checked_names(names, self.store.n_dims, f"{self.store.url} has")
+
+    def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
+        pictures = self._draw_errors(errors, out_dir)
+        embedding = self.model.features_.embedding
+        shape = embedding.describe().series
+        if shape is not None:  # other embeddings estimate no density to draw
+            rows = self._choose(errors, n_pictured)
+            path = draw_bags(
+                out_dir / "densities.png",
+                [self.store.read(row, row + 1)[0] for row in errors.sample.index[rows].tolist()],
+                self._titles(errors, rows),
+                embedding.box,
+                Series(shape.basis, shape.n_per_dim, shape.max_norm, shape.joint),
+                self.coordinate_names,
+                self.downwards,
             )
-        return list(names)
-    known = store.meta.source.get("coordinates")
-    if isinstance(known, (list, tuple)) and len(known) == store.n_dims:
-        return [str(name) for name in known]
-    return [f"coordinate {j + 1}" for j in range(store.n_dims)]
+            pictures.append(path)
+        return pictures
+
+    def report(self, errors: Errors, n_smoothed: int, progress: Any) -> dict[str, Any]:
+        return {"targets": errors.values()}
+
+    def show(self, report: dict[str, Any], console: Terminal) -> None:
+        subset = SUBSETS[report["subset"]]
+        for target, errors in report["targets"].items():
+            if "accuracy" in errors:
+                rows = [[name, *values.values()] for name, values in errors["per_class"].items()]
+                title = f"{target}: accuracy {errors['accuracy']:.4f} on {subset}"
+                console.table(title, ["class", "precision", "recall", "F1", "bags"], rows)
+        numeric = {t: e for t, e in report["targets"].items() if "rmse" in e}
+        if numeric:
+            columns = ["target", "bags", "RMSE", "MAE", "bias", "R²", "RMSE, best constant"]
+            keys = ("n", "rmse", "mae", "bias", "r2", "constant_rmse")
+            rows = [[name, *[errors[key] for key in keys]] for name, errors in numeric.items()]
+            console.table(f"Errors on {subset}", columns, rows)
+
+    def _draw_errors(self, errors: Errors, out_dir: Path) -> list[Path]:
+        details, found = errors.details, errors.values()
+        names = list(found)
+        if isinstance(details, ClassDetails):
+            accuracy = found[names[0]]["accuracy"]
+            path, labels = out_dir / "confusion.png", details.class_names
+            return [draw_confusion(path, details.matrix, labels, names[0], accuracy)]
+        columns = zip(errors.sample.true.T, errors.sample.predicted.T, strict=True)
+        what = [np.column_stack(pair) for pair in columns], names, list(found.values())
+        return [
+            draw_predictions(out_dir / "predictions.png", *what),
+            draw_residuals(out_dir / "residuals.png", *what),
+        ]
+
+    def _choose(self, errors: Errors, n: int) -> NDArray[np.int64]:
+        """Up to n rows of the sample with spread true values; of classes one each, if enough."""
+        true = errors.sample.true[:, 0]
+        rows = np.argsort(true, kind="stable")
+        if isinstance(errors.details, ClassDetails):
+            first = np.unique(true[rows], return_index=True)[1]
+            rows = rows[first] if len(first) >= n else rows
+        return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).round().astype(int)]
+
+    def _titles(self, errors: Errors, rows: NDArray[np.int64]) -> list[str]:
+        """Per bag its id, what it is and what was predicted."""
+        name, sample = next(iter(errors.values())), errors.sample
+        lines = []
+        for row in rows.tolist():
+            bag = int(sample.index[row])
+            true, predicted = (
+                _say(errors, float(values[row, 0])) for values in (sample.true, sample.predicted)
+            )
+            identity = self.store.ids(bag, bag + 1)[0]
+            lines.append(f"bag {identity}: {name} {true}, predicted {predicted}")
+        return lines
+
+
+class DensityView(View):
+    """Densities: the rows of 004, Table 3.1, and slices."""
+
+    model: TripleBasisRegressor
+
+    def name_coordinates(self, names: Sequence[str] | None) -> list[str]:
+        n = int(self.store.response_dims or 0)
+        return _checked_names(names, n, f"the responses in {self.store.url} have")
+
+    def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
+        """Of a few bags their own density where it compares, the response's and the predicted."""
+        rows = spread_bags(errors, n_pictured)
+        batch = next(read_pairs(self.store, rows).batches())
+        spec = self.model.response_spec_
+        kinds = {"response": batch.labels.present}
+        if self.store.box == spec.box:
+            kinds = {"bag": batch.bags, **kinds}
+        columns: dict[str, Densities] = {}
+        for kind, points in kinds.items():
+            coefficients = np.empty((len(points), spec.n_features))
+            spec.embed(points, coefficients)
+            columns[kind] = Densities(coefficients, spec.indices, spec.basis, spec.box)
+        columns["predicted"] = self.model.densities(batch.bags)
+        titles = [f"bag {self.store.ids(row, row + 1)[0]}" for row in rows.tolist()]
+        path = out_dir / "densities.png"
+        return [draw_densities(path, columns, titles, self.coordinate_names)]
+
+    def report(self, errors: Errors, n_smoothed: int, progress: Any) -> dict[str, Any]:
+        found = errors.values()
+        if n_smoothed:
+            smoother = self.compare_smoother(errors, n_smoothed, progress)
+            found["densities"]["smoother"] = smoother
+        return found
+
+    def compare_smoother(self, errors: Errors, n: int, progress: Any) -> dict[str, Any]:
+        """The model beside a kernel smoother of the same training bags, on up to n bags."""
+        model = self.model
+        training = BagStore.open(model.report_["data_url"])
+        smoother = KernelSmoother(
+            embedding=model.embedding, response_embedding=model.response_embedding
+        ).fit(training, holdout=model.holdout_, progress=progress)
+        bags = read_pairs(self.store, spread_bags(errors, n))
+        begun = time.perf_counter()
+        smoothed = evaluate_together([smoother], bags)[0]
+        done = time.perf_counter()
+        predicted = evaluate(model, bags)
+        return {
+            "n": bags.n_bags,
+            "mse": smoothed.error,
+            "model_mse": predicted.error,
+            "bandwidth": smoother.bandwidth_,
+            "seconds_a_bag": (done - begun) / bags.n_bags,
+            "model_seconds_a_bag": (time.perf_counter() - done) / bags.n_bags,
+        }
+
+    def show(self, report: dict[str, Any], console: Terminal) -> None:
+        errors = report["densities"]
+        rows: list[list[Any]] = [["3BE", errors["mse"], errors["r2"]]]
+        if errors["input_mse"] is not None:
+            rows.append(["the bag's own density", errors["input_mse"], errors["input_r2"]])
+        rows.append(["average density", errors["average_mse"], 0.0])
+        rows.append(["noise of the responses", errors["noise_mse"], None])
+        title = f"Squared L2 distance to the responses' densities on {SUBSETS[report['subset']]}"
+        console.table(title, ["", "MSE", "R² against the average"], rows)
+        if "smoother" in errors:
+            console.values("Kernel smoother (LSE) beside the model", errors["smoother"])
+
+
+VIEWS: dict[str, type[View]] = {"response": DensityView}
+
+
+def view_of(model: DoubleBasis, *args: Any) -> View:
+    """The view of what the model predicts."""
+    return VIEWS.get(model.outcome_.key, TargetView)(model, *args)
+
+
+def spread_bags(errors: Errors, n: int) -> NDArray[np.int64]:
+    """Up to n of the bags evaluated, evenly spread."""
+    index = errors.sample.index
+    return index[np.linspace(0, len(index) - 1, min(n, len(index))).astype(np.int64)]
+
+
+def read_pairs(store: BagStore, rows: NDArray[np.int64]) -> LabelledBags:
+    """Some bags that have a response, in memory, with their responses."""
+    bags = [store.read(row, row + 1)[0] for row in rows.tolist()]
+    responses = [store.responses(row, row + 1).points for row in rows.tolist()]
+    return with_responses(Bags.from_list(bags), responses)
+
+
+def _say(errors: Errors, value: float) -> str:
+    details = errors.details
+    return details.call(value) if isinstance(details, ClassDetails) else f"{value:.4g}"
+
+
+def _checked_names(names: Sequence[str] | None, n: int, holder: str) -> list[str]:
+    """The names given, one per coordinate, or numbers."""
+    if names is None:
+        return [f"coordinate {j + 1}" for j in range(n)]
+    if len(names) != n:
+        raise ConfigError(
+            f"key 'coordinate_names' has {len(names)} names; {holder} {n} coordinates"
+        )
+    return list(names)

@@ -22,7 +22,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.datasets import generate
-from bagbasis.evaluation import density_errors
+from bagbasis.evaluation import evaluate
 from bagbasis.regression.encoding import ResponseCoefficients
 from bagbasis.storage.zarr_stores import exists
 
@@ -193,7 +193,7 @@ class Rectify2LPT(Experiment[Settings]):
 
     def _errors(self, progress: Callback) -> dict[str, Any]:
         multiplier, model = self._best
-        errors = density_errors(model, self._store("test"), progress=progress).result()
+        errors = evaluate(model, self._store("test"), progress=progress).values()["densities"]
         return {**errors, "scale_multiplier": multiplier}
 
     def _smoother_errors(self, progress: Callback) -> dict[str, Any]:

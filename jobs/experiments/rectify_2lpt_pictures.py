@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from bagbasis import Bags, BagStore, TripleBasisRegressor
 from bagbasis.densities import Densities
 
-from ..density_evaluation import chosen_bags
 from ..pictures.densities import draw_densities
 from ..pictures.evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 from .experiment import Result
@@ -71,7 +70,8 @@ def draw_errors(path: Path, results: Sequence[Result]) -> Path:
 def draw_slices(path: Path, model: TripleBasisRegressor, store: BagStore, n: int) -> Path:
     """Slices of n cubes as in 004, Figure 3.21."""
     spec = model.response_spec_
-    rows = chosen_bags(model, store, "all", n).tolist()
+    present = np.flatnonzero(np.diff(store.response_offsets(0, store.n_bags)) > 0)
+    rows = present[np.linspace(0, len(present) - 1, min(n, len(present))).astype(int)].tolist()
     bags = Bags.from_list([store.read(row, row + 1)[0] for row in rows])
     answers = Bags.from_list([store.responses(row, row + 1).points for row in rows])
 

@@ -52,7 +52,7 @@ def draw_predictions(
     pairs : one array of shape (n, 2) a target
         True and predicted values.
     names : sequence of str
-    errors : what `RegressionErrors.result` returned, one a target
+    errors : of `Errors.values`, one a target
     """
     figure, axes = _panels(len(pairs), 5.0)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
@@ -124,7 +124,7 @@ def _which(pairs: Sequence[Array], errors: Sequence[dict[str, Any]]) -> str:
     """The bags that are drawn, in words."""
     n, drawn = errors[0]["n"], len(pairs[0])
     bags = f"{n:,} bags" if drawn == n else f"{drawn:,} of {n:,} bags, drawn at random"
-    return bags if len(pairs) <= MOST_PANELS else f"{bags} (first {MOST_PANELS} targets)"
+    return bags if len(errors) <= MOST_PANELS else f"{bags} (first {MOST_PANELS} targets)"
 
 
 def _predictions(axis: Axes, true: Array, predicted: Array, name: str) -> None:

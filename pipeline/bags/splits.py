@@ -23,7 +23,7 @@ class Split:
 
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Membership of bags start … stop − 1, shape (stop − start,)."""
-        return _splitmix64(np.arange(start, stop, dtype=np.uint64), self.seed) < self.fraction
+        return hash_index(np.arange(start, stop, dtype=np.uint64), self.seed) < self.fraction
 
 
 def holdout_split(holdout: float) -> Split | None:
@@ -31,7 +31,7 @@ def holdout_split(holdout: float) -> Split | None:
     return Split(holdout, HOLDOUT_SEED) if holdout else None
 
 
-def _splitmix64(index: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
+def hash_index(index: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
     """Uniform numbers in [0, 1), one per index."""
     with np.errstate(over="ignore"):
         step = np.uint64(0x9E3779B97F4A7C15)

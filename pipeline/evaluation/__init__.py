@@ -1,5 +1,6 @@
-"""The error of a model on labelled bags."""
+"""The error of a model on labelled bags: one definition for reports, gates and experiments."""
 
-from .densities import DensityErrors, density_errors
+from .errors import Errors
+from .evaluate import evaluate, evaluate_together
 
-__all__ = ["DensityErrors", "density_errors"]
+__all__ = ["Errors", "evaluate", "evaluate_together"]

@@ -14,6 +14,7 @@ from ..bags import Bags, Box
 from ..bags.sampling import CHOICE_SAMPLE, DISTANCE_SAMPLE
 from ..embeddings import EmbeddingSpec, spec_from_dict, spec_to_dict
 from ..errors import BagError, DataError
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..random_features import FourierSpec
 
 ROWS_A_BLOCK = 1024
@@ -33,6 +34,12 @@ class FeatureMap:
     @property
     def n_features(self) -> int:
         return self.fourier.n_features if self.fourier else self.embedding.n_features
+
+    @property
+    def cost(self) -> Cost:
+        """What features of bags take; the block of features itself is the caller's."""
+        products = self.n_features * self.embedding.n_features
+        return self.embedding.cost + Cost(0.0, products * SECONDS_PER_PRODUCT)
 
     def embed(self, bags: Bags, dtype: Any) -> tuple[NDArray[Any], int]:
         """A, shape (n_bags, s), and the number of points outside the box.

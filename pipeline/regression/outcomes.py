@@ -14,8 +14,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Responses
+from ..bags import BagStore, Responses
+from ..bags.labelled import LabelledBags, ResponseBags, Targets
 from ..embeddings import ProjectionSpec
+from ..errors import DataError
 
 Rows = NDArray[np.float64]
 
@@ -69,6 +71,16 @@ class Outcome(Protocol):
     @property
     def measure(self) -> str:
         """What `error` is, in words."""
+        ...
+
+    def take_labels(self, store: BagStore) -> LabelledBags:
+        """The bags of a store with the labels of this kind.
+
+        Raises
+        ------
+        DataError
+            The store has none, or others.
+        """
         ...
 
     def encode(self, labels: Any) -> tuple[Rows, int]:
@@ -128,6 +140,16 @@ class Outcome(Protocol):
         ...
 
 
+def _take_targets(store: BagStore, names: tuple[str, ...]) -> LabelledBags:
+    if not names:
+        raise DataError(
+            f"{store.url}: the model was fitted to labels in memory, whose name in a store is not "
+            "known; give LabelledBags(store, Targets(names))"
+        )
+    store.target_columns(names)
+    return LabelledBags(store, Targets(names))
+
+
 class _ByPosition:
     """Labels of a whole batch, with the positions of those that are encoded."""
 
@@ -166,6 +188,9 @@ class Reals(_ByPosition):
         if self.n_targets == 1:
             return "RMSE"
         return "root of the targets' mean of squared error over variance"
+
+    def take_labels(self, store: BagStore) -> LabelledBags:
+        return _take_targets(store, self.names)
 
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
         return labels, 0
@@ -241,6 +266,9 @@ class Classes(_ByPosition):
             return np.arange(len(self.classes), dtype=np.float64)
         return np.array(self.classes, dtype=np.float64)
 
+    def take_labels(self, store: BagStore) -> LabelledBags:
+        return _take_targets(store, self.names)
+
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
         return (labels == self.codes).astype(np.float64), 0
 
@@ -306,6 +334,14 @@ class Densities(_ByPosition):
     @property
     def n_targets(self) -> int:
         return self.spec.n_features
+
+    def take_labels(self, store: BagStore) -> LabelledBags:
+        if store.response_dims != self.spec.n_dims:
+            raise DataError(
+                f"{store.url}: responses have dimension {store.response_dims}, the model predicts "
+                f"densities in {self.spec.n_dims}"
+            )
+        return LabelledBags(store, ResponseBags())
 
     def encode(self, labels: Responses) -> tuple[Rows, int]:
         out = np.empty((len(labels), self.n_targets))

@@ -161,8 +161,13 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             rows = self._smooth(as_bags(X), progress)
         return self.outcome_.predict(rows).values
 
-    def coefficients(self, bags: Bags) -> NDArray[np.float64]:
+    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+        """Smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""
         return self._smooth(bags, None)
+
+    def coefficients(self, bags: Bags) -> NDArray[np.float64]:
+        """Smoothed coefficients of densities for bags in memory, shape (n_bags, r)."""
+        return self.decision_rows(bags)
 
     def score(self, X: Any, y: Any = None, *, responses: Any = None, target: Any = None) -> float:
         """Determination: R² of the targets, or of the response densities in L2."""

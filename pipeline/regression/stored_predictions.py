@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,18 @@ import zarr
 from numpy.typing import NDArray
 
 from ..bags import BagStore
+from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
-from ..bags.reading import iter_bags
-from ..bags.splits import HOLDOUT_SEED, Split
-from ..errors import ModelError, ParameterError, StoreError
-from ..execution import Progress, Report, map_tasks
+from ..bags.splits import holdout_split
+from ..errors import ModelError, StoreError
+from ..execution import Progress
+from ..execution.passes import Reduction, iter_pass
+from ..params import check_choice
 from ..storage.files import storage_errors, writing_folder
 from ..storage.replacing import attributes_of, check_replaceable, holds_parts
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import zarr_store
 from .double_basis import FittedModel
-from .feature_map import naming
 from .outcomes import Prediction
 from .prediction import prediction_ranges
 
@@ -46,56 +48,60 @@ class PredictedBlock:
         return Prediction(self.prediction, self.probabilities)
 
 
-@dataclass(frozen=True)
-class _PredictTask:
-    model: FittedModel
-    store: BagStore
-    subset: str
-
-    def __call__(self, bag_range: Range, report: Report) -> PredictedBlock:
-        values, probabilities, rows = [], [], []
-        for (a, b), bags in iter_bags(self.store, *bag_range):
-            keep = members(self.model, self.subset, a, b)
-            if keep.any():
-                chosen = bags if keep.all() else bags[keep]
-                rows.append(a + np.flatnonzero(keep))
-                with naming(self.store.url, rows[-1]):
-                    predicted = self.model.predicted(chosen)
-                values.append(predicted.values)
-                if predicted.probabilities is not None:
-                    probabilities.append(predicted.probabilities)
-            report(b - bag_range[0])
-        if not rows:
-            return PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
-        return PredictedBlock(
-            np.concatenate(rows),
-            np.concatenate(values),
-            np.concatenate(probabilities) if probabilities else None,
-        )
+NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 
 
-@dataclass(frozen=True)
-class _WriteTask:
-    """Predict a range and write it; the range is its own rows, or its own file."""
+class _Predictions:
+    """A `Collector` of the predictions of a range of bags, small beside the bags themselves."""
 
-    predict: _PredictTask
-    url: str
-    format: str
+    def __init__(self, model: FittedModel) -> None:
+        self._model = model
+        self._blocks: list[PredictedBlock] = []
 
-    def __call__(self, bag_range: Range, report: Report) -> int:
-        start, stop = bag_range
-        block = self.predict(bag_range, report)
-        ids = self.predict.store.ids(start, stop)
-        if self.format == "zarr":
-            group = zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
-            for name, values in block.as_prediction.arrays().items():
+    def add(self, batch: Batch) -> None:
+        if len(batch):
+            predicted = self._model.predicted(batch.bags)
+            self._blocks.append(
+                PredictedBlock(batch.index, predicted.values, predicted.probabilities)
+            )
+
+    def finish(self) -> PredictedBlock:
+        return _join(self._blocks) if self._blocks else NOTHING
+
+
+class _WrittenPredictions(_Predictions):
+    """Writes them where it is finished: into the range's own rows, or its own file."""
+
+    def __init__(self, model: FittedModel, store: BagStore, place: str, format: str) -> None:
+        super().__init__(model)
+        self._store, self._place, self._format = store, place, format
+
+    def finish(self) -> PredictedBlock:
+        block = super().finish()
+        start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
+        ids = self._store.ids(start, stop)
+        if self._format == "zarr":
+            group = zarr.open_group(zarr_store(self._place), mode="r+", zarr_format=3)
+            for name, values in {"ids": ids, **block.as_prediction.arrays()}.items():
                 group[name][start:stop] = values  # type: ignore[index]
-            group["ids"][start:stop] = ids  # type: ignore[index]
         else:
-            fs, path = filesystem(self.url)
+            columns = self._model.outcome_.columns(block.as_prediction)
+            frame = pd.DataFrame({"id": ids.tolist(), **columns})
+            fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
-                _frame(self.predict.model, ids, block).to_parquet(file, index=False)
-        return stop - start
+                frame.to_parquet(file, index=False)
+        return NOTHING  # so that no predictions travel back
+
+
+def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
+    arrays = [block.as_prediction.arrays() for block in blocks]
+    joined = {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
+    rows = np.concatenate([block.rows for block in blocks])
+    return PredictedBlock(rows, joined["predictions"], joined.get("probabilities"))
+
+
+def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
+    return _join([ours, theirs])
 
 
 def iter_predictions(
@@ -117,9 +123,8 @@ def iter_predictions(
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
     check_predictable(model, store, subset)
-    task = _PredictTask(model, store, subset)
-    ranges = prediction_plan(model, store)
-    for _, block in map_tasks(task, ranges, sizes=_sizes(ranges), progress=progress):
+    bags = take_subset(LabelledBags(store), model, subset)
+    for block in _predict(partial(_Predictions, model), model, bags, progress):
         if len(block.rows):
             yield block
 
@@ -153,29 +158,37 @@ def write_predictions(
     ModelError
         Not fitted, bags of another dimension, something is stored at the URL, or writing failed.
     """
-    if format not in FORMATS:
-        raise ParameterError(f"format is {format!r}; expected one of {list(FORMATS)}")
+    check_choice("format", format, FORMATS)
     url = normalize_url(url)
     check_predictable(model, store, "all")
-    task = _PredictTask(model, store, "all")
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
-    ranges = prediction_plan(model, store)
     with (
         storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError),
         writing_folder(url, overwrite=overwrite) as place,
     ):
+        ranges = _ranges(model, LabelledBags(store))
         _prepare(model, store, place, format, ranges[0][1] if ranges else 1)
-        write = _WriteTask(task, place, format)
-        for _ in map_tasks(write, ranges, sizes=_sizes(ranges), progress=progress):
+        collector = partial(_WrittenPredictions, model, store, place, format)
+        for _ in _predict(collector, model, LabelledBags(store), progress):
             pass
         if format == "zarr":
             group = zarr.open_group(zarr_store(place), mode="r+", zarr_format=3)
             group.update_attributes(_attributes(model, store))
 
 
-def prediction_plan(model: FittedModel, store: BagStore) -> list[Range]:
-    """Ranges of a store's bags for prediction tasks."""
-    return prediction_ranges(store, model.features_, 8 * model.outcome_.n_targets)
+def _predict(
+    collector: Callable[[], _Predictions],
+    model: FittedModel,
+    bags: LabelledBags,
+    progress: Progress | None,
+) -> Iterator[PredictedBlock]:
+    reduction = Reduction(collector=collector, merge=_merge, cost=model.features_.cost)
+    return iter_pass(bags, reduction, ranges=_ranges(model, bags), progress=progress)
+
+
+def _ranges(model: FittedModel, bags: LabelledBags) -> list[Range]:
+    assert isinstance(bags.data, BagStore)
+    return prediction_ranges(bags.data, model.features_, 8 * model.outcome_.n_targets)
 
 
 def _are_predictions(url: str) -> bool:
@@ -211,37 +224,27 @@ def _prepare(model: FittedModel, store: BagStore, url: str, format: str, step: i
         )
 
 
-def check_predictable(model: FittedModel, store: BagStore, subset: str) -> None:
+def check_predictable(model: FittedModel, data: BagStore | LabelledBags, subset: str) -> None:
     """Raise for a subset that is not there, a model not fitted, or bags of another dimension."""
-    if subset not in SUBSETS:
-        raise ParameterError(f"subset is {subset!r}; expected one of {list(SUBSETS)}")
+    check_choice("subset", subset, SUBSETS)
     if not hasattr(model, "outcome_"):
         raise ModelError("the model is not fitted; call fit before predicting")
-    if store.n_dims != model.features_.n_dims:
+    if data.n_dims != model.features_.n_dims:
         raise ModelError(
-            f"the model was fitted on bags of dimension {model.features_.n_dims}, {store.url} "
-            f"holds dimension {store.n_dims}"
+            f"the model was fitted on bags of dimension {model.features_.n_dims}, "
+            f"{data.url or 'these'} holds dimension {data.n_dims}"
         )
     if subset == "holdout" and not model.holdout_:
         raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
 
 
-def members(model: FittedModel, subset: str, start: int, stop: int) -> NDArray[np.bool_]:
-    """Which of the bags start … stop − 1 are in the subset."""
-    if subset == "all" or not model.holdout_:
-        return np.ones(stop - start, dtype=bool)
-    out = Split(model.holdout_, HOLDOUT_SEED).members(start, stop)
-    return out if subset == "holdout" else ~out
-
-
-def _frame(model: FittedModel, ids: NDArray[Any], block: PredictedBlock) -> pd.DataFrame:
-    columns = model.outcome_.columns(block.as_prediction)
-    return pd.DataFrame({"id": ids.tolist(), **columns})
+def take_subset(bags: LabelledBags, model: FittedModel, subset: str) -> LabelledBags:
+    """The bags that the model's holdout left out of fitting, the others, or all."""
+    held_out = holdout_split(model.holdout_)
+    if subset == "all" or held_out is None:
+        return bags
+    return replace(bags, only=held_out) if subset == "holdout" else replace(bags, left_out=held_out)
 
 
 def _stored(dtype: np.dtype[Any]) -> Any:
     return str if dtype.kind in "UT" else dtype
-
-
-def _sizes(ranges: list[Range]) -> list[int]:
-    return [stop - start for start, stop in ranges]

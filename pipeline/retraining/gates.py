@@ -8,8 +8,10 @@ from typing import Any
 from ..bags import Bags, BagStore
 from ..bags.bags import concatenate
 from ..bags.plan import Range, sample_ranges
-from ..errors import ParameterError
+from ..errors import ModelError, ParameterError
 from ..monitoring import DriftResult, drift_test
+from ..regression.double_basis import FittedModel
+from ..regression.outcomes import Densities
 
 ACTIONS = ("report", "refuse")
 RUNS, RUN_LENGTH = 32, 8  # of a sample: at most so many, at least so long; few chunks are touched
@@ -95,3 +97,22 @@ def _sample(store: BagStore, bags: Range, n: int) -> Bags:
     n_runs = min(RUNS, max(1, n // RUN_LENGTH))
     runs = sample_ranges(stop - start, n_runs, n // n_runs)
     return concatenate([store.read(start + a, start + b) for a, b in runs])
+
+
+def check_comparable(
+    champion: FittedModel, challenger: FittedModel, name: str, registry_url: str
+) -> None:
+    """Raise ModelError for a champion that predicts something else than the challenger."""
+    ours, theirs = challenger.outcome_, champion.outcome_
+    same = {
+        "kind": type(champion) is type(challenger),
+        "dimension": champion.features_.n_dims == challenger.features_.n_dims,
+        "targets": theirs.names == ours.names,
+        "response basis": theirs.describe() == ours.describe() or theirs.key != Densities.key,
+    }
+    for what, alike in same.items():
+        if not alike:
+            raise ModelError(
+                f"{registry_url}: the champion {name} has another {what} than the model that is "
+                "retrained; promote a model of that kind, or give another registry_url"
+            )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore
+from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import Split
 
@@ -26,17 +28,20 @@ def label_blocks(store: BagStore, names: Names, bags: Range) -> Iterator[NDArray
     return (store.targets(a, b, names) for a, b in _blocks(bags) if names is not None)
 
 
-def newest_held_out(
-    store: BagStore, names: Names, bags: Range, holdout: Split, n: int
-) -> NDArray[np.int64]:
-    """The last ``n`` bags with a label that the split holds out, ascending."""
-    found: list[NDArray[np.int64]] = []
-    for a, b in reversed(list(_blocks(bags))):
-        chosen = holdout.members(a, b) & _labelled(store, names, a, b)
-        found.insert(0, a + np.flatnonzero(chosen))
-        if sum(map(len, found)) >= n:
+def newest_held_out(labelled: LabelledBags, held_out: Split, n: int) -> LabelledBags | None:
+    """The last ``n`` bags with a label that the split holds out; None where there is none."""
+    store, found = labelled.data, 0
+    assert isinstance(store, BagStore)
+    assert labelled.labels is not None
+    first = None
+    for a, b in reversed(list(_blocks((labelled.start, labelled.end)))):
+        chosen = a + np.flatnonzero(held_out.members(a, b) & labelled.labels.known_in(store, a, b))
+        found += len(chosen)
+        if len(chosen):
+            first = int(chosen[max(0, found - n)])
+        if found >= n:
             break
-    return np.concatenate([np.empty(0, dtype=np.int64), *found])[-n:]
+    return None if first is None else replace(labelled, start=first, only=held_out)
 
 
 def _labelled(store: BagStore, names: Names, start: int, stop: int) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
@@ -13,14 +13,14 @@ from typing import Any
 from ..bags import BagStore
 from ..bags.plan import Range
 from ..bags.splits import holdout_split
-from ..evaluation.judging import check_comparable, errors
+from ..evaluation import evaluate_together
 from ..execution import Progress
 from ..monitoring import DriftResult
 from ..registry import Registry
 from ..regression import Checkpoints, load_model
 from ..regression.line import ModelLine
 from .fingerprint import fingerprint
-from .gates import objections
+from .gates import check_comparable, objections
 from .labels import label_blocks, n_labelled, newest_held_out
 from .report import round_report
 from .spec import Retraining
@@ -206,11 +206,14 @@ class NewRound:
             check_comparable(models[1], self.model, self.champion, self.registry.url)
         split = holdout_split(self.spec.holdout)
         assert split is not None
-        rows = newest_held_out(self.store, self.names, self.window, split, self.spec.evaluate_bags)
-        if not len(rows):
+        labelled = replace(
+            self.model.outcome_.take_labels(self.store), start=self.window[0], stop=self.window[1]
+        )
+        newest = newest_held_out(labelled, split, self.spec.evaluate_bags)
+        if newest is None:
             return Judgement(0, None, None)
-        found = errors(tuple(models), self.store, rows, self._progress)
-        return Judgement(len(rows), found[0], found[1] if len(found) > 1 else None)
+        found = evaluate_together(models, newest, self._progress)
+        return Judgement(found[0].n, found[0].error, found[1].error if len(found) > 1 else None)
 
     @cached_property
     def drift(self) -> DriftResult | None:

@@ -8,9 +8,10 @@ import pytest
 from bagbasis import BagStore
 from bagbasis.bags import Box
 from bagbasis.bases import evaluate_basis, index_set
+from bagbasis.errors import ConfigError
 from bagbasis.jobs.densities import Series, draw_bags
-from bagbasis.jobs.metrics import RegressionErrors
 from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
+from tests.evaluation.judged import real_errors
 from tests.jobs.running import assert_picture
 
 
@@ -58,18 +59,19 @@ def test_predictions_of_any_kind_are_drawn(tmp_path, kind):
         "constant": np.full(100, 2.0),
         "one": np.array([0.3]),
     }[kind]
-    errors = RegressionErrors()
-    errors.add(true, true + 0.1 * rng.normal(size=len(true)))
-    what = [errors.pairs()], ["y"], [errors.result()]
+    predicted = true + 0.1 * rng.normal(size=len(true))
+    errors = real_errors(true[:, None], predicted[:, None]).values()
+    what = [np.column_stack([true, predicted])], ["y"], list(errors.values())
     assert_picture(draw_predictions(tmp_path / "p.png", *what))
     assert_picture(draw_residuals(tmp_path / "r.png", *what))
 
 
 def test_many_targets_are_drawn_in_panels(tmp_path):
     """More than nine targets: the first nine."""
-    errors = RegressionErrors()
-    errors.add(np.arange(20.0) / 7, np.arange(20.0) / 7 + 0.1)
-    what = [errors.pairs()] * 12, [f"y{i}" for i in range(12)], [errors.result()] * 12
+    true = np.arange(20.0) / 7
+    errors = real_errors(np.tile(true[:, None], 12), np.tile(true[:, None] + 0.1, 12)).values()
+    pairs = [np.column_stack([true, true + 0.1])] * 9
+    what = pairs, list(errors), list(errors.values())
     assert_picture(draw_predictions(tmp_path / "p.png", *what))
 
 
@@ -83,11 +85,16 @@ def test_confusion_of_any_size(tmp_path, n_classes):
 
 def test_axes_have_the_stores_names(tmp_path):
     """Coordinate names that ingest left in the store label the axes."""
-    from bagbasis.jobs.evaluation import check_names
+    from bagbasis.jobs.evaluation import TargetView
+
+    def names(given=None):
+        return TargetView(None, store, given).coordinate_names
 
     store = BagStore.create(tmp_path / "a.zarr", 2)
-    assert check_names(None, store) == ["coordinate 1", "coordinate 2"]
+    assert names() == ["coordinate 1", "coordinate 2"]
     with store.appending({"coordinates": ["height", "width"]}):
         pass
-    assert check_names(None, store) == ["height", "width"]
-    assert check_names(["x (m)", "y (m)"], store) == ["x (m)", "y (m)"]
+    assert names() == ["height", "width"]
+    assert names(["x (m)", "y (m)"]) == ["x (m)", "y (m)"]
+    with pytest.raises(ConfigError, match=r"'coordinate_names' has 3 names; .* has 2 coord"):
+        names(["x", "y", "z"])

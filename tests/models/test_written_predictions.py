@@ -167,14 +167,15 @@ def test_failure_leaves_nothing(store, tmp_path, monkeypatch, format):
     place = tmp_path / "p"
     write_predictions(fitted("one target"), store, place, format=format)
     files = sorted(path.name for path in place.rglob("*"))
-    predict = stored_predictions._PredictTask.__call__
+    finish = stored_predictions._Predictions.finish
 
-    def failing(self, bag_range, report):
-        if bag_range[0] > 30:
+    def failing(self):
+        block = finish(self)
+        if block.rows[0] > 30:
             raise OSError(28, "No space left on device")
-        return predict(self, bag_range, report)
+        return block
 
-    monkeypatch.setattr(stored_predictions._PredictTask, "__call__", failing)
+    monkeypatch.setattr(stored_predictions._Predictions, "finish", failing)
     for target in (place, tmp_path / "q"):
         with pytest.raises(ModelError, match=r"writing predictions failed \(No space left"):
             write_predictions(fitted("classes"), store, target, format=format, overwrite=True)

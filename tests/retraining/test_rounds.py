@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from bagbasis import load_model
+from bagbasis.bags.splits import holdout_split
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import ConfigError, DataError, ModelError, StoreError
 from bagbasis.registry import Registry
 from bagbasis.regression.partials import read_partial, write_partial
-from bagbasis.regression.stored_predictions import members
 from bagbasis.retraining import DriftGate, Window, retrain, rounds
 from tests.retraining.problems import TASKS, create, difference, from_scratch, grow, spec
 
@@ -74,7 +74,7 @@ def test_errors_are_those_of_the_newest_held_out_bags(given, store):
     grow(store, 60)
     report = retrain(given).report
     model = model_of(given, report)
-    rows = np.flatnonzero(members(model, "holdout", 0, 260))[-40:]
+    rows = np.flatnonzero(holdout_split(model.holdout_).members(0, 260))[-40:]
     assert report["n_judged"] == len(rows) == 40
     truth = store.targets()[rows, 0]
     for one, error in ((model, report["error"]), (before, report["champion_error"])):

@@ -1,17 +1,25 @@
-"""`density_errors`: against a loop over bags, in one process and on a cluster."""
+"""`evaluate`: against a loop over bags, in one process and on a cluster."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
+from bagbasis import (
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+)
+from bagbasis.bags.labelled import with_targets
+from bagbasis.bags.splits import holdout_split
 from bagbasis.clusters import connect
 from bagbasis.errors import DataError, ModelError
-from bagbasis.evaluation import density_errors
-from bagbasis.regression.stored_predictions import members
+from bagbasis.evaluation import evaluate, evaluate_together
 from tests.oracles import series
-from tests.oracles.labelled import labelled_bags
+from tests.oracles.labelled import labelled_bags, stored
 
 N = 70
 BAGS, _ = labelled_bags(N, most=25)
@@ -46,7 +54,8 @@ def model(store):
 @pytest.mark.parametrize("subset", ["all", "holdout", "train"])
 def test_against_a_loop(store, model, subset):
     """Each sum is that of the bags of the subset that have a response, one after the other."""
-    keep = members(model, subset, 0, N)
+    out = holdout_split(0.4).members(0, N)
+    keep = {"all": np.ones(N, dtype=bool), "holdout": out, "train": ~out}[subset]
     rows = [i for i in range(N) if keep[i] and RESPONSES[i] is not None]
     truth = project([RESPONSES[i] for i in rows])
     predicted = model.predict([BAGS[i] for i in rows])
@@ -56,29 +65,31 @@ def test_against_a_loop(store, model, subset):
         if m > 1:
             squares = project([RESPONSES[i]], squared=True)[0]
             variance += (squares - a**2).sum() / (m - 1)
-    errors = density_errors(model, store, subset=subset)
+    errors = evaluate(model, store, subset=subset)
     assert errors.n == len(rows)
     assert errors.n_unlabelled == keep.sum() - len(rows)
     expected = {
-        "model": ((predicted - truth) ** 2).sum(),
-        "average": ((model.mean_coefficients_ - truth) ** 2).sum(),
-        "input": ((project([BAGS[i] for i in rows]) - truth) ** 2).sum(),
-        "noise": variance,
+        "mse": ((predicted - truth) ** 2).sum(),
+        "average_mse": ((model.mean_coefficients_ - truth) ** 2).sum(),
+        "input_mse": ((project([BAGS[i] for i in rows]) - truth) ** 2).sum(),
+        "noise_mse": variance,
     }
+    found = errors.values()["densities"]
     for name, value in expected.items():
-        assert getattr(errors, name) == pytest.approx(value, rel=1e-9), name
-    result = errors.result()
-    assert result["r2"] == pytest.approx(1 - expected["model"] / expected["average"], rel=1e-9)
+        assert found[name] == pytest.approx(value / len(rows), rel=1e-9), name
+    assert found["r2"] == pytest.approx(1 - expected["mse"] / expected["average_mse"], rel=1e-9)
+    assert errors.error == pytest.approx(found["mse"])
+    assert errors.sample.index.tolist() == rows
 
 
 def test_on_a_cluster(store, model):
     """Two workers sum the same, with progress by bags."""
     seen = []
     with connect("local", n_workers=2, cores_per_worker=1):
-        errors = density_errors(model, store, progress=lambda *done: seen.append(done))
-    alone = density_errors(model, store)
+        errors = evaluate(model, store, progress=lambda *done: seen.append(done))
+    alone = evaluate(model, store)
     assert errors.n == alone.n
-    assert errors.model == pytest.approx(alone.model, rel=1e-12)
+    assert errors.error == pytest.approx(alone.error, rel=1e-12)
     assert seen[-1] == (N, N)
 
 
@@ -87,7 +98,7 @@ def test_noise_is_what_true_densities_are_apart_from_their_samples():
     density: uniform points, whose only coefficient is the constant."""
     from bagbasis.bags import Bags, Box
     from bagbasis.embeddings import ProjectionSpec
-    from bagbasis.evaluation.densities import _noise
+    from bagbasis.evaluation.evaluate import sampling_noise
 
     rng = np.random.default_rng(0)
     bags = Bags.from_list([rng.random((20, 2)) for _ in range(4000)])
@@ -95,22 +106,51 @@ def test_noise_is_what_true_densities_are_apart_from_their_samples():
     a = np.empty((4000, 16))
     spec.embed(bags, a)
     distance = ((a - np.eye(16)[0]) ** 2).sum()
-    assert _noise(spec, bags, a) == pytest.approx(distance, rel=0.03)
+    assert sampling_noise(spec, bags, a) == pytest.approx(distance, rel=0.03)
 
 
 def test_refusals(store, model, tmp_path):
     """No responses at all, none in the subset, responses of another dimension, no holdout."""
     bare = BagStore.create(tmp_path / "b.zarr", 2).append(BAGS)
     with pytest.raises(DataError, match="responses have dimension None"):
-        density_errors(model, bare)
+        evaluate(model, bare)
     other = BagStore.create(tmp_path / "o.zarr", 2, response_dims=3).append(BAGS)
     with pytest.raises(DataError, match="responses have dimension 3, the model predicts"):
-        density_errors(model, other)
+        evaluate(model, other)
     empty = BagStore.create(tmp_path / "e.zarr", 2, response_dims=2).append(BAGS)
-    with pytest.raises(DataError, match="no bag with a response among the all bags"):
-        density_errors(model, empty)
+    with pytest.raises(DataError, match="no labelled bag among the all bags"):
+        evaluate(model, empty)
     whole = TripleBasisRegressor(
         ProjectionEmbedding(n_per_dim=2), RandomFourierFeatures(8), ProjectionEmbedding(n_per_dim=2)
     ).fit(store)
     with pytest.raises(ModelError, match="held no bags out"):
-        density_errors(whole, store, subset="holdout")
+        evaluate(whole, store, subset="holdout")
+
+
+def test_models_are_judged_together(tmp_path):
+    """In one pass each has the error that it has alone; a class it does not know is an error."""
+    y = np.arange(N) % 3
+    whole = stored(tmp_path / "w.zarr", BAGS, y.astype(float), ["kind"])
+    part = stored(tmp_path / "p.zarr", BAGS, np.where(y == 1, np.nan, y), ["kind"])
+    models = [
+        DoubleBasisClassifier(ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(32)).fit(one)
+        for one in (whole, part)
+    ]
+    together = evaluate_together(models, models[0].outcome_.take_labels(whole))
+    for model, errors in zip(models, together, strict=True):
+        wrong = np.mean(model.predict(BAGS) != y)
+        assert errors.error == evaluate(model, whole).error == pytest.approx(wrong)
+    assert together[1].values()["kind"]["per_class"]["1"]["n"] == (y == 1).sum()
+
+
+def test_a_model_of_labels_in_memory(store):
+    """It does not know a target's name; bags that carry their labels need none."""
+    y = np.arange(float(N))
+    model = DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(32), alpha=0.1
+    ).fit(BAGS, y)
+    with pytest.raises(DataError, match="fitted to labels in memory"):
+        evaluate(model, store)
+    errors = evaluate(model, with_targets(BAGS, y)[0])
+    expected = np.sqrt(np.mean((model.predict(BAGS) - y) ** 2))
+    assert errors.values()["target 1"]["rmse"] == pytest.approx(expected)

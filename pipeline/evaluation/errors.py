@@ -1,0 +1,273 @@
+"""`Errors`: how wrong a model is on some bags; those of two sets of bags add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags.splits import hash_index
+from ..regression.outcomes import Outcome
+
+SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
+SAMPLED_TARGETS = 9  # of them; more are never drawn
+SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of their own
+
+Rows = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A uniform random sample of a stream of bags, the same whatever the stream is cut into.
+
+    Attributes
+    ----------
+    index : int64, shape (n,)
+        Positions of the bags, ascending.
+    true, predicted : float64, shape (n, number of targets)
+        Of the first nine targets; of a class its code.
+    """
+
+    index: NDArray[np.int64]
+    true: Rows
+    predicted: Rows
+
+    def __add__(self, other: Self) -> Sample:
+        """The bags with the smallest random numbers among those of both."""
+        index = np.concatenate([self.index, other.index])
+        kept = np.argsort(index, kind="stable")
+        if len(index) > SAMPLE_SIZE:
+            numbers = hash_index(index[kept].astype(np.uint64), SAMPLE_SEED)
+            kept = kept[np.sort(np.argpartition(numbers, SAMPLE_SIZE)[:SAMPLE_SIZE])]
+        true = np.concatenate([self.true, other.true])
+        predicted = np.concatenate([self.predicted, other.predicted])
+        return Sample(index[kept], true[kept], predicted[kept])
+
+
+class Details(Protocol):
+    """What is counted of one kind of outcome beside the losses."""
+
+    def __add__(self, other: Any) -> Any: ...
+    def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
+        """What `Errors.values` gives."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Sums over labelled bags, in float64.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    n : int
+        Labelled bags.
+    n_unlabelled : int
+        Bags that were left out for want of a label.
+    losses : shape (k,), or (1,) of classes
+        Sums of `Outcome.losses`.
+    mean, scatter : shape (k,)
+        Of the encoded labels: their mean, and sum of squares about it.
+    details : Details
+    sample : Sample
+        For pictures.
+    """
+
+    outcome: Outcome
+    n: int
+    n_unlabelled: int
+    losses: Rows
+    mean: Rows
+    scatter: Rows
+    details: Details
+    sample: Sample
+
+    def __add__(self, other: Self) -> Errors:
+        """The errors on both sets of bags (moments as Chan, Golub and LeVeque merge them)."""
+        n = self.n + other.n
+        shift = other.mean - self.mean
+        share = other.n / n if n else 0.0
+        return Errors(
+            self.outcome,
+            n,
+            self.n_unlabelled + other.n_unlabelled,
+            self.losses + other.losses,
+            self.mean + shift * share,
+            self.scatter + other.scatter + shift**2 * (self.n * share),
+            self.details + other.details,
+            self.sample + other.sample,
+        )
+
+    @property
+    def error(self) -> float:
+        """One number, see `measure`; lower is better."""
+        return self.outcome.error(self.losses / self.n, self.scatter / self.n)
+
+    @property
+    def measure(self) -> str:
+        """What `error` is, in words."""
+        return self.outcome.measure
+
+    def values(self) -> dict[str, dict[str, Any]]:
+        """All errors by the name of the target, in types that JSON knows.
+
+        - of a number ``n``, ``rmse``, ``mae``, ``bias``, ``r2`` and ``constant_rmse``, the error
+          of the best constant for these bags, their mean; ``r2`` is 1 − (rmse / constant_rmse)²,
+          None where all targets are equal
+        - of classes ``n``, ``accuracy``, ``per_class`` (precision, recall, f1, 0 where undefined,
+          and the number of bags) and ``confusion``, a row per true class
+        - of densities, under the name ``densities``, mean squared L2 distances on the unit cube
+          to the responses' series, ``*_mse``, and determinations, see `DensityDetails`
+        """
+        return self.details.values(self)
+
+
+@dataclass(frozen=True, eq=False)
+class RealDetails:
+    """Sums of |error| and of error, predicted − true, shape (k,)."""
+
+    names: tuple[str, ...]
+    absolute: Rows
+    signed: Rows
+
+    def __add__(self, other: Self) -> RealDetails:
+        signed = self.signed + other.signed
+        return RealDetails(self.names, self.absolute + other.absolute, signed)
+
+    def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
+        found = {}
+        for j, name in enumerate(self.names):
+            squares, scatter = float(errors.losses[j]), float(errors.scatter[j])
+            found[name] = {
+                "n": errors.n,
+                "rmse": (squares / errors.n) ** 0.5,
+                "mae": float(self.absolute[j]) / errors.n,
+                "bias": float(self.signed[j]) / errors.n,
+                "r2": 1.0 - squares / scatter if scatter > 0 else None,
+                "constant_rmse": (scatter / errors.n) ** 0.5,
+            }
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDetails:
+    """A confusion matrix over the model's classes and whatever other labels there are.
+
+    Attributes
+    ----------
+    name : str
+        The target's.
+    codes : float64, shape (n_classes,)
+        Ascending.
+    matrix : int64, shape (n_classes, n_classes)
+        A row per true class, a column per predicted one.
+    labels : tuple of str
+        What people call the classes 0, 1, …; others go by their number.
+    """
+
+    name: str
+    codes: Rows
+    matrix: NDArray[np.int64]
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def count(
+        cls, name: str, labels: tuple[str, ...], known: Rows, true: Rows, predicted: Rows
+    ) -> ClassDetails:
+        """The matrix of some bags, over the classes ``known`` and theirs."""
+        codes = np.union1d(known, true)
+        matrix = np.zeros((len(codes), len(codes)), dtype=np.int64)
+        np.add.at(matrix, (np.searchsorted(codes, true), np.searchsorted(codes, predicted)), 1)
+        return cls(name, codes, matrix, labels)
+
+    def __add__(self, other: Self) -> ClassDetails:
+        codes = np.union1d(self.codes, other.codes)
+        matrix = np.zeros((len(codes), len(codes)), dtype=np.int64)
+        for part in (self, other):
+            at = np.searchsorted(codes, part.codes)
+            matrix[np.ix_(at, at)] += part.matrix
+        return ClassDetails(self.name, codes, matrix, self.labels)
+
+    @property
+    def class_names(self) -> list[str]:
+        """What people call the classes, in the order of ``codes``."""
+        return [self.call(code) for code in self.codes.tolist()]
+
+    def call(self, code: float) -> str:
+        """What people call a class: its name, or the number."""
+        if float(code).is_integer() and 0 <= code < len(self.labels):
+            return self.labels[int(code)]
+        return f"{code:g}"
+
+    def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
+        hits = np.diag(self.matrix).astype(np.float64)
+        true, predicted = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
+        precision = _divide(hits, predicted)
+        recall = _divide(hits, true)
+        f1 = _divide(2 * hits, true + predicted)
+        per_class = {
+            name: {
+                "precision": float(precision[i]),
+                "recall": float(recall[i]),
+                "f1": float(f1[i]),
+                "n": int(true[i]),
+            }
+            for i, name in enumerate(self.class_names)
+        }
+        return {
+            self.name: {
+                "n": int(true.sum()),
+                "accuracy": float(hits.sum() / true.sum()),
+                "per_class": per_class,
+                "confusion": self.matrix.tolist(),
+            }
+        }
+
+
+@dataclass(frozen=True)
+class DensityDetails:
+    """What needs no model: sums of squared L2 distances on the unit cube to the response's series.
+
+    Attributes
+    ----------
+    average : float
+        Of the average response density of the bags fitted.
+    own : float
+        Of the bag's own density; NaN where bags and responses do not share a box.
+    noise : float
+        How far the series of the responses lie from those of their densities, by the variance of
+        the functions over their points: the part of every error that no model can lower.
+    """
+
+    average: float
+    own: float
+    noise: float
+
+    def __add__(self, other: Self) -> DensityDetails:
+        return DensityDetails(
+            self.average + other.average, self.own + other.own, self.noise + other.noise
+        )
+
+    def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
+        """Mean squared errors, and determinations: ``r2`` of the model against the average
+        density, ``input_r2`` of the bag's own density."""
+        n, model = errors.n, float(errors.losses.sum())
+        comparable = bool(np.isfinite(self.own))
+        return {
+            "densities": {
+                "n": n,
+                "mse": model / n,
+                "average_mse": self.average / n,
+                "input_mse": self.own / n if comparable else None,
+                "noise_mse": self.noise / n,
+                "r2": 1 - model / self.average,
+                "input_r2": 1 - self.own / self.average if comparable else None,
+            }
+        }
+
+
+def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
+    """0 where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)

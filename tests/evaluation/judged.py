@@ -1,0 +1,44 @@
+"""Errors of predictions that are given, as `evaluate` counts those of a model."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagbasis.bags import Bags
+from bagbasis.bags.labelled import Batch, LabelledBags, Targets
+from bagbasis.evaluation import Errors
+from bagbasis.evaluation.evaluate import JUDGES
+from bagbasis.regression.outcomes import Classes, Reals
+
+
+def real_errors(true: NDArray[Any], predicted: NDArray[Any], first: int = 0) -> Errors:
+    """Of targets y1, y2, …, both of shape (n, k), of bags from ``first`` on."""
+    names = tuple(f"y{j + 1}" for j in range(true.shape[1]))
+    return _judged(Reals(len(names), False, names), true, predicted, first=first)
+
+
+def class_errors(
+    known: tuple[float, ...], names: tuple[str, ...], true: NDArray[Any], predicted: NDArray[Any]
+) -> Errors:
+    """Of the target "kind", whose classes 0, 1, … have ``names``."""
+    scores = (predicted[:, None] == np.array(known)).astype(float)
+    return _judged(Classes(known, ("kind",)), true[:, None], scores, names)
+
+
+def _judged(
+    outcome: Any,
+    true: NDArray[Any],
+    scores: NDArray[Any],
+    class_names: tuple[str, ...] = (),
+    first: int = 0,
+) -> Errors:
+    bags = Bags.trusted(np.zeros((len(true), 1)), np.arange(len(true) + 1))
+    model: Any = SimpleNamespace(outcome_=outcome, decision_rows=lambda bags: scores)
+    judge = JUDGES[type(outcome)](model, LabelledBags(bags, Targets((), true)))
+    judge.labels = class_names  # type: ignore[attr-defined]
+    batch = Batch(first + np.arange(len(true)), bags, true, len(true))
+    return judge.judge(batch, outcome.encode(true)[0])
