@@ -37,7 +37,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.config_errors import closest
     from bagbasis.errors import ConfigError
 
-    from .experiments.runner import run_experiment
+    from .experiments.kit.runner import run_experiment
 
     if config.name not in EXPERIMENTS:
         raise ConfigError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .experiment import Experiment
+    from .kit.experiment import Experiment
 
 __all__ = ["EXPERIMENTS", "experiment_type"]
 
@@ -26,8 +26,8 @@ EXPERIMENTS = {
 }
 
 
-def experiment_type(name: str) -> type[Experiment]:
+def experiment_type(name: str) -> type[Experiment[Any]]:
     """The class of a name in `EXPERIMENTS`; its module is imported now and not before."""
     module, _, kind = EXPERIMENTS[name].partition(":")
-    found: type[Experiment] = getattr(import_module(f".{module}", __package__), kind)
+    found: type[Experiment[Any]] = getattr(import_module(f".{module}", __package__), kind)
     return found

@@ -6,60 +6,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma, gammaln, polygamma
 
 from bagbasis.bags.bags import offsets_of
 from bagbasis.datasets import Dirichlet
-from bagbasis.datasets.base import RandomDataset
 from bagbasis.datasets.dirichlet import ALPHA_RANGE
 
 from ..terminal import Callback
-from .dirichlet_likelihood import fit_dirichlets
-from .experiment import Result
-from .learners import N_ROUNDS, Candidates, mean_squares, quickest
-from .over_sizes import OverSizes, Sizes
-from .over_sizes_report import CONSTANT, WAYS, AtSize, at_sizes, draw_over_sizes
+from .kernel_kernel import N_ROUNDS
+from .kit.experiment import Params
+from .kit.frame import Floats
+from .kit.timing import least_in_turn
+from .kit.verdicts import numbers
+from .learning import mean_squares
+from .over_sizes import CONSTANT, WAYS, AtSize, OverSizes
 
 N_CATEGORIES = 3
-SIZES = {
-    "small": Sizes(
-        n_points=(10, 50),
-        n_train=4_000,
-        n_test=1_000,
-        n_classical=1_000,
-        candidates=Candidates(
-            n_per_dim=(5,),
-            multipliers=(1.0, 2.0),
-            alphas_a_bag=(-10.0, 0.0),
-            bandwidths=(0.06, 0.1),
-            n_features=512,
-            n_choose=2_000,
-            precision="float64",
-        ),
-    ),
-    "paper": Sizes(
-        n_points=(10, 25, 50, 200, 500, 1000),
-        n_train=28_000,
-        n_test=2_000,
-        n_classical=2_000,
-        candidates=Candidates(
-            n_per_dim=(4, 5, 6, 8),
-            multipliers=(0.7, 1.0, 2.0),
-            alphas_a_bag=(-13.0, 0.0),
-            bandwidths=(0.025, 0.04, 0.07, 0.12, 0.2),
-            n_features=3072,
-            n_choose=7_000,
-            choose_features=1024,
-            precision="float64",
-        ),
-    ),
-}
-
-Floats = NDArray[np.float64]
+MOST_STEPS, MOST_HALVINGS = 100, 40  # of Newton's method, and of one step
+TOLERANCE = 1e-8  # of a parameter, relative
 
 
 class DirichletParameters(OverSizes):
@@ -68,23 +36,23 @@ class DirichletParameters(OverSizes):
     name = "dirichlet"
     title = "Dirichlet parameters of small samples"
     source = "004, §3.5.3"
-    scales = SIZES
     target = "the parameters of a Dirichlet distribution"
+    unit = "parameter²"
     classical = "MLE"
+    picture_name = "parameters.png"
+    subject = "Dirichlet parameters"
 
-    def dataset(self, n_points: int, seed: int) -> RandomDataset:
+    def dataset(self, n_points: int, seed: int) -> Dirichlet:
         return Dirichlet(n_points=n_points, seed=seed, n_categories=N_CATEGORIES)
 
     def classical_params(self) -> dict[str, Any]:
         return {"n_categories": N_CATEGORIES, "n_rounds": N_ROUNDS}
 
-    def measure_classical(
-        self, dataset: RandomDataset, n_bags: int, progress: Callback
-    ) -> dict[str, Any]:
+    def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Newton's method for all bags at once, and clipped to the range that alpha comes from."""
-        assert isinstance(dataset, Dirichlet)
+        n, n_bags = p["n_points"], p["n_classical"]
+        dataset = self.dataset(n, 2 * self.seed + 1)
         blocks = [dataset.proportions(i) for i in range(-(-n_bags // dataset.block_bags))]
-        n = int(blocks[0][1][0])
         proportions = np.concatenate([points for points, _, _ in blocks])[: n_bags * n]
         alpha = np.concatenate([targets for _, _, targets in blocks])[:n_bags]
         estimates = fit_dirichlets(proportions, offsets_of(np.full(n_bags, n)))
@@ -94,7 +62,7 @@ class DirichletParameters(OverSizes):
             "batch": lambda: fit_dirichlets(proportions[: batch[-1]], batch),
             "single": lambda: fit_dirichlets(proportions[:n], one),
         }
-        seconds = quickest(calls)
+        seconds = least_in_turn(calls, N_ROUNDS)
         seconds["batch"] /= n_batch
         progress(n_bags, n_bags)
         return {
@@ -104,10 +72,9 @@ class DirichletParameters(OverSizes):
             }
         }
 
-    def remarks(self, results: Sequence[Result]) -> list[str]:
-        sizes = at_sizes(results)
+    def remarks(self, sizes: Sequence[AtSize]) -> list[str]:
         lower = "; ".join(
-            f"{name}: at n = {_numbers([s.n_points for s in sizes if s.mse('2BE') < s.mse(name)])}"
+            f"{name}: at n = {numbers([s.n_points for s in sizes if s.mse('2BE') < s.mse(name)])}"
             for name in ("KK", "MLE", "MLE, clipped")
         )
         return [
@@ -128,10 +95,6 @@ class DirichletParameters(OverSizes):
             "its 2BE.",
         ]
 
-    def draw(self, results: Sequence[Result]) -> list[Path]:
-        path = self.out_dir / "parameters.png"
-        return [draw_over_sizes(path, results, "Dirichlet parameters", "parameter²")]
-
 
 def _lowest(sizes: Sequence[AtSize]) -> str:
     """Where each method has the least error; those that have it nowhere are left out."""
@@ -139,7 +102,7 @@ def _lowest(sizes: Sequence[AtSize]) -> str:
     for size in sizes:
         best = min((name for name in size.methods if name != CONSTANT), key=size.mse)
         found.setdefault(best, []).append(size.n_points)
-    return "; ".join(f"{name} at n = {_numbers(n_points)}" for name, n_points in found.items())
+    return "; ".join(f"{name} at n = {numbers(n_points)}" for name, n_points in found.items())
 
 
 def _level(sizes: Sequence[AtSize]) -> str:
@@ -149,7 +112,7 @@ def _level(sizes: Sequence[AtSize]) -> str:
         for size in sizes
         if abs(size.mse("MLE, clipped") - size.mse("2BE")) <= 2 * size.methods["2BE"]["se"]
     ]
-    return f"MLE, clipped at n = {_numbers(near)}" if near else "none"
+    return f"MLE, clipped at n = {numbers(near)}" if near else "none"
 
 
 def _where_fastest(sizes: Sequence[AtSize]) -> str:
@@ -158,11 +121,76 @@ def _where_fastest(sizes: Sequence[AtSize]) -> str:
     for way, text in WAYS.items():
         won = [s.n_points for s in sizes if s.time("MLE", way) == min(
             s.time(name, way) for name in s.timed)]  # fmt: skip
-        found[text] = "at every n" if len(won) == len(sizes) else f"at n = {_numbers(won)}"
+        found[text] = "at every n" if len(won) == len(sizes) else f"at n = {numbers(won)}"
     if set(found.values()) == {"at every n"}:
         return "it is the fastest at every n, in both ways"
     return "it is the fastest " + ", ".join(f"{where} ({text})" for text, where in found.items())
 
 
-def _numbers(values: Sequence[int]) -> str:
-    return ", ".join(f"{value:,}" for value in values) or "none"
+def fit_dirichlets(proportions: Floats, offsets: NDArray[np.int64]) -> Floats:
+    """The alpha of largest likelihood of each bag, shape (n_bags, d).
+
+    Minka, Estimating a Dirichlet distribution (2000), as the peer of 004, §3.5.3: the Hessian is
+    a diagonal and a matrix of rank one, so that a step takes O(d). The likelihood is concave; a
+    step that leaves the positive alphas or lowers it is halved, and one that stays so, as where
+    alpha is too large for the digits of the Hessian, ends it. Begins at the moments' estimate.
+
+    Parameters
+    ----------
+    proportions : float64, shape (n_points, d)
+        Positive, with sum 1 in each row.
+    offsets : int64, shape (n_bags + 1,)
+        Bag i has rows ``offsets[i]:offsets[i + 1]``, at least two of them.
+    """
+    n = np.diff(offsets)[:, None]
+    mean_logs = np.add.reduceat(np.log(proportions), offsets[:-1]) / n
+    means = np.add.reduceat(proportions, offsets[:-1]) / n
+    variances = np.add.reduceat(proportions**2, offsets[:-1]) / n - means**2
+    alpha = _by_moments(means, np.maximum(variances, np.finfo(np.float64).tiny))
+    moving = np.arange(len(alpha))
+    for _ in range(MOST_STEPS):
+        before = alpha[moving]
+        after = _step(before, mean_logs[moving])
+        alpha[moving] = after
+        moving = moving[(np.abs(after - before) > TOLERANCE * before).any(axis=1)]
+        if not len(moving):
+            break
+    return alpha
+
+
+def log_likelihood(alpha: Floats, mean_logs: Floats) -> Floats:
+    """A point of each bag, shape (n_bags,), from the means of its log proportions."""
+    total = gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
+    return np.asarray(total + ((alpha - 1) * mean_logs).sum(axis=1))
+
+
+def _by_moments(means: Floats, variances: Floats) -> Floats:
+    """Means times a precision, the geometric mean of those of the categories."""
+    precisions = np.maximum(means * (1 - means) / variances - 1, 1e-3)
+    return means * np.exp(np.log(precisions).mean(axis=1, keepdims=True))
+
+
+def _step(alpha: Floats, mean_logs: Floats) -> Floats:
+    total = alpha.sum(axis=1, keepdims=True)
+    gradient = digamma(total) - digamma(alpha) + mean_logs
+    diagonal, shared = -polygamma(1, alpha), polygamma(1, total)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a step that is not finite, see below
+        common = (gradient / diagonal).sum(axis=1, keepdims=True)
+        common /= 1 / shared + (1 / diagonal).sum(axis=1, keepdims=True)
+        step = (gradient - common) / diagonal
+    least = log_likelihood(alpha, mean_logs)
+    least -= 1e-12 * np.abs(least)
+    after = alpha - step
+    worse = np.arange(len(alpha))
+    for _ in range(MOST_HALVINGS):
+        positive = (after[worse] > 0).all(axis=1)
+        kept = np.zeros(len(worse), dtype=bool)
+        inside = worse[positive]
+        kept[positive] = log_likelihood(after[inside], mean_logs[inside]) >= least[inside]
+        worse = worse[~kept]
+        if not len(worse):
+            return after
+        step[worse] /= 2
+        after[worse] = alpha[worse] - step[worse]
+    after[worse] = alpha[worse]
+    return after

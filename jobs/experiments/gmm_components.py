@@ -7,142 +7,159 @@ of an estimated divergence, EM with an information criterion, and a constant.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from matplotlib.axes import Axes
 
 from bagbasis import Bags, DoubleBasisRegressor
-from bagbasis.bags.bags import concatenate
 from bagbasis.datasets import GMMComponents
 
 from ..terminal import Callback
-from .experiment import Experiment, Point, Result, Table
-from .gmm_components_report import component_tables, draw_components
-from .gmm_components_settings import SETTINGS, Settings
 from .gram_peer import GramPeer
-from .methods import choose, described_all, fit_chosen
+from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from .kit.frame import Floats, column, pivot, select
+from .kit.plots import BLUE, GREEN, GREY, ORANGE, RED, Curve, lines, plain_log
+from .kit.verdicts import listing
+from .learning import Geometries, Learner, describe_all, draw_bags, errors
 from .mixture_order import CRITERIA, orders_by_criteria
 
-Floats = NDArray[np.float64]
-
 MOST_COMPONENTS = 10
+BOX = [(-10, 10)] * 2
+PAPER = {  # 001, Figure 3: RMSE with 200 and with 800 points a bag
+    "AIC": {200: 2.7, 800: 2.3},
+    "BIC": {200: 3.8, 800: 2.7},
+    "constant": {200: 2.8, 800: 2.8},
+}
+ROUNDING = 0.05  # of these
+HDD, OTHERS = ("JS", "Hellinger", "TV"), ("L2", "MMD", "Hist JS")
+STYLES = {
+    "JS": (BLUE, "o"),
+    "Hellinger": ("#6fa8dc", "s"),
+    "TV": ("#1b3a66", "^"),
+    "L2": (ORANGE, "v"),
+    "MMD": (RED, "D"),
+    "Hist JS": (GREEN, "P"),
+    "KL": (GREY, "X"),
+}
+LINES = {"AIC": ("#8e6bbf", "-."), "BIC": ("#b0892f", ":"), "constant": ("black", "-")}
+TICKS = (1.4, 1.5, 1.6, 1.8, 2.0, 2.5, 3.0, 4.0)  # of RMSE
+
+Labelled = tuple[Bags, Floats]
 
 
-class ComponentCounting(Experiment[Settings]):
+class Sizes(Scale):
+    """See ``configs/experiments/gmm-components.yaml``."""
+
+    n_points: list[int]
+    n_train: list[int]
+    n_test: int
+    n_features: int
+    n_choose: int
+    choose_features: int
+    multipliers: list[float]
+    kl: dict[int, list[int]]
+    n_em: dict[int, int]
+    geometries: Geometries
+
+    @property
+    def methods(self) -> dict[str, list[Any]]:
+        """The embeddings to choose from, by method."""
+        return self.geometries.methods({"box": BOX}, {}, {"n_per_dim": 10, "grid": 40}, 512)
+
+
+class ComponentCounting(Experiment[Sizes]):
     """See the module; a point is a method at a number of points a bag."""
 
     name = "gmm-components"
     title = "Counting the components of a mixture"
     source = "001, §5.2"
-    scales = SETTINGS
+    kind = Sizes
 
     @property
     def size(self) -> str:
         s = self.settings
         sizes = ", ".join(f"{n:,}" for n in s.n_train)
         return (
-            f"{sizes} training bags, {s.n_test:,} test bags, {_list(s.n_points)} points a bag, "
+            f"{sizes} training bags, {s.n_test:,} test bags, {listing(s.n_points)} points a bag, "
             f"D = {s.n_features:,}; the paper has 4,000, 8,000 and 16,000, 2,000, 200 and 800, "
             "and 5,000."
         )
 
-    def points(self) -> list[Point]:
-        s, points = self.settings, []
-        for n in s.n_points:
-            data = {"n_points": n, "n_test": s.n_test, "largest": s.n_train[-1]}
-            points.append(Point(f"constant, n {n}", {"measure": "constant", **data}))
-            shared = {
-                "n_train": s.n_train,
-                "n_choose": s.n_choose,
-                "n_features": s.n_features,
-                "choose_features": s.choose_features,
-                "multipliers": s.multipliers,
-            }
-            for name, candidates in described_all(s.methods).items():
-                params = {"measure": "2be", "method": name, "candidates": candidates}
-                points.append(Point(f"{name}, n {n}", {**params, **data, **shared}))
-            if n in s.kl:
-                n_train, n_test = s.kl[n]
-                sizes = {"n_kl_train": n_train, "n_kl_test": n_test}
-                points.append(Point(f"KL, n {n}", {"measure": "kl", **data, **sizes}))
-            em = {"measure": "em", **data, "n_em": s.n_em[n]}
-            points.append(Point(f"AIC and BIC, n {n}", em))
-        return points
-
-    def measure(self, point: Point, progress: Callback) -> dict[str, Any]:
-        params = point.params
-        n, n_test = params["n_points"], params["n_test"]
-        bags, y = mixtures(2 * self.seed + (n != self.settings.n_points[0]), n,
-                           n_test + params["largest"])  # fmt: skip
-        test, train = (bags[:n_test], y[:n_test]), (bags[n_test:], y[n_test:])
-        if params["measure"] == "constant":
-            return errors(np.full(n_test, train[1].mean()), test[1])
-        if params["measure"] == "2be":
-            return self._double_basis(params, train, test, progress)
-        if params["measure"] == "kl":
-            return self._by_gram(params, train, test)
-        return self._by_em(params, test, progress)
-
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        return component_tables(results)
-
-    def draw(self, results: Sequence[Result]) -> list[Path]:
-        return [draw_components(self.out_dir / "components.png", results)]
-
-    def _double_basis(
-        self,
-        params: dict[str, Any] | Any,
-        train: tuple[Bags, Floats],
-        test: tuple[Bags, Floats],
-        progress: Callback,
-    ) -> dict[str, Any]:
-        """Embedding, σ and λ are chosen with the first training bags and fewer features."""
+    def measures(self) -> list[Measure]:
         s = self.settings
+        data = {"n_test": s.n_test, "largest": s.n_train[-1]}
+        shared = {
+            "n_train": s.n_train,
+            "n_choose": s.n_choose,
+            "n_features": s.n_features,
+            "choose_features": s.choose_features,
+            "multipliers": s.multipliers,
+        }
+        n_points = {"n_points": s.n_points}
+        methods = {"method candidates": list(describe_all(s.methods).items())}
+        kl = {"n_points n_kl_train n_kl_test": [(n, *sizes) for n, sizes in s.kl.items()]}
+        em = {"n_points n_em": list(s.n_em.items())}
+        return [
+            Measure("constant", self._constant, "constant, n {n_points}", n_points, data),
+            Measure("2be", self._double_basis, "{method}, n {n_points}", {**n_points, **methods},
+                    {**data, **shared}),
+            Measure("kl", self._by_gram, "KL, n {n_points}", kl, data),
+            Measure("em", self._by_em, "AIC and BIC, n {n_points}", em, data),
+        ]  # fmt: skip
+
+    # ------------------------------------------------------------------ what is measured
+
+    def _data(self, p: Params) -> tuple[Labelled, Labelled]:
+        """Training and test bags, which come first; their numbers of components."""
+        n, n_test = p["n_points"], p["n_test"]
+        seed = 2 * self.seed + (n != self.settings.n_points[0])
+        bags, y = draw_bags(GMMComponents(n_points=n, seed=seed), n_test + p["largest"])
+        return (bags[n_test:], y[n_test:]), (bags[:n_test], y[:n_test])
+
+    def _constant(self, p: Params, progress: Callback) -> dict[str, Any]:
+        train, test = self._data(p)
+        return errors(np.full(len(test[1]), train[1].mean()), test[1])
+
+    def _double_basis(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """Embedding, σ and λ are chosen with the first training bags and fewer features."""
+        s, (train, test) = self.settings, self._data(p)
+        learner = Learner(DoubleBasisRegressor, self.seed)
         few = train[0][: s.n_choose], train[1][: s.n_choose]
-        candidates = s.methods[params["method"]]
-        choice = choose(
-            DoubleBasisRegressor, candidates, s.multipliers, few, s.choose_features, self.seed
-        )
+        choice = learner.choose(s.methods[p["method"]], s.multipliers, few, s.choose_features)
         sizes = []
         for done, n in enumerate(s.n_train):
             begun = time.perf_counter()
-            training = train[0][:n], train[1][:n]
-            model = fit_chosen(DoubleBasisRegressor, choice, training, s.n_features, self.seed)
+            model = learner.fit_choice(choice, (train[0][:n], train[1][:n]), s.n_features)
             predicted = model.predict(test[0])
             seconds = time.perf_counter() - begun
             sizes.append({"n_train": n, "seconds": seconds, **errors(predicted, test[1])})
             progress(done + 1, len(s.n_train))
         return {"choice": choice.values, "sizes": sizes}
 
-    def _by_gram(
-        self, params: Any, train: tuple[Bags, Floats], test: tuple[Bags, Floats]
-    ) -> dict[str, Any]:
+    def _by_gram(self, p: Params, progress: Callback) -> dict[str, Any]:
         """KL, and JS's embedding fitted to as many bags."""
-        s, n_train, n_test = self.settings, params["n_kl_train"], params["n_kl_test"]
-        few = train[0][:n_train], train[1][:n_train]
+        s, (train, test), n_train = self.settings, self._data(p), p["n_kl_train"]
+        few, queries = (train[0][:n_train], train[1][:n_train]), test[0][: p["n_kl_test"]]
         begun = time.perf_counter()
-        predicted, choice = GramPeer().predict(few[0], few[1][:, None], test[0][:n_test])
+        predicted, choice = GramPeer().predict(few[0], few[1][:, None], queries)
         seconds = time.perf_counter() - begun
-        size = {"n_train": n_train, "n_test": n_test}
-        js = choose(DoubleBasisRegressor, s.methods["JS"], s.multipliers, few,
-                    s.choose_features, self.seed)  # fmt: skip
+        learner = Learner(DoubleBasisRegressor, self.seed)
+        js = learner.choose(s.methods["JS"], s.multipliers, few, s.choose_features)
         begun = time.perf_counter()
-        model = fit_chosen(DoubleBasisRegressor, js, few, s.n_features, self.seed)
-        beside = model.predict(test[0][:n_test])
+        beside = learner.fit_choice(js, few, s.n_features).predict(queries)
         js_seconds = time.perf_counter() - begun
-        y = test[1][:n_test]
+        size, y = {"n_train": n_train, "n_test": len(queries)}, test[1][: len(queries)]
         return {
             "choice": choice,
             "sizes": [{**size, "seconds": seconds, **errors(predicted[:, 0], y)}],
             "js": {**size, "seconds": js_seconds, **errors(beside, y)},
         }
 
-    def _by_em(self, params: Any, test: tuple[Bags, Floats], progress: Callback) -> dict[str, Any]:
-        n = params["n_em"]
+    def _by_em(self, p: Params, progress: Callback) -> dict[str, Any]:
+        n, (_, test) = p["n_em"], self._data(p)
         begun, found = time.perf_counter(), []
         for i in range(n):
             found.append(orders_by_criteria(test[0][i], MOST_COMPONENTS, self.seed))
@@ -154,23 +171,162 @@ class ComponentCounting(Experiment[Settings]):
         }
         return {**scores, "n": n, "seconds_a_bag": seconds / n}
 
+    # ------------------------------------------------------------------ tables and the picture
 
-@lru_cache(maxsize=1)
-def mixtures(seed: int, n_points: int, n_bags: int) -> tuple[Bags, Floats]:
-    """Bags of `datasets.GMMComponents`, and their numbers of components."""
-    dataset = GMMComponents(n_points=n_points, seed=seed)
-    blocks = [dataset.block(i) for i in range(-(-n_bags // dataset.block_bags))]
-    bags = concatenate([block for block, _ in blocks])
-    y = np.concatenate([targets[:, 0] for _, targets in blocks])
-    return bags[:n_bags], y[:n_bags]
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        """A table per number of points."""
+        sizes = list(dict.fromkeys(r.params["n_points"] for r in results))
+        return [_table(select(results, n_points=n), n) for n in sizes]
+
+    def draw(self, results: Sequence[Result]) -> None:
+        """001, Figure 3: error over time, a line a method through its numbers of training bags."""
+        sizes = list(dict.fromkeys(r.params["n_points"] for r in results))
+        title = "Counting mixture components: each line goes through growing training sets"
+        width = 6.6 * len(sizes)
+        with self.picture("components.png", title, len(sizes), width, 6.2) as (_, axes):
+            for axis, n_points in zip(axes, sizes, strict=True):
+                _panel(axis, select(results, n_points=n_points), n_points)
 
 
-def errors(predicted: Floats, y: Floats) -> dict[str, float]:
-    """Root mean squared error, and the standard error of that."""
-    squares = (predicted - y) ** 2
-    rmse = float(np.sqrt(squares.mean()))
-    return {"rmse": rmse, "se": float(squares.std() / (2 * rmse * len(y) ** 0.5))}
+def size_rows(results: Sequence[Result]) -> pd.DataFrame:
+    """A row per regression and number of training bags: RMSE, its standard error, seconds."""
+    return pd.DataFrame(
+        [
+            {"method": r.params.get("method", "KL"), **size}
+            for r in results
+            for size in r.values.get("sizes", ())
+        ]
+    )
 
 
-def _list(numbers: Sequence[int]) -> str:
-    return " and ".join(f"{n:,}" for n in numbers)
+def without_training(results: Sequence[Result]) -> dict[str, dict[str, Any]]:
+    """RMSE and its standard error of the constant, AIC and BIC, whose seconds are a bag's."""
+    [constant], [em] = select(results, measure="constant"), select(results, measure="em")
+    seconds = {"seconds": em.values["seconds_a_bag"], "n": em.values["n"]}
+    found = {"constant": dict(constant.values)}
+    return found | {name.upper(): {**em.values[name], **seconds} for name in CRITERIA}
+
+
+def _table(results: Sequence[Result], n_points: int) -> Table:
+    sizes, n_test = size_rows(results), results[0].params["n_test"]
+    of_bases = sizes[sizes["method"] != "KL"]
+    names, cells = pivot(of_bases, "method", "n_train", {"RMSE": "rmse", "s": "seconds"})
+    width = len(names) // 2
+    blank: list[Any] = [None] * (width - 1)
+    last = of_bases.groupby("method", sort=False).last()
+    rows: list[list[Any]] = [
+        [method, *found[:width], float(last["se"][method]), *found[width:], None]
+        for method, found in cells.items()
+    ]
+    for r in select(results, measure="kl"):
+        for name, size in (("KL", r.values["sizes"][0]), ("JS", r.values["js"])):
+            which = f"{name}, {size['n_train']:,} training and {size['n_test']:,} test bags"
+            rows.append([which, *blank, size["rmse"], size["se"], *blank, size["seconds"], None])
+    for method, values in without_training(results).items():
+        label = f"{method}, {values['n']} test bags" if "n" in values else method
+        total = values["seconds"] * n_test if "n" in values else None
+        paper = PAPER[method].get(n_points)
+        rows.append([label, *blank, values["rmse"], values["se"], *blank, total, paper])
+    columns = ["", *names[:width], "± at the last", *names[width:], "RMSE, paper"]
+    title = f"{n_points} points a bag: error and time over the number of training bags"
+    return Table(title, columns, rows, _remarks(results, n_points, last))
+
+
+def _remarks(results: Sequence[Result], n_points: int, last: pd.DataFrame) -> list[str]:
+    rmse = last["rmse"]
+    best = min(HDD, key=lambda method: rmse[method])
+    ahead = [m for m in OTHERS if rmse[m] > max(rmse[h] for h in HDD)]
+    behind = [m for m in OTHERS if m not in ahead]
+    chosen = {r.params["method"]: r.values["choice"] for r in select(results, measure="2be")}
+    verdict = f"All of JS, Hellinger and TV are better than {listing(ahead)}. " if ahead else ""
+    if behind:
+        verdict += (
+            f"{listing(behind)} beat one of them at least: "
+            + ", ".join(f"{m} {rmse[m]:.3f}" for m in behind)
+            + ", against "
+            + listing([f"{h} {rmse[h]:.3f}" for h in HDD])
+            + ". "
+        )
+    return [
+        f"± is a standard error over test bags; methods share these, so that differences are surer "
+        f"than it says. Best: {best}. {verdict}".strip(),
+        _beside_em(results, best, last.loc[best]),
+        _beside_paper(results, n_points),
+        "Seconds: one fit, λ chosen by a held-out tenth, and predictions of all test bags. For AIC "
+        "and BIC: both together, ten EM fits a bag, scaled to all test bags.",
+        "Chosen by the held-out tenth of the first training bags (σ over the median distance; "
+        "seconds for all candidates): "
+        + "; ".join(f"{method} {_choice(choice)}" for method, choice in chosen.items())
+        + ".",
+        "KL is the symmetrised k-NN estimate in a full kernel matrix, of few bags for it costs a "
+        "fixed time a pair: its error is to be compared with JS's at as many bags, below it. "
+        "The paper prints numbers of AIC, BIC and the constant; the others' are in a figure.",
+    ]
+
+
+def _beside_em(results: Sequence[Result], best: str, ours: Mapping[str, Any] | Any) -> str:
+    """Whether AIC and BIC are surely behind the best regression, and why they have few bags."""
+    em, n_test = without_training(results), results[0].params["n_test"]
+    parts = []
+    for name in ("AIC", "BIC"):
+        gap = em[name]["rmse"] - ours["rmse"]
+        error = (em[name]["se"] ** 2 + ours["se"] ** 2) ** 0.5
+        sure = "" if abs(gap) > 2 * error else f": level, by {abs(gap) / error:.1f} standard errors"
+        parts.append(f"{name} {gap:+.2f} ± {error:.2f}{sure}")
+    n, seconds = em["AIC"]["n"], em["AIC"]["seconds"]
+    return (
+        f"Beside {best} with all training bags: {'; '.join(parts)}. EM has {n} of the "
+        f"{n_test:,} test bags for its time, {seconds:.2f} s a bag; predictions of single bags "
+        f"are not kept, so that {best}'s error on these {n} is not known."
+    )
+
+
+def _beside_paper(results: Sequence[Result], n_points: int) -> str:
+    """Errors that the paper prints, ours beside them, and what is known of why they differ."""
+    parts = []
+    for name, values in without_training(results).items():
+        if n_points in PAPER[name]:
+            gap = values["rmse"] - PAPER[name][n_points]
+            within = "within error" if abs(gap) <= 2 * values["se"] + ROUNDING else "surely"
+            parts.append(
+                f"{name} {values['rmse']:.2f} ± {values['se']:.2f} ({PAPER[name][n_points]}; here "
+                f"{'worse' if gap > 0 else 'better'}, {within})"
+            )
+    return (
+        f"Here and (as the paper prints): {', '.join(parts)}. The error is two standard errors and "
+        "half of the last printed digit. A constant 5.5 has 2.87 in expectation, for k is uniform "
+        "on 1 … 10. EM is scikit-learn's, of one start by k-means, and the paper does not name its "
+        "own: where AIC and BIC differ by more than the error, that may be why."
+    )
+
+
+def _choice(choice: Mapping[str, Any]) -> str:
+    params = [f"{key}={value}" for key, value in choice["embedding"].items()
+              if key in ("bandwidth", "n_per_dim", "n_bins")]  # fmt: skip
+    shown = ", ".join(params) or "defaults"
+    return f"{shown}, σ {choice['multiplier']:g} ({choice['seconds']:.0f} s)"
+
+
+def _panel(axis: Axes, results: Sequence[Result], n_points: int) -> None:
+    curves = []
+    for method, found in size_rows(results).groupby("method", sort=False):
+        color, marker = STYLES[str(method)]
+        n_train = ", ".join(f"{n:,}" for n in found["n_train"])
+        label = f"{method!s} ({n_train} bags)" if method == "KL" else str(method)
+        x, y = column(found, "seconds"), column(found, "rmse")
+        curves.append(Curve(x, y, label, color, f"{marker}-"))
+    for method, values in without_training(results).items():
+        color, style = LINES[method]
+        label = f"{method}: {values['rmse']:.2f} here"
+        axis.axhline(values["rmse"], color=color, linestyle=style, linewidth=1.2, label=label)
+        printed = PAPER[method].get(n_points)
+        if printed is not None:
+            at_edge = {"transform": axis.get_yaxis_transform(), "clip_on": False, "markersize": 9}
+            label = f"{method}: {printed} in 001"
+            curves.append(Curve([1.0], [printed], label, color, "<", more=at_edge))
+    below = {"ncols": 2, "loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
+    lines(axis, curves, "seconds for fit and all predictions", "RMSE of the number of components",
+          log="xy", title=f"{n_points} points a bag", legend=below)  # fmt: skip
+    plain_log(axis.xaxis)
+    axis.set_yticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
+    axis.set_yticks([], minor=True)

@@ -7,55 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bagbasis.datasets import GMMComponents
-from bagbasis.datasets.base import RandomDataset
 
 from ..terminal import Callback
-from .experiment import Result
-from .learners import Candidates, mean_squares
-from .mixture_order import orders_by_criteria
-from .mixture_order_cv import order_by_cross_validation
-from .over_sizes import OverSizes, Sizes, drawn
-from .over_sizes_report import AtSize, at_sizes, draw_over_sizes
+from .kit.experiment import Params
+from .learning import draw_bags, mean_squares
+from .mixture_order import order_by_cross_validation, orders_by_criteria
+from .over_sizes import AtSize, OverSizes
 
 MOST_COMPONENTS = 10
 N_FOLDS = 5
-SIZES = {
-    "small": Sizes(
-        n_points=(10, 50),
-        n_train=3_000,
-        n_test=500,
-        n_classical=8,
-        candidates=Candidates(
-            n_per_dim=(6,),
-            multipliers=(1.0, 2.0),
-            alphas_a_bag=(-7.0, 1.0),
-            bandwidths=(0.06, 0.1),
-            n_features=512,
-            n_choose=3_000,
-        ),
-    ),
-    "paper": Sizes(
-        n_points=(10, 25, 50, 200, 500, 1000),
-        n_train=28_000,
-        n_test=2_000,
-        n_classical=80,
-        candidates=Candidates(
-            n_per_dim=(6, 8, 11),
-            multipliers=(0.7, 1.0, 1.5, 2.0),
-            alphas_a_bag=(-7.0, 1.0),
-            bandwidths=(0.025, 0.04, 0.06, 0.1, 0.15),
-            n_features=2048,
-            n_choose=7_000,
-        ),
-    ),
-}
 
 
 class GMMOrder(OverSizes):
@@ -64,21 +30,21 @@ class GMMOrder(OverSizes):
     name = "gmm-order"
     title = "Choosing the order of a Gaussian mixture"
     source = "004, §3.5.2"
-    scales = SIZES
-    target = "the number of components"
+    target = subject = "the number of components"
+    unit = "components²"
     classical = "AIC, BIC, CV"
+    picture_name = "order.png"
 
-    def dataset(self, n_points: int, seed: int) -> RandomDataset:
+    def dataset(self, n_points: int, seed: int) -> GMMComponents:
         return GMMComponents(n_points=n_points, seed=seed, variant="004")
 
     def classical_params(self) -> dict[str, Any]:
         return {"n_folds": N_FOLDS}
 
-    def measure_classical(
-        self, dataset: RandomDataset, n_bags: int, progress: Callback
-    ) -> dict[str, Any]:
+    def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
         """EM by scikit-learn, a bag after the other; AIC and BIC share their fits."""
-        bags, y = drawn(dataset, n_bags)
+        n_bags = p["n_classical"]
+        bags, y = draw_bags(self.test_set(p["n_points"]), n_bags)
         found, seconds = [], []
         with threadpool_limits(1):  # threads only cost time where matrices are this small
             for i in range(n_bags):
@@ -101,8 +67,8 @@ class GMMOrder(OverSizes):
             }
         }
 
-    def remarks(self, results: Sequence[Result]) -> list[str]:
-        sizes, n = at_sizes(results), self.settings.n_classical
+    def remarks(self, sizes: Sequence[AtSize]) -> list[str]:
+        n = self.settings.n_classical
         lost, near = _not_surely_beaten(sizes, 0.0), _not_surely_beaten(sizes, 2.0)
         close = f" (within two standard errors: {', '.join(near)})" if near else ""
         least = min(size.time("AIC", "single") / size.time("2BE", "batch") for size in sizes)
@@ -123,10 +89,6 @@ class GMMOrder(OverSizes):
             "neither that components weigh the same nor how they are spread, as the 2BE does from "
             "its training bags.",
         ]
-
-    def draw(self, results: Sequence[Result]) -> list[Path]:
-        path = self.out_dir / "order.png"
-        return [draw_over_sizes(path, results, self.target, "components²")]
 
 
 def _not_surely_beaten(sizes: Sequence[AtSize], margin: float) -> list[str]:

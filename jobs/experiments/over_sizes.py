@@ -7,44 +7,43 @@ bags what a classical estimator computes from one bag alone.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bagbasis import Bags
-from bagbasis.bags import concatenate
 from bagbasis.datasets.base import RandomDataset
 
 from ..terminal import Callback
-from .experiment import Experiment, Point, Result, Table
-from .learners import (
+from .kernel_kernel import (
     N_ROUNDS,
     Candidates,
     fit_double_basis,
     fit_kernel_kernel,
-    mean_squares,
-    smoothed,
-    times,
+    measure_times,
+    smooth,
 )
-from .over_sizes_report import error_table, time_tables
-
-Floats = NDArray[np.float64]
+from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from .kit.plots import BLUE, GREEN, GREY, ORANGE, Curve, lines
+from .kit.timing import DISTURBED
+from .kit.verdicts import listing
+from .learning import draw_bags, mean_squares
 
 PAPER_TRAIN, PAPER_TEST = 28_000, 2_000
+WAYS = {"batch": "batches", "single": "one bag a call"}
+LINES = {"batch": "--", "single": "-"}
+LEARNED, CONSTANT = ("2BE", "KK"), "constant"
+OTHERS = ((GREEN, "^"), ("#8e6bbf", "v"), ("#b0892f", "D"))  # classical methods in pictures
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(Scale):
     """A scale of such an experiment.
 
     Attributes
     ----------
-    n_points : tuple of int
-        n, points in a bag.
+    n_points : list of int
+        n, points per bag.
     n_train, n_test : int
         Bags.
     n_classical : int
@@ -54,7 +53,7 @@ class Sizes:
         Bags predicted at once where batches are timed.
     """
 
-    n_points: tuple[int, ...]
+    n_points: list[int]
     n_train: int
     n_test: int
     n_classical: int
@@ -62,19 +61,85 @@ class Sizes:
     n_queries: int = 256
 
 
+@dataclass(frozen=True)
+class AtSize:
+    """What was measured at one number of points.
+
+    Attributes
+    ----------
+    n_points : int
+    methods : mapping
+        mse and se of each method, and seconds a query of the classical ones.
+    first : mapping
+        mse and se of the 2BE on the bags that the classical ones got.
+    choices : mapping
+        What the 2BE and KK chose.
+    seconds : mapping
+        Of the 2BE and KK, see `kernel_kernel.measure_times`.
+    """
+
+    n_points: int
+    methods: Mapping[str, Mapping[str, Any]]
+    first: Mapping[str, float]
+    choices: Mapping[str, Mapping[str, Any]]
+    seconds: Mapping[str, float]
+
+    @property
+    def classical(self) -> list[str]:
+        """Methods that do not learn from labelled bags."""
+        return [name for name in self.methods if name not in (*LEARNED, CONSTANT)]
+
+    @property
+    def timed(self) -> list[str]:
+        """Methods whose time was measured; those without differ from one by next to nothing."""
+        return [*LEARNED, *(name for name, v in self.methods.items() if "seconds" in v)]
+
+    def mse(self, method: str) -> float:
+        return float(self.methods[method]["mse"])
+
+    def time(self, method: str, way: str) -> float:
+        """Seconds a query of a way to predict; a classical method has one for both or for each."""
+        if method in LEARNED:
+            return float(self.seconds[f"{method.lower()}_{way}"])
+        return float(self.methods[method]["seconds"][way])
+
+
+def at_sizes(results: Sequence[Result]) -> list[AtSize]:
+    """In the order of the number of points."""
+    found: dict[int, dict[str, Any]] = {}
+    for r in results:
+        found.setdefault(r.params["n_points"], {})[r.params["measure"]] = r.values
+    return [
+        AtSize(
+            n,
+            {**both["learned"]["methods"], **both["classical"]["methods"]},
+            both["learned"]["2be_first"],
+            both["learned"]["choices"],
+            both["learned"]["seconds"],
+        )
+        for n, both in sorted(found.items())
+    ]
+
+
 class OverSizes(Experiment[Sizes]):
     """Two points a number n: what learns, and the classical estimators.
 
     Attributes
     ----------
-    target : str
-        What is predicted, in words.
+    target, unit : str
+        What is predicted, in words, and the unit of its squared error.
     classical : str
         The classical estimators in the labels of points.
+    picture_name, subject : str
+        The file of the picture, and what is predicted in its title.
     """
 
+    kind = Sizes
     target: ClassVar[str]
+    unit: ClassVar[str]
     classical: ClassVar[str]
+    picture_name: ClassVar[str]
+    subject: ClassVar[str]
 
     @property
     def size(self) -> str:
@@ -82,7 +147,7 @@ class OverSizes(Experiment[Sizes]):
         few = f", of which the classical estimators get {s.n_classical:,}"
         return (
             f"{s.n_train:,} training bags and {s.n_test:,} test bags"
-            f"{few if s.n_classical < s.n_test else ''}, {_list(s.n_points)} points a bag; the "
+            f"{few if s.n_classical < s.n_test else ''}, {listing(s.n_points)} points a bag; the "
             f"paper has {PAPER_TRAIN:,}, {PAPER_TEST:,}, and 10 to 1,000 points."
         )
 
@@ -95,47 +160,38 @@ class OverSizes(Experiment[Sizes]):
         """What decides the result of the classical estimators, beside the data."""
 
     @abstractmethod
-    def measure_classical(
-        self, dataset: RandomDataset, n_bags: int, progress: Callback
-    ) -> dict[str, Any]:
-        """``methods``, on the dataset's first bags: mse, se, and for those that are timed seconds a
+    def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
+        """``methods``, on the first test bags: mse, se, and for those that are timed seconds a
         query, "batch" and "single"."""
 
     @abstractmethod
-    def remarks(self, results: Sequence[Result]) -> list[str]:
+    def remarks(self, sizes: Sequence[AtSize]) -> list[str]:
         """What is to be said below the table of errors."""
 
-    def points(self) -> list[Point]:
-        s, found = self.settings, []
-        for n in s.n_points:
-            data = {"n_points": n, "n_test": s.n_test, "n_classical": s.n_classical}
-            learned = {
-                "measure": "learned",
-                **data,
-                "n_train": s.n_train,
-                "candidates": s.candidates.params,
-                "n_queries": s.n_queries,
-                "n_rounds": N_ROUNDS,
-            }
-            found.append(Point(f"2BE and KK, n {n}", learned))
-            params = {"measure": "classical", **data, **self.classical_params()}
-            found.append(Point(f"{self.classical}, n {n}", params))
-        return found
+    def test_set(self, n_points: int) -> RandomDataset:
+        """The dataset of test bags."""
+        return self.dataset(n_points, 2 * self.seed + 1)
 
-    def measure(self, point: Point, progress: Callback) -> dict[str, Any]:
-        s, n = self.settings, point.params["n_points"]
-        test = self.dataset(n, 2 * self.seed + 1)
-        if point.params["measure"] == "classical":
-            return self.measure_classical(test, s.n_classical, progress)
-        train = drawn(self.dataset(n, 2 * self.seed), s.n_train)
-        return self._learned(train, drawn(test, s.n_test))
+    def measures(self) -> list[Measure]:
+        s, over = self.settings, {"n_points": self.settings.n_points}
+        data = {"n_test": s.n_test, "n_classical": s.n_classical}
+        learned = {
+            "n_train": s.n_train,
+            "candidates": s.candidates.model_dump(),
+            "n_queries": s.n_queries,
+            "n_rounds": N_ROUNDS,
+        }
+        classical, label = self.classical_params(), f"{self.classical}, n {{n_points}}"
+        return [
+            Measure("learned", self._learned, "2BE and KK, n {n_points}", over,
+                    {**data, **learned}),
+            Measure("classical", self.measure_classical, label, over, {**data, **classical}),
+        ]  # fmt: skip
 
-    def tables(self, results: Sequence[Result]) -> list[Table]:
-        return [error_table(results, self.target, self.remarks(results)), *time_tables(results)]
-
-    def _learned(self, train: tuple[Bags, Floats], test: tuple[Bags, Floats]) -> dict[str, Any]:
-        s, (bags, y) = self.settings, test
-        n_few = s.candidates.n_choose
+    def _learned(self, p: Params, progress: Callback) -> dict[str, Any]:
+        s, n_few = self.settings, self.settings.candidates.n_choose
+        train = draw_bags(self.dataset(p["n_points"], 2 * self.seed), s.n_train)
+        bags, y = draw_bags(self.test_set(p["n_points"]), s.n_test)
         few = train[0][:n_few], train[1][:n_few]
         double = fit_double_basis(train, few, s.candidates, self.seed)
         kernel = fit_kernel_kernel(train, few, s.candidates)
@@ -144,24 +200,108 @@ class OverSizes(Experiment[Sizes]):
         return {
             "methods": {
                 "2BE": mean_squares(predicted, y),
-                "KK": mean_squares(smoothed(kernel.model, bags), y),
+                "KK": mean_squares(smooth(kernel.model, bags), y),
                 "constant": mean_squares(constant, y),
             },
             "2be_first": mean_squares(predicted[first], y[first]),
             "choices": {"2BE": double.choice, "KK": kernel.choice},
-            "seconds": times(double.model, kernel.model, bags, s.n_queries),
+            "seconds": measure_times(double.model, kernel.model, train, bags, s.n_queries),
         }
 
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        sizes = at_sizes(results)
+        n_queries = next(r.params["n_queries"] for r in results if "n_queries" in r.params)
+        remarks = [*self.remarks(sizes), *_remarks(sizes)]
+        fewer = self.settings.n_classical < self.settings.n_test
+        return [
+            _error_table(sizes, self.target, fewer, remarks),
+            *(_time_table(sizes, way, n_queries) for way in WAYS),
+        ]
 
-@lru_cache(maxsize=2)
-def drawn(dataset: RandomDataset, n_bags: int) -> tuple[Bags, Floats]:
-    """The first bags of a dataset in memory, and their targets; one column as a vector."""
-    blocks = [dataset.block(i) for i in range(-(-n_bags // dataset.block_bags))]
-    bags = concatenate([block for block, _ in blocks])
-    y = np.concatenate([targets for _, targets in blocks])[:n_bags]
-    return bags[:n_bags], y[:, 0] if y.shape[1] == 1 else y
+    def draw(self, results: Sequence[Result]) -> None:
+        """Errors and times over the number of points."""
+        sizes = at_sizes(results)
+        n = [size.n_points for size in sizes]
+        styles = {"2BE": (BLUE, "o"), "KK": (ORANGE, "s")}
+        styles |= dict(zip(sizes[0].classical, OTHERS, strict=False))
+        errors, seconds = [], []
+        for method, (color, marker) in styles.items():
+            mse = [size.mse(method) for size in sizes]
+            errors.append(Curve(n, mse, method, color, f"{marker}-"))
+            if method not in sizes[0].timed:
+                continue
+            by_way = {way: [size.time(method, way) for size in sizes] for way in WAYS}
+            alike = by_way["batch"] == by_way["single"]
+            for way, text in WAYS.items():
+                if way == "single" or not alike:
+                    label = method if alike else f"{method}, {text}"
+                    style = marker + LINES[way]
+                    seconds.append(Curve(n, by_way[way], label, color, style))
+        constant = [size.mse(CONSTANT) for size in sizes]
+        errors.append(Curve(n, constant, "best constant", GREY, ":"))
+        title = f"Predicting {self.subject} from a bag of points"
+        with self.picture(self.picture_name, title, 2, 13.5) as (_, [left, right]):
+            x, aside = "points in a bag, n", {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
+            lines(left, errors, x, f"mean squared error ({self.unit})", log="xy", ticks=n)
+            lines(right, seconds, x, "seconds a query", log="xy", ticks=n, legend=aside)
 
 
-def _list(numbers: Sequence[int]) -> str:
-    words = [f"{n:,}" for n in numbers]
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+def _error_table(
+    sizes: Sequence[AtSize], target: str, fewer: bool, remarks: Sequence[str]
+) -> Table:
+    """Mean squared errors over n."""
+    classical = sizes[0].classical
+    same = ["2BE, same bags"] if fewer and classical else []
+    columns = ["points a bag", "2BE", "±", "KK", *same, *classical, "constant", "lowest"]
+    rows: list[list[Any]] = []
+    for size in sizes:
+        compared = [size.first["mse"]] if same else []
+        best = min((m for m in size.methods if m != CONSTANT), key=size.mse)
+        rows.append([
+            size.n_points, size.mse("2BE"), size.methods["2BE"]["se"], size.mse("KK"), *compared,
+            *map(size.mse, classical), size.mse(CONSTANT), best,
+        ])  # fmt: skip
+    return Table(f"Mean squared error of {target}", columns, rows, remarks)
+
+
+def _remarks(sizes: Sequence[AtSize]) -> list[str]:
+    chosen = "; ".join(
+        f"n = {s.n_points:,}: {s.choices['2BE']['n_per_dim']} functions a dimension, σ "
+        f"{s.choices['2BE']['multiplier']:g} medians, λ/N {s.choices['2BE']['alpha_a_bag']:.0e}, "
+        f"KDE bandwidth {s.choices['KK']['density_bandwidth']:g} of the box "
+        f"({s.choices['KK']['n_coefficients']} coefficients)"
+        for s in sizes
+    )
+    return [
+        "± is the standard error over test bags of the 2BE's error. The paper gives its errors in "
+        "a figure and prints none of them; its claim is the order.",
+        f"Chosen by training bags alone: {chosen}.",
+    ]
+
+
+def _time_table(sizes: Sequence[AtSize], way: str, n_queries: int) -> Table:
+    """Milliseconds a query over n, of a way to predict."""
+    methods = sizes[0].timed
+    remarks = {
+        "batch": [
+            "From points in memory to the prediction, without training, the least of calls in "
+            f"turn; a batch has {n_queries} bags and goes through BLAS.",
+            f"Choosing and fitting took the 2BE {_span(sizes, '2BE')} and KK {_span(sizes, 'KK')}.",
+        ],
+        "single": [
+            "KK is one product of all training rows with the query, one exponential of all and one "
+            "sum, as lean as numpy has it. Of the 2BE's time most is the call and not the numbers.",
+        ],
+    }
+    rows: list[list[Any]] = []
+    for size in sizes:
+        seconds = {method: size.time(method, way) for method in methods}
+        fastest = min(seconds, key=seconds.__getitem__)
+        rows.append([size.n_points, *(1e3 * each for each in seconds.values()), fastest])
+    title, columns = f"Milliseconds a query, {WAYS[way]}", ["points a bag", *methods, "fastest"]
+    return Table(title, columns, rows, [*remarks[way], DISTURBED])
+
+
+def _span(sizes: Sequence[AtSize], method: str) -> str:
+    seconds = [size.choices[method]["seconds"] for size in sizes]
+    return f"{min(seconds):.0f} to {max(seconds):.0f} s"

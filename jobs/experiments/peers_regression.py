@@ -1,12 +1,16 @@
 """Regression on bags of a store as others would write it: scikit-learn, dask.array, kernels.
 
-What a competent user would write today, from the same Zarr data.
+What a competent user would write today, from the same Zarr data: float32 all through, and many
+bags of one size in one product. `fit_falkon` is kernel ridge regression on Nyström centres by
+preconditioned conjugate gradients: A. Rudi, L. Carratino, L. Rosasco, *FALKON: An Optimal Large
+Scale Kernel Method* (2017), here called Falkon 2017; the authors' package is not on PyPI.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +22,15 @@ import numpy as np
 import zarr
 from distributed import Client
 from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KernelCenterer
+from threadpoolctl import threadpool_limits
 
 from bagbasis import (
     BagStore,
@@ -34,40 +41,61 @@ from bagbasis import (
     features,
 )
 from bagbasis.datasets import generate, make_dataset
+from bagbasis.execution.lanes import lane_cores
 
 from ..terminal import Callback
-from .gmm_components import errors, mixtures
-from .peers_falkon import fit_falkon
-from .timing import in_turn
+from .kit.experiment import Params
+from .kit.timing import in_turn
+from .learning import draw_bags, errors
 
-FUNCTIONS = 10
-N_POINTS = 200
+FUNCTIONS = 10  # per dimension
+N_POINTS = 200  # per bag
 N_FEW, D_FEW = 300, 256  # of fits that are not timed
-SIGMA, ALPHA_A_BAG = 2.0, 1e-4  # best for `DoubleBasisRegressor` at N = 10,000, D = 2,048
+SIGMA, ALPHA_PER_BAG = 2.0, 1e-4  # best for `DoubleBasisRegressor` at N = 10,000, D = 2,048
 GAMMA = 1 / (2 * SIGMA**2)
+BAGS_PER_BLOCK = 5000  # a million points: some 100 MiB of cosines
 ITERATIONS = 20  # of FALKON
-BAGS_A_BLOCK = 5000
+ROWS_PER_BLOCK = 2048  # of kernel values
+KEPT_BYTES = 2**31  # of kernel values: with more they are computed anew in each iteration
+CONSTANT = 1.0  # in FALKON's kernel: an intercept, whose penalty does not matter
+JITTER = 1e-13  # per centre, on the diagonal of their kernel before its decomposition
+CONVERGED = 1e-14  # relative residual: rounding
 
 Array = NDArray[Any]
+Floats = NDArray[np.float64]
 Predict = Callable[[Array], Array]  # of embeddings, shape (n, s)
 
 
 def bag_features(points: Array, n_per_dim: int = FUNCTIONS) -> Array:
-    """Cosine coefficients of one bag in [0, 1]^d, n_per_dim^d functions, in numpy."""
-    k = np.pi * np.arange(n_per_dim)
-    scale = np.where(np.arange(n_per_dim) == 0, 1.0, np.sqrt(2.0))
-    *first, last = (np.cos(column[:, None] * k) * scale for column in points.T)
-    products = np.ones((len(points), 1))
+    """Cosine coefficients of bags of one size in [0, 1]^d, n_per_dim^d functions, in numpy.
+
+    Parameters
+    ----------
+    points : float32 or float64, shape (n, d) or (n_bags, n, d)
+        One bag, or several.
+    """
+    k = (np.pi * np.arange(n_per_dim)).astype(points.dtype)
+    scale = np.where(np.arange(n_per_dim) == 0, 1.0, np.sqrt(2.0)).astype(points.dtype)
+    *first, last = (np.cos(points[..., j, None] * k) * scale for j in range(points.shape[-1]))
+    products = np.ones((*points.shape[:-1], 1), points.dtype)
     for table in first:
-        products = (products[:, :, None] * table[:, None, :]).reshape(len(points), -1)
-    return (products.T @ last).ravel() / len(points)
+        products = products[..., :, None] * table[..., None, :]
+        products = products.reshape(*points.shape[:-1], -1)
+    sums = np.swapaxes(products, -1, -2) @ last
+    return sums.reshape(*points.shape[:-2], -1) / points.shape[-2]
 
 
 def read_features(url: str, start: int, stop: int) -> Array:
-    """Features of bags start … stop − 1 of a store whose box is [−10, 10]²."""
+    """Features of bags start … stop − 1 of a store whose box is [−10, 10]², float32.
+
+    Bags of one size are projected at once, ragged ones one after the other.
+    """
     group: Any = zarr.open_group(url, mode="r")
     offsets = group["offsets"][start : stop + 1]
-    points = (group["points"][offsets[0] : offsets[-1]].astype(np.float64) + 10) / 20
+    points = (group["points"][offsets[0] : offsets[-1]] + np.float32(10)) / np.float32(20)
+    sizes = np.diff(offsets)
+    if (sizes == sizes[0]).all():
+        return bag_features(points.reshape(len(sizes), sizes[0], -1))
     offsets = offsets - offsets[0]
     return np.stack([bag_features(points[a:b]) for a, b in itertools.pairwise(offsets)])
 
@@ -80,13 +108,13 @@ def read_targets(url: str, n_bags: int) -> Array:
 
 
 def fit_sklearn(url: str, n_bags: int, sampler: Any, alpha: float) -> Pipeline:
-    """Features bag by bag, then random features (a transformer) and Ridge in memory."""
+    """Features, then random features (a transformer) and Ridge in memory, all in float32."""
     targets = read_targets(url, n_bags)
-    parts = range(0, n_bags, BAGS_A_BLOCK)
+    parts = range(0, n_bags, BAGS_PER_BLOCK)
     embeddings = np.concatenate(
-        [read_features(url, a, min(n_bags, a + BAGS_A_BLOCK)) for a in parts]
+        [read_features(url, a, min(n_bags, a + BAGS_PER_BLOCK)) for a in parts]
     )
-    return make_pipeline(sampler, Ridge(alpha=alpha)).fit(embeddings, targets)
+    return make_pipeline(sampler, Ridge(alpha=alpha)).fit(embeddings, targets.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -105,8 +133,11 @@ class FourierRidge:
 
 def fourier(embeddings: Array, frequencies: Array, phases: Array) -> Array:
     """Random Fourier features in the phase form, shape (n, D)."""
-    waves: Array = np.cos(embeddings @ frequencies + phases)
-    return np.sqrt(2 / frequencies.shape[1]) * waves
+    waves: Array = embeddings @ frequencies
+    waves += phases
+    np.cos(waves, out=waves)
+    waves *= waves.dtype.type(np.sqrt(2 / frequencies.shape[1]))
+    return waves
 
 
 def fit_dask(
@@ -114,17 +145,18 @@ def fit_dask(
 ) -> FourierRidge:
     """Blocks of bags to features, Z.T @ Z and Z.T @ y by dask.array, on the client's workers.
 
-    With an intercept, as all others have it: products are centred.
+    With an intercept, as all others have it: products are centred. Only the solve is in double.
     """
     rng = np.random.default_rng(0)
     frequencies = rng.normal(scale=np.sqrt(2 * gamma), size=(FUNCTIONS**2, n_features))
-    phases = rng.uniform(0, 2 * np.pi, n_features)
-    step = BAGS_A_BLOCK // 2
+    frequencies = frequencies.astype(np.float32)
+    phases = rng.uniform(0, 2 * np.pi, n_features).astype(np.float32)
+    step = BAGS_PER_BLOCK // 2
     blocks = [
         da.from_delayed(
             dask.delayed(read_features)(url, a, min(n_bags, a + step)),
             shape=(min(n_bags, a + step) - a, FUNCTIONS**2),
-            dtype=np.float64,
+            dtype=np.float32,
         )
         for a in range(0, n_bags, step)
     ]
@@ -134,12 +166,13 @@ def fit_dask(
         frequencies,
         phases,
         chunks=(embeddings.chunks[0], (n_features,)),
-        dtype=np.float64,
+        dtype=np.float32,
     )
     targets = read_targets(url, n_bags)
-    y = da.from_array(targets - targets.mean(), chunks=step)
+    y = da.from_array((targets - targets.mean()).astype(np.float32), chunks=step)
     sums = [z.T @ z, z.T @ y, z.mean(axis=0)]
-    gram, cross, mean = client.gather(client.compute(sums))
+    found = client.gather(client.compute(sums))
+    gram, cross, mean = (np.asarray(each, dtype=np.float64) for each in found)
     gram -= n_bags * np.outer(mean, mean)
     coef = np.linalg.solve(gram + alpha * np.eye(n_features), cross)
     return FourierRidge(frequencies, phases, coef, float(targets.mean() - mean @ coef))
@@ -196,13 +229,17 @@ def _in_memory(store: BagStore) -> tuple[Array, Array]:
     return embeddings, read_targets(store.url, store.n_bags)
 
 
-PEERS: dict[str, Callable[..., Predict]] = {
+BASES: dict[str, Callable[..., Predict]] = {
     "RBFSampler + Ridge": _with_sampler(RBFSampler),
     "Nystroem + Ridge": _with_sampler(Nystroem),
     "dask.array": _with_dask,
+}
+"""Peers that read and project by themselves."""
+KERNELS: dict[str, Callable[..., Predict]] = {
     "KernelRidge": _with_kernel_ridge,
     "FALKON": _with_falkon,
 }
+"""Peers that begin with our projection."""
 
 
 def gap_error(ours: Array, peer: Array, y: Array) -> float:
@@ -212,14 +249,17 @@ def gap_error(ours: Array, peer: Array, y: Array) -> float:
     return float(gaps.std(ddof=1) / np.sqrt(len(y)) / (2 * rmse))
 
 
-def measure_regression(params: Any, seed: int, out_dir: Path, progress: Callback) -> dict[str, Any]:
+def measure_regression(
+    params: Params, seed: int, out_dir: Path, progress: Callback
+) -> dict[str, Any]:
     """Seconds of whole fits from the store, in turn, and RMSE on test bags of both."""
     n_bags, D = params["n_train"], params["D"]
     dataset = make_dataset("gmm_components", seed=2 * seed, n_points=N_POINTS)
     store = generate(dataset, out_dir / f"bags-{n_bags}.zarr", n_bags)
-    test, y = mixtures(2 * seed + 1, N_POINTS, params["n_test"])
-    rows = np.stack([bag_features((bag.astype(np.float64) + 10) / 20) for bag in test])
-    alpha, fit_peer = ALPHA_A_BAG * n_bags, PEERS[params["peer"]]
+    unseen = make_dataset("gmm_components", seed=2 * seed + 1, n_points=N_POINTS)
+    test, y = draw_bags(unseen, params["n_test"])
+    rows = bag_features((test.points.astype(np.float64).reshape(len(test), N_POINTS, -1) + 10) / 20)
+    alpha, fit_peer = ALPHA_PER_BAG * n_bags, {**BASES, **KERNELS}[params["peer"]]
     workers = params["peer"] == "dask.array"
     few = generate(dataset, out_dir / "bags-few.zarr", N_FEW)
     progress(0, 1)
@@ -240,3 +280,149 @@ def measure_regression(params: Any, seed: int, out_dir: Path, progress: Callback
         "gap_error": gap_error(ours, peer, y),
         "constant": errors(np.full(len(y), y.mean()), y)["rmse"],
     }
+
+
+@dataclass(frozen=True)
+class FalkonModel:
+    """Kernel functions of centres.
+
+    Attributes
+    ----------
+    centres : float32 or float64, shape (M, s)
+    coef : float64, shape (M,)
+    intercept : float
+    gamma : float
+        Of the kernel 1 + exp(−γ‖a − b‖²).
+    """
+
+    centres: NDArray[Any]
+    coef: Floats
+    intercept: float
+    gamma: float
+
+    def predict(self, X: NDArray[Any]) -> Floats:
+        """Predictions, shape (n,), for rows of shape (n, s)."""
+        parts = range(0, len(X), ROWS_PER_BLOCK)
+        values = [
+            kernel(X[i : i + ROWS_PER_BLOCK], self.centres, self.gamma) @ self.coef for i in parts
+        ]
+        return np.concatenate(values) + self.intercept
+
+
+def fit_falkon(
+    X: NDArray[Any],
+    y: Floats,
+    n_centres: int,
+    gamma: float,
+    alpha: float,
+    n_iterations: int,
+    seed: int,
+) -> FalkonModel:
+    """Minimise ‖y − f‖² + α‖f‖² over combinations f of M centres' kernels (Falkon 2017, Alg. 1).
+
+    Parameters
+    ----------
+    X : float32 or float64, shape (n, s)
+        Kernel values are computed in its dtype, the preconditioner in double.
+    y : float64, shape (n,)
+        Its mean becomes the intercept.
+    alpha : float
+        λ n of the algorithm: in the units of `KernelRidge`.
+    seed : int
+        Of the centres, which are rows of X.
+    """
+    n = len(X)
+    mean = float(y.mean())
+    chosen = np.random.default_rng(seed).choice(n, min(n, n_centres), replace=False)
+    centres = np.ascontiguousarray(X[np.sort(chosen)])
+    penalty = alpha / n
+    T, A = preconditioner(centres, gamma, penalty)
+    with NormalProducts(X, centres, gamma) as products:
+
+        def normal(u: Floats) -> Floats:
+            inner = solve_triangular(A, u)
+            outer = products(solve_triangular(T, inner), None) / n
+            return _transposed(A, _transposed(T, outer) + penalty * inner)
+
+        right = _transposed(A, _transposed(T, products(None, y - mean) / n))
+        operator = LinearOperator((len(centres),) * 2, matvec=normal, dtype=np.float64)
+        found, _ = cg(operator, right, rtol=CONVERGED, maxiter=n_iterations)
+    coef = solve_triangular(T, solve_triangular(A, found))
+    return FalkonModel(centres, coef, mean, gamma)
+
+
+def preconditioner(centres: NDArray[Any], gamma: float, penalty: float) -> tuple[Floats, Floats]:
+    """Upper Cholesky factors T of the centres' kernel, and A of T Tᵀ / M + λ (Falkon 2017, §3)."""
+    m = len(centres)
+    doubles = centres.astype(np.float64)
+    T = cholesky(kernel(doubles, doubles, gamma) + JITTER * m * np.eye(m))
+    return T, cholesky(T @ T.T / m + penalty * np.eye(m))
+
+
+def kernel(X: NDArray[Any], centres: NDArray[Any], gamma: float) -> NDArray[Any]:
+    """1 + exp(−γ‖x − c‖²), shape (n, M), in the dtype of both: one product, one exponential."""
+    values: NDArray[Any] = X @ (2 * gamma * centres).T
+    values -= gamma * np.einsum("ij,ij->i", X, X)[:, None]
+    values -= gamma * np.einsum("ij,ij->i", centres, centres)
+    np.minimum(values, 0, out=values)
+    np.exp(values, out=values)
+    values += CONSTANT
+    return values
+
+
+class NormalProducts:
+    """Kᵀ(K u + v) for the kernel K of rows with centres, by blocks of rows on all cores.
+
+    K is kept if it has at most `KEPT_BYTES`. A context manager: within it BLAS has one thread, for
+    each core has blocks of its own.
+    """
+
+    def __init__(self, X: NDArray[Any], centres: NDArray[Any], gamma: float) -> None:
+        self._block: Callable[[int], NDArray[Any]] = lambda i: kernel(
+            X[i : i + ROWS_PER_BLOCK], centres, gamma
+        )
+        self._starts = range(0, len(X), ROWS_PER_BLOCK)
+        self._keeps = len(X) * len(centres) * X.itemsize <= KEPT_BYTES
+        self._kept: dict[int, NDArray[Any]] = {}
+
+    def __enter__(self) -> NormalProducts:
+        self._limits = threadpool_limits(1)
+        self._pool = ThreadPoolExecutor(lane_cores())
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._pool.shutdown()
+        self._limits.restore_original_limits()
+
+    def __call__(self, u: Floats | None, v: Floats | None) -> Floats:
+        """float64, shape (M,); None stands for zeros.
+
+        Parameters
+        ----------
+        u, v : float64, shapes (M,) and (n,)
+        """
+
+        def part(start: int) -> Floats:
+            values = self._values(start)
+            sums = np.zeros(len(values), values.dtype)
+            if u is not None:
+                sums += values @ u.astype(values.dtype)
+            if v is not None:
+                sums += v[start : start + ROWS_PER_BLOCK].astype(values.dtype)
+            found: Floats = (sums @ values).astype(np.float64)
+            return found
+
+        return np.sum(list(self._pool.map(part, self._starts)), axis=0)
+
+    def _values(self, start: int) -> NDArray[Any]:
+        if start in self._kept:
+            return self._kept[start]
+        values = self._block(start)
+        if self._keeps:
+            self._kept[start] = values
+        return values
+
+
+def _transposed(factor: Floats, right: Floats) -> Floats:
+    solution: Floats = solve_triangular(factor, right, trans="T")
+    return solution

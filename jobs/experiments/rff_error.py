@@ -10,56 +10,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import threadpool_limits
 
 from bagbasis import RandomFourierFeatures
 
 from ..terminal import Callback
-from .experiment import Experiment, Point, Result, Table
-from .rff_error_report import (
-    FORMS,
-    SURVIVAL_FEATURES,
-    draw_over_features,
-    draw_over_radius,
-    error_table,
-)
-
-Floats = NDArray[np.float64]
+from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from .kit.frame import Floats, column, frame, table
+from .kit.plots import BLUE, GREEN, GREY, ORANGE, Curve, lines
+from .kit.timing import exponent
 
 N_POINTS, WIDEST = 1_000, 5.0
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 RADIUS = 3.0  # b of the interval that 000 gives numbers for
+AT_RADIUS = RADII.index(RADIUS)
 QUANTILES = np.linspace(0, 1, 101)
-HUNDREDS, THOUSANDS = tuple(range(100, 1001, 100)), tuple(range(2000, 10_001, 1000))
+SURVIVAL_FEATURES = 500  # D of 000, Figure 3.5
+DRAWN_OVER_RADIUS = {50: BLUE, 200: ORANGE, 1000: GREY, 10_000: GREEN}  # D, and its color
+FORMS = ("paired", "phase")
+NAMES = {"paired": "paired (ours)", "phase": "phase (scikit-learn's RBFSampler)"}
+COLORS = {"paired": BLUE, "phase": ORANGE}
+PAPER_SQUARE = {"paired": 0.66, "phase": 0.83}  # D · E‖f‖² in 000, §3.5
+PAPER_EXPONENT = {"paired": (-0.502, -0.496), "phase": (-0.503, -0.497)}
 
 
-@dataclass(frozen=True)
-class Settings:
-    """A scale: numbers D of features, and repeats of each."""
+class Sizes(Scale):
+    """See ``configs/experiments/rff-error.yaml``."""
 
-    n_features: tuple[int, ...]
+    n_features: list[int]
     n_repeats: int
 
 
-SETTINGS = {
-    "small": Settings((50, 100, 200, SURVIVAL_FEATURES, 1000, 2000), 300),
-    "paper": Settings((50, *HUNDREDS, *THOUSANDS), 1_000),
-}
-
-
-class FeatureError(Experiment[Settings]):
+class FeatureError(Experiment[Sizes]):
     """See the module; a point is a number of features."""
 
     name = "rff-error"
     title = "Errors of random Fourier features"
     source = "000, §3.5"
-    scales = SETTINGS
+    kind = Sizes
 
     @property
     def size(self) -> str:
@@ -70,12 +63,13 @@ class FeatureError(Experiment[Settings]):
             "paper has these points, 20 numbers of features from 50 to 10,000, and 1,000 repeats."
         )
 
-    def points(self) -> list[Point]:
+    def measures(self) -> list[Measure]:
         s = self.settings
-        return [Point(f"D {d}", {"n_features": d, "n_repeats": s.n_repeats}) for d in s.n_features]
+        over, fixed = {"n_features": s.n_features}, {"n_repeats": s.n_repeats}
+        return [Measure("", self._errors, "D {n_features}", over, fixed)]
 
-    def measure(self, point: Point, progress: Callback) -> dict[str, Any]:
-        n_features, n_repeats = point.params["n_features"], point.params["n_repeats"]
+    def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
+        n_features, n_repeats = p["n_features"], p["n_repeats"]
         seeds = np.random.SeedSequence([self.seed, n_features]).generate_state(n_repeats)
         errors = {"paired": paired_errors, "phase": phase_errors}
         found: dict[str, list[Errors]] = {form: [] for form in FORMS}
@@ -87,13 +81,104 @@ class FeatureError(Experiment[Settings]):
         return {form: _summary(found[form]) for form in FORMS}
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
-        return [error_table(results, expected_squares())]
+        """Mean maximum errors, and squared errors times D, on [−3, 3]."""
+        rows = by_features(results)
+        columns = {"D": "n_features", "E max error, paired": "paired.most", "phase": "phase.most"}
+        columns["paired / phase"] = "ratio"
+        made = table("Errors on [−3, 3], σ = 1", rows, columns, _remarks(rows))
+        names, cells = list(made.columns), [list(row) for row in made.rows]
+        for form in FORMS:
+            names += [f"D · E‖f‖², {form}", "paper"]
+            for row, value in zip(cells, rows[f"{form}.scaled"], strict=True):
+                row += [float(value), PAPER_SQUARE[form]]
+        return [Table(made.title, names, cells, made.remarks)]
 
-    def draw(self, results: Sequence[Result]) -> list[Path]:
-        return [
-            draw_over_features(self.out_dir / "features.png", results, expected_squares()),
-            draw_over_radius(self.out_dir / "radius.png", results, RADII, QUANTILES),
-        ]
+    def draw(self, results: Sequence[Result]) -> None:
+        rows = by_features(results)
+        self._draw_over_features(rows)
+        self._draw_over_radius(rows)
+
+    def _draw_over_features(self, rows: pd.DataFrame) -> None:
+        """000, Figure 3.4, and the squared error beside it."""
+        n, expected = column(rows, "n_features"), expected_squares()
+        largest, squares = [], []
+        levels: dict[str, float] = {}
+        for form, aside in (("paired", 0.98), ("phase", 1.02)):  # so that bars are seen
+            name, (low, high), color = NAMES[form], PAPER_EXPONENT[form], COLORS[form]
+            most, scaled = (column(rows, f"{form}.{key}") for key in ("most", "scaled"))
+            label = f"{name}: ∝ D^{exponent(n, most):.3f} (000: {low} … {high})"
+            spread = 2 * column(rows, f"{form}.largest_error")
+            largest.append(Curve(n, most, label, color, "o-", spread))
+            spread = 2 * n * column(rows, f"{form}.square_error")
+            squares.append(Curve(aside * n, scaled, f"{name}, measured", color, "o", spread))
+            exact = f"exact expectation: {expected[form]:.4f}"
+            squares.append(Curve([n[0], n[-1]], [expected[form]] * 2, exact, color, "-"))
+            levels[f"000, {form}: {PAPER_SQUARE[form]}"] = PAPER_SQUARE[form]
+        title = "Gaussian kernel on [−3, 3], σ = 1 (bars: two standard errors)"
+        with self.picture("features.png", title, 2, 12.5, 5.0) as (_, [left, right]):
+            lines(left, largest, "number of features D",
+                  "mean of the largest error |z(x)ᵀz(y) − k(x, y)|", log="xy")  # fmt: skip
+            lines(right, squares, "number of features D", "D × mean squared error", log="x",
+                  levels=levels)  # fmt: skip
+            right.set_ylim(0.5, 1.15)
+
+    def _draw_over_radius(self, rows: pd.DataFrame) -> None:
+        """000, Figures 3.3 and 3.5."""
+        at = rows.set_index("n_features")
+        curves, survival = [], []
+        for form, style in zip(FORMS, (".-", ".--"), strict=True):
+            for n, color in DRAWN_OVER_RADIUS.items():
+                if n in at.index:
+                    errors = at.loc[n, f"{form}.largest"]
+                    curves.append(Curve(RADII, errors, f"D = {n:,}, {form}", color, style))
+            quantiles = at.loc[SURVIVAL_FEATURES, f"{form}.quantiles"]
+            mean, color = float(at[f"{form}.most"][SURVIVAL_FEATURES]), COLORS[form]
+            survival.append(Curve(quantiles, 1 - QUANTILES, NAMES[form], color, "-"))
+            survival.append(Curve([mean] * 2, [0, 1], f"its mean, {mean:.4f}", color, ":"))
+        title = "Largest error of random features of the Gaussian kernel"
+        with self.picture("radius.png", title, 2, 12.5, 5.0) as (_, [left, right]):
+            lines(left, curves, "radius b of the interval [−b, b], in bandwidths σ",
+                  "mean of the largest error within b", log="y", legend={"ncols": 2})  # fmt: skip
+            left.set_ylim(bottom=8e-4)
+            lines(right, survival, f"ε (D = {SURVIVAL_FEATURES}, b = 3)",
+                  "share of draws with a largest error above ε")  # fmt: skip
+
+
+def by_features(results: Sequence[Result]) -> pd.DataFrame:
+    """A row per D, with E max error on [−3, 3] and D · E‖f‖² of both forms, and their ratio."""
+    rows = frame(results)
+    for form in FORMS:
+        rows[f"{form}.most"] = rows[f"{form}.largest"].str[AT_RADIUS]
+        rows[f"{form}.scaled"] = rows["n_features"] * rows[f"{form}.square"]
+    rows["ratio"] = rows["paired.most"] / rows["phase.most"]
+    return rows
+
+
+def mean_square(rows: pd.DataFrame, form: str) -> float:
+    """D · E‖f‖² of all draws of frequencies together, whose relative variance is one at all D."""
+    return float(np.average(rows[f"{form}.scaled"], weights=rows["n_repeats"]))
+
+
+def _remarks(rows: pd.DataFrame) -> list[str]:
+    remarks, expected = [], expected_squares()
+    for form, proposition in zip(FORMS, ("3.4", "3.5"), strict=True):
+        low, high = PAPER_EXPONENT[form]
+        slope = exponent(column(rows, "n_features"), column(rows, f"{form}.most"))
+        remarks.append(
+            f"{NAMES[form]}: D · E‖f‖² {mean_square(rows, form):.4f} over all D (exactly, by "
+            f"Proposition {proposition} on these points: {expected[form]:.4f}; the paper: "
+            f"{PAPER_SQUARE[form]}). E max error ∝ D^{slope:.3f} (the paper's interval: {low} to "
+            f"{high})."
+        )
+    better = all((rows[f"paired.{key}"] < rows[f"phase.{key}"]).all() for key in ("most", "scaled"))
+    remarks.append(
+        "The paper prints no mean maximum errors, it draws them (Figure 3.4). Its D · E‖f‖² is "
+        "that of the squared norm, whose square is missing in print. Paired features have less "
+        "error at every D: D/2 frequencies with sine and cosine, and 1 on the diagonal exactly."
+        if better
+        else "Paired features do not have less error at every D here, as the theory has it."
+    )
+    return remarks
 
 
 @dataclass(frozen=True)
@@ -116,7 +201,7 @@ def _summary(errors: Sequence[Errors]) -> dict[str, Any]:
     """Means, their standard errors, and the quantiles of ‖f‖_∞ on [−3, 3]²."""
     largest = np.array([e.largest for e in errors])
     square = np.array([e.square for e in errors])
-    within = largest[:, RADII.index(RADIUS)]
+    within = largest[:, AT_RADIUS]
     root = len(errors) ** 0.5
     return {
         "largest": largest.mean(axis=0),
@@ -254,7 +339,7 @@ def cosine_sums(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
 
 def _n_within() -> int:
     """Points of [−3, 3]."""
-    within = grid().within[RADII.index(RADIUS)]
+    within = grid().within[AT_RADIUS]
     return within.stop - within.start
 
 

@@ -15,28 +15,27 @@ from bagbasis import BagStore, connect
 from bagbasis.execution import map_reduce
 
 from ..terminal import Callback
-from .machine import peak_memory
-from .scaling_measures import WARM_UP_BAGS, Size, fit, random_store, refuse_cluster
+from .kit.experiment import Params
+from .kit.machine import peak_memory
+from .scaling_fits import WARM_UP_BAGS, Size, fit, random_store
 from .simulated_cluster import Sleep, simulated_cluster
 
 
-def fit_on_workers(
-    size: Size, n_workers: int, n_rounds: int, seed: int, parent: Path
-) -> dict[str, Any]:
+def fit_on_workers(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, Any]:
     """Least wall and CPU seconds of a fit on local workers of one core each, and their memory.
 
     ``coefficients`` are digests of the models', as many as there are different bits.
     """
-    refuse_cluster()
-    few = Size(**{**size.params, "N": WARM_UP_BAGS})
+    size = Size.of(p)
+    few = size.but(N=WARM_UP_BAGS)
     with (
         random_store(few, seed, parent) as warm_up,
         random_store(size, seed, parent) as store,
-        connect("local", n_workers=n_workers, cores_per_worker=1) as client,
+        connect("local", n_workers=p["n_workers"], cores_per_worker=1) as client,
     ):
         pids = client.run(_warm_up, warm_up, few).values()
         workers = [psutil.Process(pid) for pid in pids]
-        rounds = [_one_fit(store, size, workers) for _ in range(n_rounds)]
+        rounds = [_one_fit(store, size, workers) for _ in range(p["n_rounds"])]
         peaks = client.run(peak_memory)
     wall, cpu, digests = zip(*rounds, strict=True)
     return {
@@ -62,22 +61,20 @@ def _one_fit(
     return wall, used, hashlib.sha256(model.coef_.tobytes()).hexdigest()[:12]
 
 
-def scheduler_load(
-    n_workers: int, n_tasks: int, task_seconds: float, idle_seconds: float, progress: Callback
-) -> dict[str, float]:
+def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
     """CPU and memory of a scheduler's process while a fit's graph runs on simulated workers.
 
     ``wall`` and ``cpu`` are seconds of the whole pass, ``idle`` CPU seconds a second while nothing
     runs, and ``memory`` bytes for workers and graph.
     """
-    refuse_cluster()
-    with simulated_cluster(n_workers) as (scheduler, bare):
+    n_tasks, idle_seconds = p["n_tasks"], p["idle_seconds"]
+    with simulated_cluster(p["n_workers"]) as (scheduler, bare):
         before = cpu_of(scheduler)
         time.sleep(idle_seconds)
         idle = (cpu_of(scheduler) - before) / idle_seconds
         used, begun = cpu_of(scheduler), time.perf_counter()
         merged = map_reduce(
-            Sleep(task_seconds),
+            Sleep(p["task_seconds"]),
             range(n_tasks),
             operator.add,
             sizes=[100] * n_tasks,

@@ -5,16 +5,12 @@ Of the kernel exp(−‖x − y‖² / 2σ²) and sets of equally many points, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
-from threadpoolctl import threadpool_limits
 
 from bagbasis import RandomFourierFeatures
 from bagbasis.embeddings import mmd_squared
@@ -26,18 +22,6 @@ Estimate = tuple[float, float]  # the biased and the unbiased one
 TILE = 512  # points: the kernel values of a pair of tiles stay in the cache
 FEATURES_A_BLOCK = 2**21
 LEVEL = 0.05
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """For BLAS and numba: what is timed is work, and not how well threads share it."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        numba.set_num_threads(before)
 
 
 def random_feature_mmd(

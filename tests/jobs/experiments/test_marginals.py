@@ -3,59 +3,43 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from bagbasis.jobs.experiments.data.patches import Patches
-from bagbasis.jobs.experiments.gmm_components_report import HDD
-from bagbasis.jobs.experiments.marginals import FILTERS
-from bagbasis.jobs.experiments.marginals_report import WAYS, accuracies
-from tests.jobs.experiments.running import results_of, small_run
-from tests.jobs.running import assert_picture
+from bagbasis.jobs.experiments.gmm_components import HDD
+from bagbasis.jobs.experiments.kit.frame import select
+from bagbasis.jobs.experiments.marginals import FILTERS, WAYS, shares_of
+from tests.jobs.experiments.contract import Contract
 
 
-@pytest.fixture(scope="module")
-def out_dir(tmp_path_factory):
-    """What the command leaves behind at small scale."""
-    return small_run("marginals", tmp_path_factory.mktemp("marginals"))
+class TestMarginals(Contract):
+    name = "marginals"
 
+    def test_order_of_the_methods(self, results):
+        """HDD is ahead of L2 and of histograms, and level with MMD; all are far from guessing.
+        Over seeds 1 to 3 the best HDD leads, in the mean of filters and ways, L2 by .040 at least,
+        Hist JS by .031 and MMD by -.018; the least accuracy of any method is .60."""
+        leads = {"L2": [], "Hist JS": [], "MMD": []}
+        for kind in FILTERS:
+            for way in WAYS:
+                found = {
+                    m: v.mean() for m, v in shares_of(select(results, filters=kind), way).items()
+                }
+                assert min(found.values()) > 0.4
+                for other, gaps in leads.items():
+                    gaps.append(max(found[method] for method in HDD) - found[other])
+        assert np.mean(leads["L2"]) > 0.02
+        assert np.mean(leads["Hist JS"]) > 0.01
+        assert np.mean(leads["MMD"]) > -0.05
 
-def leads(results, other):
-    """Of the best HDD over another method, for each kind of filters and each way."""
-    found = []
-    for kind in FILTERS:
-        for way in WAYS:
-            shares = accuracies(results, kind, way)
-            best = max(shares[method].mean() for method in HDD)
-            found.append(best - shares[other].mean())
-    return np.array(found)
-
-
-def test_order_of_the_methods(out_dir):
-    """HDD is ahead of L2 and of histograms, and level with MMD; all are far from guessing. Over
-    seeds 1 to 3 the best HDD leads, in the mean of filters and ways, L2 by .040 at least, Hist JS
-    by .031 and MMD by -.018; the least accuracy of any method is .60."""
-    _, results = results_of(out_dir)
-    assert leads(results, "L2").mean() > 0.02
-    assert leads(results, "Hist JS").mean() > 0.01
-    assert leads(results, "MMD").mean() > -0.05
-    for result in results:
-        for way in WAYS:
-            assert min(result.values[way]) > 0.4
-
-
-def test_tables_and_picture(out_dir):
-    """A table a kind of filters, a row a method with both accuracies, and a picture."""
-    report, results = results_of(out_dir)
-    assert len(report["tables"]) == len(FILTERS)
-    for kind, table in zip(FILTERS, report["tables"], strict=True):
-        assert table["title"].startswith(kind)
-        for remark in table["remarks"][1:3]:
-            assert "The paper's order: HDD ≥ MMD ≫ L2, Hist JS. Holds here:" in remark
-        for row in table["rows"]:
+    def test_tables(self, report, results):
+        """A table a kind of filters, a row a method with both accuracies, and a verdict."""
+        for kind, table in zip(FILTERS, report["tables"], strict=True):
+            assert table["title"].startswith(kind)
+            for remark in table["remarks"][1:3]:
+                assert "The paper's order: HDD ≥ MMD ≫ L2, Hist JS. Holds here:" in remark
             for column, way in ((1, "linear"), (3, "rbf")):
-                assert row[column] == accuracies(results, kind, way)[row[0]].mean()
-    assert report["pictures"] == ["marginals.png"]
-    assert_picture(out_dir / "marginals.png")
+                shares = shares_of(select(results, filters=kind), way)
+                assert [row[column] for row in table["rows"]] == [v.mean() for v in shares.values()]
 
 
 def test_both_kinds_of_filters_have_the_same_marginals():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 
@@ -13,7 +12,6 @@ from bagbasis.jobs.experiments.two_sample import (
     exact_mmd,
     exact_rejects,
     mean_test_rejects,
-    one_thread,
     pair_mmds,
     random_feature_mmd,
     random_feature_rejects,
@@ -102,11 +100,3 @@ def test_data():
     inside, outside = (np.hypot(*points.T) for points in ring(rng, 500))
     assert ((inside > 1) & (inside < 4)).all()
     assert ((outside <= 1) | (outside >= 4)).all()
-
-
-def test_one_thread_ends():
-    """The number of numba's threads is what it was before."""
-    before = numba.get_num_threads()
-    with one_thread():
-        assert numba.get_num_threads() == 1
-    assert numba.get_num_threads() == before

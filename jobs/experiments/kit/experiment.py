@@ -1,0 +1,207 @@
+"""What an experiment is: measures that are declared, points of them, then tables and pictures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bagbasis.execution.lanes import lane_cores
+
+from ...config import JobConfig, load_config, read_yaml
+from ...files import plain
+from ...pictures.evaluation import new_figure, save_figure
+from ...terminal import Callback
+
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement.
+
+    Attributes
+    ----------
+    label : str
+        What people see, and the beginning of the file's name: letters, digits, spaces, dashes.
+    params : mapping
+        Everything that decides the result, in types that JSON knows: a point with the same
+        parameters is not measured again.
+    """
+
+    label: str
+    params: Params
+
+
+@dataclass(frozen=True)
+class Result:
+    """A point that was measured: numbers by name, and how long it took."""
+
+    point: Point
+    values: Mapping[str, Any]
+    seconds: float
+
+    @property
+    def params(self) -> Params:
+        return self.point.params
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One kind of measurement, and the points at which it is made.
+
+    Attributes
+    ----------
+    name : str
+        Parameter ``measure`` of its points; "" where an experiment has one measure alone.
+    run : callable
+        The numbers of a point, from its parameters; it calls ``progress(done, total)``. What it
+        needs of earlier points it finds in ``out_dir`` or makes again: a run that goes on after an
+        interruption does not measure these.
+    label : str
+        Of its points, a format of their parameters: ``"error L {L}"``.
+    over : mapping
+        The axes: values of a parameter, or of several that go together ("n_points d"). Points are
+        the product of all axes.
+    fixed : mapping
+        The parameters that all points share.
+    """
+
+    name: str
+    run: Callable[[Params, Callback], Mapping[str, Any]]
+    label: str
+    over: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    fixed: Params = field(default_factory=dict)
+
+    def points(self) -> Iterator[Point]:
+        """The product of the axes, the last one fastest."""
+        named = {"measure": self.name} if self.name else {}
+        for values in product(*self.over.values()):
+            params: dict[str, Any] = {**named, **self.fixed}
+            for names, value in zip(self.over, values, strict=True):
+                several = names.split()
+                pairs = zip(several, value if len(several) > 1 else (value,), strict=True)
+                params.update(pairs)
+            yield Point(self.label.format(**params), params)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the report, with remarks that stand below it."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    remarks: Sequence[str] = ()
+
+
+class Scale(JobConfig):
+    """The sizes of an experiment: a section of its YAML file, validated as a job's config is."""
+
+
+S = TypeVar("S", bound=Scale)
+
+
+class Experiment(ABC, Generic[S]):
+    """One of the papers' experiments at one scale.
+
+    Attributes
+    ----------
+    name, title, source : str
+        As in the registry; a heading; where the paper has it.
+    kind : type
+        The class of its scales.
+    alone : bool
+        Whether it measures this machine, so that it must run without a cluster.
+    scale : {"small", "paper"}
+    settings : Scale
+        What ``configs/experiments/NAME.yaml`` says of the scale.
+    seed : int
+        Of everything that is drawn.
+    out_dir : Path
+        For stores and models in folders of its own, and for the pictures.
+    cores : int
+        Of the machine that the points were measured on.
+    pictures : list of Path
+        Those that were drawn.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    kind: ClassVar[type[Any]]
+    alone: ClassVar[bool] = False
+    settings: S
+
+    def __init__(self, scale: str, seed: int, out_dir: Path) -> None:
+        self.scale = scale
+        self.settings = load_config(self.kind, given=scales(self.name)[scale])
+        self.seed = seed
+        self.out_dir = out_dir
+        self.cores = lane_cores()
+        self.pictures: list[Path] = []
+
+    @property
+    @abstractmethod
+    def size(self) -> str:
+        """How large this scale is beside the paper's, in a sentence."""
+
+    @abstractmethod
+    def measures(self) -> Sequence[Measure]:
+        """What is measured, in order; a point may use files that one before it left."""
+
+    @abstractmethod
+    def tables(self, results: Sequence[Result]) -> list[Table]:
+        """The tables of all points, with the paper's numbers beside ours."""
+
+    @abstractmethod
+    def draw(self, results: Sequence[Result]) -> None:
+        """Draw each picture within `picture`."""
+
+    def points(self) -> list[tuple[Point, Measure]]:
+        """The points of all measures, in order."""
+        return [(point, measure) for measure in self.measures() for point in measure.points()]
+
+    @contextmanager
+    def picture(
+        self, name: str, title: str, n_panels: int, width: float, height: float = 4.8, **more: Any
+    ) -> Iterator[tuple[Figure, Any]]:
+        """A figure and its axes in a row, shape (n_panels,), saved as ``name`` after the block.
+
+        Parameters
+        ----------
+        width, height : float
+            Inches.
+        **more
+            Of `Figure.subplots`.
+        """
+        figure = new_figure(width, height)
+        axes = np.atleast_1d(figure.subplots(1, n_panels, **more))
+        figure.suptitle(title)
+        yield figure, axes
+        self.pictures.append(save_figure(figure, self.out_dir / name))
+
+    def rng(self, *key: int) -> np.random.Generator:
+        """The generator of the seed and a key."""
+        return np.random.default_rng([self.seed, *key])
+
+
+def scales(name: str) -> dict[str, Any]:
+    """The scales in the YAML file of an experiment, by name."""
+    return read_yaml(Path(str(files("bagbasis"))) / "configs" / "experiments" / f"{name}.yaml")
+
+
+def digest(values: Params) -> str:
+    """A short name of parameters: equal for equal values, whatever their order."""
+    text = json.dumps(plain(values), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

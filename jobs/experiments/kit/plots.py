@@ -1,0 +1,145 @@
+"""Pictures of measurements: lines and bars, with labels, scales and legends alike everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from numpy.typing import NDArray
+
+from ...pictures.evaluation import BLUE, GREY, ORANGE
+
+__all__ = ["BLUE", "GREY", "ORANGE", "Curve", "bars", "finish", "lines", "plain_log"]
+
+GREEN, PURPLE, RED, BLACK = "#5a9e6f", "#8064a2", "#c0392b", "black"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through points, or points alone.
+
+    Attributes
+    ----------
+    x, y : sequences of numbers
+    label : str or None
+        In the legend.
+    color, style : str
+        The style is matplotlib's: ``"o-"`` has dots and a line.
+    spread : array_like or None
+        Half the length of the bars at the points, or two of these: below and above.
+    more : mapping
+        Of matplotlib's `Line2D`.
+    """
+
+    x: Any
+    y: Any
+    label: str | None = None
+    color: str = BLUE
+    style: str = "o-"
+    spread: Any = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def lines(
+    axis: Axes,
+    curves: Sequence[Curve],
+    x: str,
+    y: str,
+    *,
+    log: str = "",
+    ticks: Sequence[float] | NDArray[Any] = (),
+    levels: Mapping[str, float] | None = None,
+    title: str = "",
+    legend: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw curves on a panel and label it.
+
+    Parameters
+    ----------
+    x, y : str
+        Labels of the axes.
+    log : str
+        The axes that are logarithmic: "x", "y" or "xy".
+    ticks : sequence of float
+        All that the x axis has; none: matplotlib's own.
+    levels : mapping from label to y
+        Of dotted horizontal lines.
+    legend : mapping, optional
+        Of `Axes.legend`.
+    """
+    for curve in curves:
+        look = {"color": curve.color, "label": curve.label, **curve.more}
+        if curve.spread is None:
+            axis.plot(curve.x, curve.y, curve.style, **look)
+        else:
+            axis.errorbar(curve.x, curve.y, curve.spread, fmt=curve.style, capsize=3, **look)
+    for label, level in (levels or {}).items():
+        axis.axhline(level, color=BLACK, linestyle=":", linewidth=1, label=label)
+    if "x" in log:
+        axis.set_xscale("log")
+    if "y" in log:
+        axis.set_yscale("log")
+    if len(ticks):
+        axis.set_xticks(list(ticks), labels=[f"{tick:,g}" for tick in ticks], fontsize=8)
+        axis.set_xticks([], minor=True)
+    finish(axis, x, y, title, legend)
+
+
+def bars(
+    axis: Axes,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    y: str,
+    *,
+    colors: Sequence[str] = (BLUE, ORANGE, GREY, GREEN),
+    spread: Mapping[str, Any] | None = None,
+    fmt: str = "",
+) -> None:
+    """Draw bars of several series side by side in groups.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Below the axis.
+    series : mapping from a label to a height per group
+        None where there is no bar.
+    spread : mapping from a label to distances below and above each height
+    fmt : str
+        Of the numbers above the bars; "" writes none.
+    """
+    width = 0.8 / len(series)
+    for k, ((label, heights), color) in enumerate(zip(series.items(), colors, strict=False)):
+        at = np.arange(len(groups)) + width * (k - (len(series) - 1) / 2)
+        drawn = [0.0 if height is None else height for height in heights]
+        error = (spread or {}).get(label)
+        found = axis.bar(at, drawn, 0.95 * width, color=color, label=label, yerr=error, capsize=3)
+        if fmt:
+            axis.bar_label(found, fmt=fmt, fontsize=8)
+    axis.set_xticks(range(len(groups)), labels=list(groups))
+    finish(axis, "", y)
+
+
+def finish(
+    axis: Axes, x: str, y: str, title: str = "", legend: Mapping[str, Any] | None = None
+) -> None:
+    """Label a panel; a legend where anything has a label."""
+    if x:
+        axis.set_xlabel(x)
+    if y:
+        axis.set_ylabel(y)
+    if title:
+        axis.set_title(title, fontsize=10)
+    axis.grid(alpha=0.25)
+    if axis.get_legend_handles_labels()[1]:
+        axis.legend(**{"fontsize": 8, "loc": "best", **(legend or {})})
+
+
+def plain_log(axis: Any) -> None:
+    """Plain numbers at 1, 2 and 5 times powers of ten on a logarithmic x or y axis."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())

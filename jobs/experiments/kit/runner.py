@@ -1,0 +1,155 @@
+"""Running an experiment: point by point, each kept on disk at once, then the report of all.
+
+In the experiment's directory: ``points/`` with a JSON file a point, ``result.json`` with all of
+them, ``table.md``, and the pictures.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bagbasis.errors import ConfigError, StoreError
+from bagbasis.execution import current_client
+from bagbasis.storage.files import writing
+
+from ...files import plain, write_report
+from ...terminal import Terminal
+from .experiment import Experiment, Measure, Point, Result, Table, digest
+from .machine import machine, versions
+from .markdown import markdown
+
+RESULT, TABLE, POINTS = "result.json", "table.md", "points"
+
+
+def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, Any]:
+    """Measure the points that are not yet on disk, and write the report; returns it.
+
+    A point is found again by experiment, seed and parameters, on the same machine with the same
+    versions of the packages: so a report has one of each. A change of this project's own code
+    does not count: delete the directory to measure again.
+
+    Raises
+    ------
+    ConfigError
+        A cluster is connected, whose workers would do what is to be measured on this machine.
+    StoreError
+        The directory can not be written, or a point in it can not be read.
+    """
+    if experiment.alone and current_client() is not None:
+        raise ConfigError(f"{experiment.name} measures single processes: leave out --cluster")
+    console.heading(f"{experiment.title} ({experiment.source}), scale {experiment.scale}")
+    console.line(f"  {experiment.size}")
+    where = {"machine": machine(), "versions": versions()}
+    points = experiment.points()
+    results = []
+    for i, (point, measure) in enumerate(points, 1):
+        path = point_path(experiment, point, where)
+        label = f"{experiment.name} {i}/{len(points)}, {point.label}"
+        result = read_point(path, point)
+        if result is None:
+            result = _measure_point(measure, point, label, console)
+            write_report(path, _record(result))
+            console.line(f"  {label} ({result.seconds:.1f} s)")
+        else:
+            console.line(f"  {label}: measured before")
+        results.append(result)
+    return _report(experiment, results, where, console)
+
+
+def point_path(experiment: Experiment[Any], point: Point, where: Mapping[str, Any]) -> Path:
+    """The file of a point: its name is a function of all that decides the result."""
+    key = {"experiment": experiment.name, "seed": experiment.seed, "params": point.params, **where}
+    slug = re.sub(r"[^a-z0-9]+", "-", point.label.lower()).strip("-")
+    return experiment.out_dir / POINTS / f"{slug}-{digest(key)}.json"
+
+
+def read_point(path: Path, point: Point) -> Result | None:
+    """The result in a point's file; None where there is none.
+
+    Raises
+    ------
+    StoreError
+        A file that is no result.
+    """
+    try:
+        record = json.loads(path.read_text())
+        return Result(point, record["values"], float(record["seconds"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path}: is no measured point ({error}); delete it") from error
+
+
+def _measure_point(measure: Measure, point: Point, label: str, console: Terminal) -> Result:
+    begun = time.perf_counter()
+    with console.progress(label) as progress:
+        values = measure.run(point.params, progress)
+    return Result(point, plain(values), time.perf_counter() - begun)
+
+
+def _record(result: Result) -> dict[str, Any]:
+    return {
+        "label": result.point.label,
+        "params": result.point.params,
+        "values": result.values,
+        "seconds": result.seconds,
+    }
+
+
+def read_report(folder: Path) -> tuple[dict[str, Any], list[Result]]:
+    """The report in an experiment's directory, and the results in it."""
+    report = json.loads((folder / RESULT).read_text())
+    points = [
+        Result(Point(p["label"], p["params"]), p["values"], p["seconds"]) for p in report["points"]
+    ]
+    return report, points
+
+
+def write_tables(
+    experiment: Experiment[Any], results: Sequence[Result], report: dict[str, Any]
+) -> list[Table]:
+    """Write ``result.json`` and ``table.md`` with the tables of the results; returns these."""
+    experiment.cores = report["machine"]["cores"]
+    tables = experiment.tables(results)
+    report["tables"] = [vars(table) for table in tables]
+    write_report(experiment.out_dir / RESULT, report)
+    with writing(experiment.out_dir / TABLE) as temporary:
+        temporary.write_text(markdown(experiment, tables, report))
+    return tables
+
+
+def _report(
+    experiment: Experiment[Any],
+    results: Sequence[Result],
+    where: Mapping[str, Any],
+    console: Terminal,
+) -> dict[str, Any]:
+    experiment.draw(results)
+    report = {
+        "experiment": experiment.name,
+        "source": experiment.source,
+        "scale": experiment.scale,
+        "size": experiment.size,
+        "seed": experiment.seed,
+        **where,
+        "seconds": sum(result.seconds for result in results),
+        "tables": [],
+        "points": [_record(result) for result in results],
+        "pictures": [path.name for path in experiment.pictures],
+    }
+    for table in write_tables(experiment, results, report):
+        console.table(table.title, table.columns, table.rows)
+        for remark in table.remarks:
+            console.line(f"  {remark}")
+    for path in [
+        *experiment.pictures,
+        experiment.out_dir / TABLE,
+        experiment.out_dir / RESULT,
+    ]:
+        console.line(str(path))
+    return report

@@ -1,0 +1,128 @@
+"""Times that can be compared on a machine that is not alone: in turn, and their medians."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from bagbasis.execution.lanes import CORES_VARIABLE
+
+DISTURBED = (
+    "The machine was not kept free of other work: a single time out of line with its neighbours "
+    "may be a disturbed one."
+)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Calls that were made in turn.
+
+    Attributes
+    ----------
+    seconds : mapping from a call's name to its seconds, one a round
+    last : mapping from a call's name to what it returned in the last round
+    """
+
+    seconds: Mapping[str, list[float]]
+    last: Mapping[str, Any]
+
+    def compared(self, ours: str, peer: str) -> dict[str, float]:
+        """Medians of both, and median and range of peer / ours over rounds: so that a machine's
+        drift hits both."""
+        pairs = zip(self.seconds[ours], self.seconds[peer], strict=True)
+        ratios = [theirs / our for our, theirs in pairs]
+        return {
+            "ours": statistics.median(self.seconds[ours]),
+            "peer": statistics.median(self.seconds[peer]),
+            "ratio": statistics.median(ratios),
+            "low": min(ratios),
+            "high": max(ratios),
+        }
+
+
+def in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> Rounds:
+    """Rounds in which each call is made once."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    last: dict[str, Any] = {}
+    for _ in range(n_rounds):
+        for name, call in calls.items():
+            last.pop(name, None)  # not in memory beside the next one
+            begun = time.perf_counter()
+            last[name] = call()
+            seconds[name].append(time.perf_counter() - begun)
+    return Rounds(seconds, last)
+
+
+def timed_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict[str, float]:
+    """Median seconds of each call, over rounds in which each is made once, after one unmeasured."""
+    for call in calls.values():
+        call()
+    seconds = in_turn(calls, n_rounds).seconds
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict[str, float]:
+    """The least time of each call over rounds in which each is made twice, the second one timed.
+
+    And not the median: calls of microseconds on all cores take many times as long where others
+    want these, for each waits for the thread that comes last.
+    """
+    rounds = [timed_in_turn(calls, 1) for _ in range(n_rounds)]
+    return {name: min(each[name] for each in rounds) for name in calls}
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """For BLAS and numba: what is timed is work, and not how well threads share it."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        numba.set_num_threads(before)
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Our fits use one thread: others that wait for each other would be counted as work."""
+    before = os.environ.get(CORES_VARIABLE)
+    os.environ[CORES_VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CORES_VARIABLE]
+        else:
+            os.environ[CORES_VARIABLE] = before
+
+
+def exponent(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
+    """b of the power law c · size^b that fits best, in logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def upper_exponent(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    """That of the upper half of the sizes, two at least, where what is fixed matters least."""
+    upper = slice(min(len(sizes) // 2, len(sizes) - 2), None)
+    return exponent(sizes[upper], values[upper])
+
+
+def timed_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
+    """Seconds of each call, made once: where it takes so long that beginnings do not matter."""
+    seconds = {}
+    for name, call in calls.items():
+        begun = time.perf_counter()
+        call()
+        seconds[name] = time.perf_counter() - begun
+    return seconds

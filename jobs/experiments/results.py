@@ -1,0 +1,49 @@
+"""The kept results: ``python -m bagbasis.jobs.experiments.results`` writes their tables again.
+
+For after a change of words: numbers come from the points in each ``result.json``, nothing is
+measured. ``README.md`` beside them has all tables on one page.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bagbasis.storage.files import writing
+
+from . import EXPERIMENTS, experiment_type
+from .kit.markdown import introduction, table_lines
+from .kit.runner import read_report, write_tables
+
+RESULTS = Path("jobs/experiments/results")  # in the source tree, where the command is to be run
+
+
+def rewrite() -> None:
+    """Write ``table.md`` and the tables of ``result.json`` again, and the overview."""
+    for name in EXPERIMENTS:
+        report, results = read_report(RESULTS / name)
+        experiment = experiment_type(name)(report["scale"], report["seed"], RESULTS / name)
+        write_tables(experiment, results, report)
+    with writing(RESULTS / "README.md") as temporary:
+        temporary.write_text(overview())
+
+
+def overview() -> str:
+    """All tables and pictures of the kept results in Markdown, without their remarks."""
+    parts = [
+        "# Results of the experiments",
+        "Made from each `result.json` by `python -m bagbasis.jobs.experiments.results`. What the "
+        "columns mean, where we lose, and on which machine it was measured stand in each "
+        "experiment's `table.md`.",
+    ]
+    for name in EXPERIMENTS:
+        report, _ = read_report(RESULTS / name)
+        experiment = experiment_type(name)(report["scale"], report["seed"], RESULTS / name)
+        parts += [f"## [{experiment.title}]({name}/table.md)", introduction(experiment, report)]
+        for table in report["tables"]:
+            parts += [f"### {table['title']}", table_lines(table["columns"], table["rows"])]
+        parts += [f"![{picture}]({name}/{picture})" for picture in report["pictures"]]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    rewrite()

@@ -1,0 +1,193 @@
+"""What `scaling` measures: seconds and memory of one fit, of a solve, and the graph of a fit."""
+
+from __future__ import annotations
+
+import operator
+import pickle
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+
+from bagbasis import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding
+from bagbasis import RandomFourierFeatures as Fourier
+from bagbasis.errors import ParameterError
+from bagbasis.execution import lane
+from bagbasis.execution.costs import SPLIT_EVERY
+from bagbasis.execution.tasks import _delayed_leaves, _tree
+from bagbasis.regression.accumulate import AccumulateTask, pass_seconds, ranges_of
+from bagbasis.regression.encoding import Reals
+from bagbasis.regression.feature_map import FeatureMap
+from bagbasis.regression.ridge import solve, solve_gcv
+from bagbasis.regression.source import StoreSource
+from bagbasis.regression.statistics import StatisticsBuilder
+
+from ..config import Section
+from ..terminal import Callback
+from .kit.experiment import Params
+from .kit.timing import one_core
+
+PENALTY_PER_BAG = 1e-3
+POINTS_PER_WRITE = 2**22  # some tens of MiB
+WARM_UP_BAGS = 64  # of fits that are not timed: what is compiled or loaded is not counted
+
+
+class Size(Section):
+    """Of a fit: bags, random features, points per bag, dimensions, and functions of the first
+    basis: a d-th power, for the index set is a tensor product."""
+
+    N: int
+    D: int
+    n: int
+    d: int
+    s: int
+
+    @classmethod
+    def of(cls, params: Params) -> Size:
+        """The size among a point's parameters."""
+        return cls(**{name: params[name] for name in cls.model_fields})
+
+    def but(self, **values: int) -> Size:
+        """Another size, the same but for these variables."""
+        return self.model_copy(update=values)
+
+    def key(self) -> tuple[int, ...]:
+        """All five."""
+        return self.N, self.D, self.n, self.d, self.s
+
+    @property
+    def n_per_dim(self) -> int:
+        root = round(self.s ** (1 / self.d))
+        if root**self.d != self.s:
+            raise ParameterError(f"s is {self.s}; expected a power of exponent d = {self.d}")
+        return root
+
+    def features(self) -> FeatureMap:
+        """Both bases, resolved without data."""
+        box = [(0.0, 1.0)] * self.d
+        first = ProjectionEmbedding(n_per_dim=self.n_per_dim, box=box).fit([np.zeros((1, self.d))])
+        second = Fourier(self.D, scale=1.0).resolve(self.s, lambda: np.zeros((1, self.s)))
+        return FeatureMap(first.spec_, second)
+
+    def model_seconds(self) -> float:
+        """Of the pass over the bags, by the cost model that cuts fits into tasks."""
+        return pass_seconds(self.N, self.N * self.n, self.features())
+
+
+@contextmanager
+def random_store(size: Size, seed: int, parent: Path) -> Iterator[BagStore]:
+    """Uniform points and targets of that size in a store that is deleted afterwards."""
+    rng = np.random.default_rng(seed)
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent, prefix="scaling-") as folder:
+        store = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
+        step = max(1, POINTS_PER_WRITE // size.n)
+        for start in range(0, size.N, step):
+            n_bags = min(step, size.N - start)
+            points = rng.random((n_bags * size.n, size.d), dtype=np.float32)
+            bags = Bags(points, np.arange(n_bags + 1) * size.n)
+            store.append(bags, rng.random((n_bags, 1)))
+        yield store
+
+
+def fit(store: BagStore, size: Size) -> DoubleBasisRegressor:
+    """One fit with one penalty, so that the solve is one Cholesky decomposition."""
+    return DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=size.n_per_dim),
+        Fourier(size.D, scale=1.0),
+        alpha=PENALTY_PER_BAG * size.N,
+    ).fit(store)
+
+
+def cpu_seconds(call: Callable[[], Any], n_rounds: int) -> float:
+    """The least CPU seconds of this process, all its threads, over calls."""
+    seconds = []
+    for _ in range(n_rounds):
+        begun = time.process_time()
+        call()
+        seconds.append(time.process_time() - begun)
+    return min(seconds)
+
+
+def fit_seconds(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, float]:
+    """CPU seconds of a fit from a store on one core, and the bytes a bag takes in it."""
+    size = Size.of(p)
+    with one_core(), random_store(size, seed, parent) as store:
+        files = (path for path in Path(store.url).rglob("*") if path.is_file())
+        n_bytes = sum(path.stat().st_size for path in files)
+        seconds = cpu_seconds(lambda: fit(store, size), p["n_rounds"])
+        return {"fit": seconds, "bytes_a_bag": n_bytes / size.N, "model": size.model_seconds()}
+
+
+def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
+    """CPU seconds of solving with one penalty, and with all of a grid (``gcv``), on one core."""
+    rng, n_features, n_rounds = np.random.default_rng(seed), p["D"], p["n_rounds"]
+    builder = StatisticsBuilder(n_features, 1)
+    builder.add(
+        rng.random((2 * n_features, n_features), np.float32), rng.random((2 * n_features, 1))
+    )
+    statistics = builder.finish()
+    with one_core(), lane():
+        found = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
+        if p["gcv"]:
+            grid = np.geomspace(1e-3, 1e3, 17)
+            found["gcv"] = cpu_seconds(lambda: solve_gcv(statistics, grid), n_rounds)
+    return found
+
+
+def peak_bytes(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, int]:
+    """The largest sum of arrays alive at a time in a fit from a store, beyond those before it.
+
+    Least and largest over fits, which differ by when chunks are decoded.
+    """
+    size = Size.of(p)
+    few = size.but(N=WARM_UP_BAGS)
+    with one_core(), random_store(few, seed, parent) as store:
+        fit(store, few)  # what is compiled or kept for later fits is not counted
+    peaks = []
+    with one_core(), random_store(size, seed, parent) as store:
+        for _ in range(p["n_rounds"]):
+            tracemalloc.start()
+            try:
+                fit(store, size)
+                peaks.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+    return {"least": min(peaks), "largest": max(peaks)}
+
+
+def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
+    """How a fit of that size is cut, without data, and what of its graph goes to a scheduler.
+
+    Bytes are those of the pickled nodes; ``shared`` are those of the one that all tasks share and
+    a worker gets once.
+    """
+    size = Size.of(p)
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        empty = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
+        meta = empty.meta.grown(n_bags=size.N, n_points=size.N * size.n)
+        source = StoreSource(BagStore(empty.url, meta), ("y",))
+        task = AccumulateTask(source, size.features(), Reals(1), None, None, "float32")
+        begun = time.process_time()
+        ranges = ranges_of(task)
+        merging = dask.delayed(operator.add, pure=False)
+        root = _tree(_delayed_leaves(task, ranges, "topic"), merging, SPLIT_EVERY)
+        nodes = dict(root.__dask_graph__())
+        n_bytes = len(pickle.dumps(nodes))
+        seconds = time.process_time() - begun
+    return {
+        "tasks": len(ranges),
+        "nodes": len(nodes),
+        "largest_task": max(stop - start for start, stop in ranges),
+        "model_task": size.model_seconds() / len(ranges),
+        "bytes": n_bytes,
+        "shared": len(pickle.dumps(task)),
+        "seconds": seconds,
+    }

@@ -1,0 +1,85 @@
+"""What holds for every experiment at small scale; its own test adds what it claims."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bagbasis.jobs.experiments import experiment_type
+from bagbasis.jobs.experiments.kit.experiment import Point, Result
+from bagbasis.jobs.experiments.kit.markdown import markdown
+from bagbasis.jobs.experiments.kit.runner import read_report
+from bagbasis.jobs.files import plain
+from tests.jobs.running import assert_picture, done, settings
+
+
+def make(name, out_dir=Path("unused"), scale="small", seed=0):
+    """An experiment of the registry."""
+    return experiment_type(name)(scale, seed, out_dir)
+
+
+def result(values, took=1.0, **params):
+    """A point that was measured."""
+    return Result(Point("", params), values, took)
+
+
+class Contract:
+    """A small run, what it leaves behind, and that it is not made again.
+
+    Attributes
+    ----------
+    name : str
+        Of the experiment.
+    seed : int
+    """
+
+    name: str
+    seed = 0
+
+    @pytest.fixture(scope="class")
+    def out_dir(self, tmp_path_factory):
+        """What the command leaves behind at small scale, with few pixels."""
+        where = tmp_path_factory.mktemp(self.name)
+        with pytest.MonkeyPatch.context() as coarse:
+            coarse.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
+            done("experiment", self.name, *settings(out_dir=where, seed=self.seed))
+        return where
+
+    @pytest.fixture(scope="class")
+    def report(self, out_dir):
+        """Its result.json."""
+        return read_report(out_dir)[0]
+
+    @pytest.fixture(scope="class")
+    def results(self, out_dir):
+        """Its points."""
+        return read_report(out_dir)[1]
+
+    def test_report(self, out_dir, report, results):
+        """Points are those declared, tables are whole and of the points alone, with remarks; every
+        picture is drawn."""
+        experiment = make(self.name, out_dir, seed=self.seed)
+        points = [(p.label, plain(p.params)) for p, _ in experiment.points()]
+        assert points == [(r.point.label, r.params) for r in results]
+        tables = experiment.tables(results)
+        assert json.loads(json.dumps(plain([vars(t) for t in tables]))) == report["tables"]
+        assert (out_dir / "table.md").read_text() == markdown(experiment, tables, report)
+        for table in report["tables"]:
+            assert table["rows"]
+            assert table["remarks"]
+            assert {len(row) for row in table["rows"]} == {len(table["columns"])}
+        assert report["pictures"]
+        for name in report["pictures"]:
+            assert_picture(out_dir / name)
+
+    def test_second_run_measures_nothing(self, out_dir, report, monkeypatch):
+        """Points, stores and models are found again, and the report is the same."""
+        monkeypatch.setattr("bagbasis.jobs.experiments.kit.runner._measure_point", None)
+        with pytest.MonkeyPatch.context() as coarse:
+            coarse.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
+            options = settings(out_dir=out_dir, seed=self.seed)
+            printed = done("experiment", self.name, *options)
+        assert printed.count("measured before") == len(report["points"])
+        assert read_report(out_dir)[0] == report

@@ -1,0 +1,46 @@
+"""The kept results: what today's code makes of them, and that it would measure the same points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bagbasis.jobs.experiments import EXPERIMENTS
+from bagbasis.jobs.experiments.kit.markdown import markdown
+from bagbasis.jobs.experiments.kit.runner import TABLE, read_report
+from bagbasis.jobs.experiments.results import RESULTS, overview
+from bagbasis.jobs.files import plain
+from tests.jobs.experiments.contract import make
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_kept_points_give_the_kept_tables(name):
+    """Every number and word of table.md comes from the points in result.json; the scale in the
+    YAML file has these points, perhaps with parameters that were not told apart then."""
+    report, results = read_report(RESULTS / name)
+    experiment = make(name, Path("unused"), report["scale"], report["seed"])
+    experiment.cores = report["machine"]["cores"]
+    tables = experiment.tables(results)
+    assert markdown(experiment, tables, report) == (RESULTS / name / TABLE).read_text()
+    assert plain([vars(table) for table in tables]) == report["tables"]
+    assert experiment.size == report["size"]
+    points = {p.label: plain(p.params) for p, _ in experiment.points()}
+    assert {r.point.label for r in results} == set(points)
+    for r in results:
+        assert r.params.items() <= points[r.point.label].items()
+    for picture in report["pictures"]:
+        assert (RESULTS / name / picture).is_file()
+
+
+def test_overview_is_of_the_kept_results():
+    """results/README.md has every table as it is kept: `python -m` the module writes it again."""
+    assert overview() == (RESULTS / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_is_run(name):
+    """Each has a module of tests, which holds it to the contract."""
+    text = (Path(__file__).parent / f"test_{name.replace('-', '_')}.py").read_text()
+    assert f'name = "{name}"' in text
+    assert "(Contract):" in text
