@@ -1,17 +1,113 @@
-"""`Bags`: a validated ragged collection of sample sets held in memory."""
+"""`Bags`: a validated ragged collection of sample sets held in memory, and its base `Ragged`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
 
+AnyRagged = TypeVar("AnyRagged", bound="Ragged")
 
-class Bags(Sequence[np.ndarray]):
+
+class Ragged(Sequence[np.ndarray]):
+    """A sequence of sets of points; set i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+
+    Parameters
+    ----------
+    points : array_like, shape (n_points, n_dims)
+        Finite coordinates, in the units of the data. float32 and float64 are kept, any other
+        real dtype becomes float64.
+    offsets : array_like of int, shape (n_sets + 1,)
+        From 0 to n_points.
+    ids : sequence of int or str, optional
+        What messages call the bags; default their positions.
+
+    Raises
+    ------
+    DataError
+        Wrong shapes, offsets that decrease, a set of fewer points than there must be, or a
+        coordinate that is NaN or infinite; names the bag and the row within it.
+    """
+
+    __slots__ = ("offsets", "points")
+
+    WHAT: ClassVar[str] = ""
+    """What messages put before a bag's name: whose points these are."""
+
+    points: NDArray[np.floating[Any]]
+    offsets: NDArray[np.int64]
+
+    def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: Any = None) -> None:
+        self.points = _as_points(points)
+        self.offsets = _as_offsets(offsets, len(self.points))
+        self._check_sizes()
+        check_finite(self.points, self.offsets, ids, self.WHAT)
+
+    @classmethod
+    def trusted(cls, points: NDArray[Any], offsets: NDArray[np.int64]) -> Self:
+        """Wrap arrays already validated (read from a store, generated) without copying."""
+        wrapped = object.__new__(cls)
+        wrapped.points = points
+        wrapped.offsets = offsets
+        return wrapped
+
+    def _check_sizes(self) -> None:
+        """Raise DataError for the first set that may not have the size it has."""
+        raise NotImplementedError
+
+    @property
+    def n_dims(self) -> int:
+        """Coordinates of a point."""
+        return int(self.points.shape[1])
+
+    @property
+    def n_points(self) -> int:
+        """Points of all sets."""
+        return int(self.offsets[-1])
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Points in each set, shape (n_sets,)."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, key: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Self: ...
+    def __getitem__(self, key: Any) -> Any:
+        """One set as an array view for an integer; several for a slice, a mask or indices."""
+        if isinstance(key, (int, np.integer)):
+            i = range(len(self))[int(key)]
+            return self.points[self.offsets[i] : self.offsets[i + 1]]
+        if isinstance(key, slice) and key.step in (None, 1):
+            start, stop, _ = key.indices(len(self))
+            offsets = self.offsets[start : max(start, stop) + 1]
+            return self.trusted(self.points[offsets[0] : offsets[-1]], offsets - offsets[0])
+        index = np.arange(len(self))[key]
+        sizes = self.sizes[index]
+        offsets = offsets_of(sizes)
+        rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return self.trusted(self.points[rows], offsets)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            yield self.points[start:stop]
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(n_bags={len(self)}, n_points={self.n_points}, "
+            f"n_dims={self.n_dims}, dtype={self.points.dtype})"
+        )
+
+
+class Bags(Ragged):
     """A sequence of bags; bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
     Parameters
@@ -21,6 +117,8 @@ class Bags(Sequence[np.ndarray]):
         real dtype becomes float64.
     offsets : array_like of int, shape (n_bags + 1,)
         Strictly increasing from 0 to n_points: a bag has at least one point.
+    ids : sequence of int or str, optional
+        What messages call the bags; default their positions.
 
     Raises
     ------
@@ -29,16 +127,7 @@ class Bags(Sequence[np.ndarray]):
         the row within it.
     """
 
-    __slots__ = ("offsets", "points")
-
-    points: NDArray[np.floating[Any]]
-    offsets: NDArray[np.int64]
-
-    def __init__(self, points: ArrayLike, offsets: ArrayLike) -> None:
-        self.points = read_points(points)
-        self.offsets = read_offsets(offsets)
-        _check_offsets(self.offsets, len(self.points))
-        check_finite(self.points, self.offsets)
+    __slots__ = ()
 
     @classmethod
     def from_list(cls, arrays: Sequence[ArrayLike], dtype: Any = None) -> Bags:
@@ -63,58 +152,10 @@ class Bags(Sequence[np.ndarray]):
                 points = points.astype(dtype)
         return cls(points, offsets_of(sizes))
 
-    @classmethod
-    def trusted(cls, points: NDArray[Any], offsets: NDArray[np.int64]) -> Bags:
-        """Wrap arrays already validated (read from a store, generated) without copying."""
-        bags = object.__new__(cls)
-        bags.points = points
-        bags.offsets = offsets
-        return bags
-
-    @property
-    def n_dims(self) -> int:
-        return int(self.points.shape[1])
-
-    @property
-    def n_points(self) -> int:
-        return int(self.offsets[-1])
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Points in each bag, shape (n_bags,)."""
-        return np.diff(self.offsets)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @overload
-    def __getitem__(self, key: int) -> NDArray[Any]: ...
-    @overload
-    def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Bags: ...
-    def __getitem__(self, key: Any) -> Any:
-        """One bag as an array view for an integer; Bags for a slice, a mask or indices."""
-        if isinstance(key, (int, np.integer)):
-            i = range(len(self))[int(key)]
-            return self.points[self.offsets[i] : self.offsets[i + 1]]
-        if isinstance(key, slice) and key.step in (None, 1):
-            start, stop, _ = key.indices(len(self))
-            offsets = self.offsets[start : max(start, stop) + 1]
-            return Bags.trusted(self.points[offsets[0] : offsets[-1]], offsets - offsets[0])
-        index = np.arange(len(self))[key]
-        sizes = self.sizes[index]
-        offsets = offsets_of(sizes)
-        rows = np.repeat(self.offsets[:-1][index] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return Bags.trusted(self.points[rows], offsets)
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
-            yield self.points[start:stop]
-
-    def __repr__(self) -> str:
-        return (
-            f"Bags(n_bags={len(self)}, n_points={self.n_points}, n_dims={self.n_dims}, "
-            f"dtype={self.points.dtype})"
-        )
+    def _check_sizes(self) -> None:
+        empty = np.flatnonzero(self.sizes <= 0)
+        if len(empty):
+            raise DataError(f"bag {empty[0]} is empty; a bag needs at least one point")
 
 
 def as_bags(data: Any) -> Bags:
@@ -129,9 +170,9 @@ def as_bags(data: Any) -> Bags:
     return Bags.from_list(data)
 
 
-def concatenate(parts: Sequence[Bags]) -> Bags:
-    """One Bags holding the bags of all parts, in order."""
-    return Bags.trusted(
+def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
+    """All parts, bags or responses, one behind the other."""
+    return type(parts[0]).trusted(
         np.concatenate([part.points for part in parts]),
         offsets_of(np.concatenate([part.sizes for part in parts])),
     )
@@ -166,7 +207,7 @@ def check_finite(
     )
 
 
-def read_points(points: ArrayLike) -> NDArray[Any]:
+def _as_points(points: ArrayLike) -> NDArray[Any]:
     """Points as a contiguous float32 or float64 array; DataError for any other shape."""
     array = np.asarray(points)
     if array.ndim != 2 or array.shape[1] == 0:
@@ -205,22 +246,11 @@ def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
     return np.dtype(np.float64)
 
 
-def read_offsets(offsets: ArrayLike) -> NDArray[np.int64]:
-    """Offsets as a contiguous int64 array; DataError for what is not integers."""
+def _as_offsets(offsets: ArrayLike, n_points: int) -> NDArray[np.int64]:
+    """Offsets as a contiguous int64 array; DataError unless they run from 0 to ``n_points``."""
     array = np.asarray(offsets)
     if array.dtype.kind not in "iu":
         raise DataError(f"offsets have dtype {array.dtype}; expected integers")
-    return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def check_ends(offsets: NDArray[np.int64], n_points: int) -> None:
-    """Raise DataError unless offsets are one-dimensional, from 0 to ``n_points``."""
-    if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_points:
+    if array.ndim != 1 or len(array) == 0 or array[0] != 0 or array[-1] != n_points:
         raise DataError(f"offsets must run from 0 to n_points = {n_points}, one more than bags")
-
-
-def _check_offsets(offsets: NDArray[np.int64], n_points: int) -> None:
-    check_ends(offsets, n_points)
-    empty = np.flatnonzero(np.diff(offsets) <= 0)
-    if len(empty):
-        raise DataError(f"bag {empty[0]} is empty; a bag needs at least one point")
+    return np.ascontiguousarray(array, dtype=np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BagError, DataError, ParameterError
-from .bags import Bags, as_bags
+from .bags import AnyRagged, Bags, as_bags
 from .box import Box
 from .plan import Range
 from .reading import PARTITION_BYTES, pair_partitions, partitions, prefetch
@@ -110,8 +110,7 @@ class ResponseBags:
         return np.asarray(np.diff(store.response_offsets(start, stop)) > 0)
 
     def take(self, block: Responses, rows: NDArray[np.int64]) -> Responses:
-        chosen = take_rows(Bags.trusted(block.points, block.offsets), rows)
-        return Responses(chosen.points, chosen.offsets)
+        return take_rows(block, rows)
 
     def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
         return pair_partitions(store, start, stop, max_bytes)
@@ -443,7 +442,7 @@ def with_responses(X: Any, responses: Any = None) -> LabelledBags:
     return LabelledBags(bags, ResponseBags(checked))
 
 
-def take_rows(bags: Bags, rows: NDArray[np.int64]) -> Bags:
+def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:
     """The bags of ascending ``rows``, as a view when they are consecutive."""
     if len(rows) == 0:
         return bags[:0]

@@ -1,55 +1,47 @@
-"""`Responses`: one response bag a bag, where there is one."""
+"""`Responses`: one response bag per bag, where there is one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from .bags import Bags, as_bag, check_ends, check_finite, offsets_of, read_offsets, read_points
-
-NAME = "the response of "  # of a bag, in messages
+from .bags import Bags, Ragged, as_bag, offsets_of
 
 
-@dataclass(frozen=True, eq=False)
-class Responses:
-    """The response of bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+class Responses(Ragged):
+    """One response bag per bag, where there is one; a bag without points there has none.
 
-    A bag without rows has no response: it is not labelled. Made by `as_responses` from what
-    callers give, or read from a store; the constructor trusts its arguments.
+    The response of bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
-    Attributes
+    Parameters
     ----------
-    points : float32 or float64, shape (n_points, n_dims)
-        Finite coordinates, in the units of the data.
-    offsets : int64, shape (n_bags + 1,)
+    points : array_like, shape (n_points, n_dims)
+        Finite coordinates, in the units of the data. float32 and float64 are kept, any other
+        real dtype becomes float64.
+    offsets : array_like of int, shape (n_bags + 1,)
         Non-decreasing from 0 to n_points.
+    ids : sequence of int or str, optional
+        What messages call the bags; default their positions.
+
+    Raises
+    ------
+    DataError
+        Wrong shapes, offsets that decrease, or a coordinate that is NaN or infinite; names the
+        bag and the row.
     """
 
-    points: NDArray[np.floating[Any]]
-    offsets: NDArray[np.int64]
+    __slots__ = ()
+
+    WHAT: ClassVar[str] = "the response of "
 
     @classmethod
     def none(cls, n_bags: int, n_dims: int, dtype: Any = np.float32) -> Responses:
         """Those of bags of which none has a response."""
-        return cls(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
-
-    @property
-    def n_dims(self) -> int:
-        return int(self.points.shape[1])
-
-    @property
-    def n_points(self) -> int:
-        return int(self.offsets[-1])
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Points in the response of each bag, shape (n_bags,); 0 where there is none."""
-        return np.diff(self.offsets)
+        return cls.trusted(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
 
     @property
     def positions(self) -> NDArray[np.int64]:
@@ -63,25 +55,21 @@ class Responses:
 
     def of(self, rows: NDArray[np.int64]) -> Bags:
         """The responses of bags that have one, by their positions."""
-        return self.present[np.searchsorted(self.positions, rows)]
-
-    def __len__(self) -> int:
-        """Bags, with a response or without."""
-        return len(self.offsets) - 1
-
-    def __getitem__(self, part: slice) -> Responses:
-        """The responses of consecutive bags, as views."""
-        start, stop, step = part.indices(len(self))
-        if step != 1:
-            raise DataError(f"responses are taken by ranges of bags, not with a step of {step}")
-        offsets = self.offsets[start : max(start, stop) + 1]
-        return Responses(self.points[offsets[0] : offsets[-1]], offsets - offsets[0])
+        chosen = self[rows]
+        return Bags.trusted(chosen.points, chosen.offsets)
 
     def __repr__(self) -> str:
         return (
             f"Responses(n_bags={len(self)}, n_present={len(self.positions)}, "
             f"n_points={self.n_points}, n_dims={self.n_dims}, dtype={self.points.dtype})"
         )
+
+    def _check_sizes(self) -> None:
+        falling = np.flatnonzero(self.sizes < 0)
+        if len(falling):
+            raise DataError(
+                f"{self.WHAT}bag {falling[0]} ends before it begins: the offsets decrease"
+            )
 
 
 def as_responses(
@@ -95,7 +83,7 @@ def as_responses(
 
     Parameters
     ----------
-    data : Responses, Bags, or sequence with one item a bag
+    data : Responses, Bags, or sequence with one item per bag
         An item is an array of shape (m_i, n_dims), or of shape (m_i,) in one dimension; None or
         an array without rows is a bag without a response. In Bags every bag has one.
     n_dims : int, optional
@@ -114,7 +102,7 @@ def as_responses(
     if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
         raise DataError(
             f"expected responses, got one array of shape {data.shape}; pass a list with one "
-            "(n_points, n_dims) array a bag, None for a bag without"
+            "(n_points, n_dims) array per bag, None for a bag without"
         )
     if len(data) != n_bags:
         raise DataError(f"{len(data)} responses for {n_bags} bags; use None for a bag without")
@@ -124,33 +112,7 @@ def as_responses(
         raise DataError(f"responses have dimension {data.n_dims}, expected {n_dims}")
     with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
         points = data.points if dtype is None else data.points.astype(dtype, copy=False)
-    return responses_of(points, data.offsets, ids)
-
-
-def responses_of(points: ArrayLike, offsets: ArrayLike, ids: Any = None) -> Responses:
-    """Responses from their two arrays, checked; ``ids`` are what messages call the bags.
-
-    Raises
-    ------
-    DataError
-        Wrong shapes, offsets that decrease or do not run from 0 to n_points, or a coordinate that
-        is NaN or infinite.
-    """
-    rows, ends = read_points(points), read_offsets(offsets)
-    check_ends(ends, len(rows))
-    falling = np.flatnonzero(np.diff(ends) < 0)
-    if len(falling):
-        raise DataError(f"{NAME}bag {falling[0]} ends before it begins: the offsets decrease")
-    check_finite(rows, ends, ids, NAME)
-    return Responses(rows, ends)
-
-
-def concatenate_responses(parts: Sequence[Responses]) -> Responses:
-    """The responses of the bags of all parts, in order."""
-    return Responses(
-        np.concatenate([part.points for part in parts]),
-        offsets_of(np.concatenate([part.sizes for part in parts])),
-    )
+    return Responses(points, data.offsets, ids)
 
 
 def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
@@ -158,7 +120,7 @@ def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
 
     ``name`` is what messages call the bag.
     """
-    points = None if item is None else as_bag(item, f"{NAME}{name}", empty=True)
+    points = None if item is None else as_bag(item, f"{Responses.WHAT}{name}", empty=True)
     return None if points is None or not len(points) else points
 
 
@@ -174,11 +136,11 @@ def _joined(items: Sequence[ArrayLike | None], n_dims: int | None, ids: Any) -> 
         n_dims = part.shape[1] if n_dims is None else n_dims
         if part.shape[1] != n_dims:
             raise DataError(
-                f"{NAME}bag {names[i]} has dimension {part.shape[1]}, expected {n_dims}"
+                f"{Responses.WHAT}bag {names[i]} has dimension {part.shape[1]}, expected {n_dims}"
             )
         parts.append(part)
         sizes[i] = len(part)
     if n_dims is None:
         raise DataError("no bag has a response, so their dimension is not known")
     points = np.concatenate(parts) if parts else np.empty((0, n_dims), np.float32)
-    return Responses(points, offsets_of(sizes))
+    return Responses.trusted(points, offsets_of(sizes))

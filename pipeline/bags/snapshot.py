@@ -140,7 +140,7 @@ class Snapshot:
         """
         offsets = self.response_offsets(start, stop)
         points = self._points(RESPONSE_POINTS, offsets, start)
-        return Responses(points, offsets - offsets[0])
+        return Responses.trusted(points, offsets - offsets[0])
 
     def offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
         """Rows at which bags ``start:stop`` begin, and where the last ends; shape (n + 1,)."""

@@ -100,7 +100,7 @@ class DensityMapping(RandomDataset, ResponseDataset):
         rng, sizes, p = self._start(index)
         answers = np.full(len(sizes), self.n_response_points)
         bags = Bags.trusted(self._points(rng, p, sizes), offsets_of(sizes))
-        responses = Responses(self._points(rng, mapped(p), answers), offsets_of(answers))
+        responses = Responses.trusted(self._points(rng, mapped(p), answers), offsets_of(answers))
         return ResponseBlock(bags, np.empty((len(sizes), 0)), responses)
 
     def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], Mixtures]:

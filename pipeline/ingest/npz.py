@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags.bags import Bags, offsets_of
-from ..bags.responses import Responses, as_responses, responses_of
+from ..bags.responses import Responses, as_responses
 from ..errors import DataError
 from .table_files import reading
 
@@ -52,7 +52,7 @@ def _responses(arrays: Mapping[str, NDArray[Any]], n_bags: int) -> Responses | N
         return None
     points = _array(arrays, RESPONSE + "points")
     try:
-        return as_responses(responses_of(points, _offsets(arrays, RESPONSE)), n_bags)
+        return as_responses(Responses(points, _offsets(arrays, RESPONSE)), n_bags)
     except DataError as error:
         raise DataError(f"array '{RESPONSE}points': {error}") from error
 

@@ -181,7 +181,7 @@ def respond(bags: Group, frame: pd.DataFrame, decoder: Decoder, files: Sequence[
     position = _positions(frame, bags, files, "response")
     points = decoder.points(frame)[np.argsort(position, kind="stable")]
     sizes = np.bincount(position, minlength=len(bags.ids)).astype(np.int64)
-    return replace(bags, responses=Responses(points, offsets_of(sizes)))
+    return replace(bags, responses=Responses.trusted(points, offsets_of(sizes)))
 
 
 def _positions(

@@ -163,7 +163,7 @@ class _ByPosition:
         """As `Outcome.encode`, of labelled bags of the batch."""
         if isinstance(labels, Responses):
             chosen = labels.of(rows)
-            return self.encode(Responses(chosen.points, chosen.offsets))  # type: ignore[attr-defined]
+            return self.encode(Responses.trusted(chosen.points, chosen.offsets))  # type: ignore[attr-defined]
         return self.encode(labels[rows])  # type: ignore[attr-defined]
 
 

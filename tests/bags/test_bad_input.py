@@ -116,6 +116,13 @@ def test_refused_input_leaves_the_store_as_it_was(store, model, case):
 
 
 THREE = np.zeros((2, 3))
+
+
+def unchecked(offsets):
+    """Responses that nothing has checked."""
+    return Responses.trusted(THREE, np.array(offsets))
+
+
 REFUSED_RESPONSES = {
     "nan": ([None, [[0, 0, 0], [0, np.nan, 0]]], None, "response of bag 1, row 1: .* 1 is nan"),
     "inf": ([None, [[0, 0, np.inf]]], [7, 8], "response of bag with id 8, row 0: .* 2 is inf"),
@@ -128,8 +135,16 @@ REFUSED_RESPONSES = {
     "bags": (Bags.from_list([THREE[:, :2]] * 2), None, "responses have dimension 2, expected 3"),
     "text": ([None, [["a", "b", "c"]]], None, "response of bag 1 has dtype <U1"),
     "number": ([3.0, None], None, r"response of bag 0 has shape \(\)"),
-    "falling": (Responses(THREE, np.array([0, 3, 2])), None, "response of bag 1 ends before"),
-    "ends": (Responses(THREE, np.array([0, 1, 1])), None, "must run from 0 to n_points = 2"),
+    "falling": (
+        unchecked([0, 3, 2]),
+        None,
+        "response of bag 1 ends before",
+    ),
+    "ends": (
+        unchecked([0, 1, 1]),
+        None,
+        "must run from 0 to n_points = 2",
+    ),
 }
 
 

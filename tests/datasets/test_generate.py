@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from bagbasis.bags import Bags, BagStore, concatenate
-from bagbasis.bags.responses import concatenate_responses
 from bagbasis.bags.schema import Array
 from bagbasis.clusters import connect
 from bagbasis.datasets import (
@@ -48,7 +47,7 @@ def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
     np.testing.assert_array_equal(store.ids(), np.arange(n_bags))
     if isinstance(dataset, ResponseDataset):
         parts = [dataset.response_block(i).responses for i in indices]
-        responses = concatenate_responses(parts)[:n_bags]
+        responses = concatenate(parts)[:n_bags]
         assert store.responses().points.tobytes() == responses.points.tobytes()
         np.testing.assert_array_equal(store.response_offsets(), responses.offsets)
         assert 0 < len(responses.positions) < n_bags

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from bagbasis.bags import Bags, Responses
 from bagbasis.bags.bags import concatenate, offsets_of
-from bagbasis.bags.responses import concatenate_responses
 from bagbasis.datasets import register_dataset
 from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng, check_integer
 from bagbasis.errors import DataError, ParameterError
@@ -162,9 +161,7 @@ class NBody(ResponseDataset):
         simulations = self.simulate(index)
         views = [self._view(simulations, index, view) for view in range(self.n_views)]
         bags, targets, responses = zip(*views, strict=True)
-        return ResponseBlock(
-            concatenate(bags), np.concatenate(targets), concatenate_responses(responses)
-        )
+        return ResponseBlock(concatenate(bags), np.concatenate(targets), concatenate(responses))
 
     def _view(
         self, simulations: tuple[NDArray[np.float64], ...], index: int, view: int
