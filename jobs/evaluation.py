@@ -19,8 +19,7 @@ from bagbasis.evaluation import Errors, evaluate, evaluate_together
 from bagbasis.evaluation.errors import ClassDetails
 from bagbasis.regression.double_basis import DoubleBasis
 
-from .densities import Series, draw_bags
-from .pictures.densities import draw_densities
+from .pictures.densities import draw_bags, draw_densities
 from .pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from .terminal import Terminal
 
@@ -90,7 +89,7 @@ class TargetView(View):
                 [self.store.read(row, row + 1)[0] for row in errors.sample.index[rows].tolist()],
                 self._titles(errors, rows),
                 embedding.box,
-                Series(shape.basis, shape.n_per_dim, shape.max_norm, shape.joint),
+                shape,
                 self.coordinate_names,
                 self.downwards,
             )

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
-
 from bagbasis.retraining import Round
 from bagbasis.storage.files import writing
 from bagbasis.storage.urls import normalize_url
 
 from .files import write_report
-from .pictures.evaluation import BLUE, GREY, ORANGE, new_figure
+from .markdown import markdown_table
+from .pictures.rounds import draw_rounds
 
 NAME = "retrain"
 
@@ -33,7 +31,7 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
     write_report(f"{url}.json", report)
     with writing(f"{url}.md") as path:
         path.write_text(markdown(report))
-    figure = _draw(rounds, report)
+    figure = draw_rounds(rounds, report)
     with writing(f"{url}.png") as path:
         figure.savefig(path, format="png")
     return folder
@@ -77,8 +75,8 @@ def markdown(report: dict[str, Any]) -> str:
         ("seconds", report["seconds"]),
     ]
     passes = [(purpose, n) for purpose, n in report["bag_passes"].items()]
-    parts = [f"# {first}", *notes, _table(("", ""), rows)]
-    parts += ["## Bags that went through the bases", _table(("for", "bags"), passes)]
+    parts = [f"# {first}", *notes, markdown_table(("", ""), rows)]
+    parts += ["## Bags that went through the bases", markdown_table(("for", "bags"), passes)]
     if report["drift"] is not None:
         parts += ["## Drift of the new bags", *_drift(report["drift"])]
     if report["check"] is not None:
@@ -86,7 +84,7 @@ def markdown(report: dict[str, Any]) -> str:
         parts += [
             "## Running sums against the bags counted again",
             f"Relative differences; rounding stays below {check['bound']:.0e}.",
-            _table(("array", "difference"), list(check["differences"].items())),
+            markdown_table(("array", "difference"), list(check["differences"].items())),
         ]
     return "\n\n".join([*parts, f"![{NAME}.png]({NAME}.png)"]) + "\n"
 
@@ -118,82 +116,4 @@ def _drift(drift: dict[str, Any]) -> list[str]:
     keys = ("coordinate", "mean_shift", "mean_p_value", "spread_shift", "spread_p_value")
     rows = [[shift[key] for key in keys] for shift in drift["coordinates"]]
     columns = ("coordinate", "shift of the mean / sd", "p", "shift of the spread / sd", "p")
-    return [line, _table(columns, rows)]
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(_cell(value) for value in line) + " |" for line in lines)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _draw(rounds: Sequence[Round], report: dict[str, Any]) -> Any:
-    """Errors, new bags and drift over the rounds, one panel each."""
-    figure = new_figure(9.0, 8.4)
-    axes = figure.subplots(3, 1, sharex=True)
-    _errors(axes[0], rounds, report["measure"])
-    _new_bags(axes[1], rounds)
-    _p_values(axes[2], rounds, report["drift"])
-    axes[2].set_xlabel("round")
-    axes[2].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes[2].set_xlim(0.3, rounds[-1].number + 0.7)
-    figure.suptitle(f"Retraining up to round {rounds[-1].number}")
-    return figure
-
-
-def _errors(axis: Axes, rounds: Sequence[Round], measure: str) -> None:
-    judged = [one for one in rounds if one.error is not None]
-    against = [one for one in rounds if one.champion_error is not None]
-    kept = [one for one in judged if one.decision == "kept"]
-    axis.plot(
-        _numbers(judged), [_y(one.error) for one in judged], "o-", color=BLUE, label="challenger"
-    )
-    axis.plot(
-        _numbers(against),
-        [_y(one.champion_error) for one in against],
-        "s--",
-        color=ORANGE,
-        label="champion before",
-    )
-    axis.plot(_numbers(kept), [_y(one.error) for one in kept], "kx", markersize=11, label="refused")
-    axis.set_ylabel(measure if len(measure) < 40 else "error")
-    axis.legend(loc="best", fontsize=9)
-
-
-def _new_bags(axis: Axes, rounds: Sequence[Round]) -> None:
-    numbers = _numbers(rounds)
-    axis.bar(numbers, [one.n_new for one in rounds], color=GREY, label="new bags")
-    axis.bar(numbers, [one.n_new_labelled for one in rounds], 0.5, color=BLUE, label="with a label")
-    axis.set_yscale("log")
-    axis.set_ylim(bottom=0.8)
-    axis.set_ylabel("new bags")
-    axis.legend(loc="best", fontsize=9)
-
-
-def _p_values(axis: Axes, rounds: Sequence[Round], drift: dict[str, Any] | None) -> None:
-    tested = [one for one in rounds if one.p_value is not None]
-    axis.plot(
-        _numbers(tested), [_y(one.p_value) for one in tested], "o", color=BLUE, label="p-value"
-    )
-    if drift is not None:
-        axis.axhline(drift["alpha"], color=ORANGE, linestyle="--", label="alpha")
-    axis.set_yscale("log")
-    axis.set_ylim(top=1.3)
-    axis.set_ylabel("p-value of the drift test")
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(loc="best", fontsize=9)
-
-
-def _numbers(rounds: Sequence[Round]) -> list[int]:
-    return [one.number for one in rounds]
-
-
-def _y(value: float | None) -> float:
-    return float("nan") if value is None else value
+    return [line, markdown_table(columns, rows)]

@@ -1,4 +1,4 @@
-"""Predicted densities beside those of the bag and of its response."""
+"""Pictures of densities: those that a model sees in bags, and those that it predicts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,64 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
-from bagbasis.densities import Densities
+from bagbasis.bags import Box
+from bagbasis.densities import Densities, estimate_densities
+from bagbasis.embeddings import SeriesShape
 
 from .evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 
-GRID = {1: 320, 2: 96, 3: 48}
+GRID = {1: 320, 2: 96, 3: 48}  # midpoints per dimension of what is drawn
+MOST_DOTS = 1000  # points of a bag that are drawn
+SLICES = (0.1, 0.5, 0.9)  # of the third coordinate's range
+MOST_MARGINALS = 6  # coordinates of a bag that are drawn one by one
+DENSITY = "density (0 where negative)"  # a series may dip below zero
 COLOURS = (GREY, BLUE, ORANGE)
 
 Array = NDArray[Any]
+
+
+def draw_bags(
+    path: str | os.PathLike[str],
+    bags: Sequence[Array],
+    titles: Sequence[str],
+    box: Box,
+    series: SeriesShape,
+    coordinate_names: Sequence[str],
+    downwards: bool = False,
+) -> Path:
+    """Draw bags and their series density estimates, one row or column per bag.
+
+    One coordinate: histogram and curve. Two: heat map and points. Three: the points, and slices
+    of the density at a low, a middle and a high third coordinate. More: each coordinate by
+    itself. ``downwards`` turns the second axis around, as in images.
+    """
+    n_dims = box.n_dims
+    joint = series.joint and n_dims <= 3
+    across = {1: 1, 2: 1, 3: 1 + len(SLICES)}[n_dims] if joint else min(n_dims, MOST_MARGINALS)
+    rows, columns = (1, len(bags)) if across == 1 else (len(bags), across)
+    figure = new_figure(4.4 * columns + 0.4, 3.9 * rows + 0.4)
+    axes = figure.subplots(rows, columns, squeeze=False).reshape(len(bags), across)
+    for row, bag, title in zip(axes, bags, titles, strict=True):
+        if joint and n_dims == 2:
+            _draw_plane(row[0], bag, _estimate(bag, box, series), coordinate_names)
+        elif joint and n_dims == 3:
+            _draw_slices(row, bag, _estimate(bag, box, series), coordinate_names)
+        else:
+            for j, axis in enumerate(row):
+                side = Box((box.lo[j],), (box.hi[j],))
+                density = _estimate(bag[:, [j]], side, series)
+                _draw_curve(axis, bag[:, j], density, coordinate_names[j])
+        extra = row[0].get_title()
+        row[0].set_title(f"{title}\n{extra}" if extra else title, fontsize=10)
+    if joint and n_dims > 1 and downwards:
+        for axis in axes.ravel():
+            axis.invert_yaxis()
+    kind = "densities" if joint else "densities of single coordinates"
+    figure.suptitle(f"Bags and the {kind} estimated from them ({series.basis} series)")
+    return save_figure(figure, path)
 
 
 def draw_densities(
@@ -27,14 +75,14 @@ def draw_densities(
     titles: Sequence[str],
     coordinate_names: Sequence[str],
 ) -> Path:
-    """One row a bag, one panel a kind of density; in one dimension one panel, one curve a kind.
+    """Draw one row per bag, one panel per kind of density; in one dimension one curve per kind.
 
     Three coordinates: the slice in the middle of the third. More: the marginal of the first two.
 
     Parameters
     ----------
-    columns : mapping from the kind to its densities, one a bag, all in one box
-    titles : one a bag
+    columns : mapping from the kind to its densities, one per bag, all in one box
+    titles : one per bag
     """
     n_dims = next(iter(columns.values())).n_dims
     if n_dims == 1:
@@ -43,14 +91,14 @@ def draw_densities(
         columns = {kind: densities.marginal([0, 1]) for kind, densities in columns.items()}
     figure = new_figure(3.9 * len(columns) + 1.0, 3.5 * len(titles) + 0.4)
     axes = figure.subplots(len(titles), len(columns), squeeze=False)
-    values = {kind: _plane(densities) for kind, densities in columns.items()}
+    values = {kind: _middle(densities) for kind, densities in columns.items()}
     for i, (row, title) in enumerate(zip(axes, titles, strict=True)):
         top = max(float(plane[i].max()) for plane in values.values())
         for axis, (kind, plane) in zip(row, values.items(), strict=True):
-            image = _heat_map(axis, plane[i], columns[kind], top, coordinate_names)
+            image = _heat_map(axis, plane[i], columns[kind].box, coordinate_names, top)
             axis.set_title(kind, fontsize=10)
         row[0].set_title(f"{title}\n{row[0].get_title()}", fontsize=10)
-        figure.colorbar(image, ax=list(row), label="density (0 where negative)")
+        figure.colorbar(image, ax=list(row), label=DENSITY)
     what = {2: "Densities", 3: "Densities, sliced at the middle of " + coordinate_names[-1]}
     figure.suptitle(what.get(n_dims, "Densities of the first two coordinates"))
     return save_figure(figure, path)
@@ -77,24 +125,74 @@ def _curves(
     return save_figure(figure, path)
 
 
-def _plane(densities: Densities) -> Array:
+def _estimate(bag: Array, box: Box, series: SeriesShape) -> Densities:
+    """The estimate of one bag; points outside the box count at its walls."""
+    size: dict[str, Any] = {"shape": "tensor", "smoothness": series.n_per_dim}
+    if series.max_norm is not None:
+        size = {"shape": "ball", "smoothness": series.max_norm}
+    return estimate_densities([bag], basis=series.basis, box=box, **size)
+
+
+def _draw_curve(axis: Axes, values: Array, density: Densities, name: str) -> None:
+    span = density.box.lo[0], density.box.hi[0]
+    axis.hist(values, bins=40, range=span, density=True, color=BLUE, alpha=0.4, label="points")
+    at, curve = density.grid_axes(GRID[1])[0], density.on_grid(GRID[1])[0]
+    axis.plot(at, curve, color=ORANGE, label="estimated density")
+    axis.set_xlabel(name)
+    axis.set_ylabel("density")
+    axis.legend(loc="best", fontsize=8)
+
+
+def _draw_plane(axis: Axes, bag: Array, density: Densities, names: Sequence[str]) -> None:
+    image = _heat_map(axis, density.on_grid(GRID[2])[0], density.box, names)
+    axis.figure.colorbar(image, ax=axis, label=f"estimated {DENSITY}")
+    shown = _some(bag)
+    label = f"{len(bag):,} points" if len(shown) == len(bag) else f"{len(shown):,} of its points"
+    axis.plot(shown[:, 0], shown[:, 1], ".", color=ORANGE, markersize=2.5, label=label)
+    axis.legend(loc="upper right", fontsize=8)
+
+
+def _draw_slices(row: Array, bag: Array, density: Densities, names: Sequence[str]) -> None:
+    box, shown = density.box, _some(bag)
+    size = float(np.clip(6000 / len(shown), 6, 90))
+    span = {"vmin": box.lo[2], "vmax": box.hi[2]}
+    dots = row[0].scatter(*shown[:, :2].T, c=shown[:, 2], s=size, cmap="cividis", **span)
+    row[0].figure.colorbar(dots, ax=row[0], label=names[2])
+    row[0].set_title(f"{len(shown):,} points", fontsize=10)
+    _frame(row[0], box, names)
+    heights = [box.lo[2] + share * (box.hi[2] - box.lo[2]) for share in SLICES]
+    slices = [_slice(density, height)[0] for height in heights]
+    top = max(float(values.max()) for values in slices)
+    for axis, values, height in zip(row[1:], slices, heights, strict=True):
+        image = _heat_map(axis, values, box, names, top)
+        axis.set_title(f"density at {names[2]} = {height:.3g}", fontsize=10)
+    row[0].figure.colorbar(image, ax=list(row[1:]), label=f"estimated {DENSITY}")
+
+
+def _some(bag: Array) -> Array:
+    return bag[:: -(-len(bag) // MOST_DOTS)]
+
+
+def _middle(densities: Densities) -> Array:
     """Values over the first two coordinates, shape (n, grid, grid)."""
-    grid = GRID[densities.n_dims]
     if densities.n_dims == 2:
-        return densities.on_grid(grid)
+        return densities.on_grid(GRID[2])
+    return _slice(densities, 0.5 * (densities.box.lo[2] + densities.box.hi[2]))
+
+
+def _slice(densities: Densities, height: float) -> Array:
+    """Values at one third coordinate, shape (n, grid, grid)."""
+    grid = GRID[3]
     x, y, _ = densities.grid_axes(grid)
-    middle = 0.5 * (densities.box.lo[2] + densities.box.hi[2])
-    points = np.stack(np.meshgrid(x, y, [middle], indexing="ij"), axis=-1).reshape(-1, 3)
+    points = np.stack(np.meshgrid(x, y, [height], indexing="ij"), axis=-1).reshape(-1, 3)
     return densities.at(points).reshape(len(densities), grid, grid)
 
 
 def _heat_map(
-    axis: Axes, values: Array, densities: Densities, top: float, names: Sequence[str]
-) -> Any:
-    box = densities.box
-    axis.set_xlabel(names[0])
-    axis.set_ylabel(names[1])
-    axis.set_box_aspect(1)
+    axis: Axes, values: Array, box: Box, names: Sequence[str], top: float | None = None
+) -> AxesImage:
+    """Values over two coordinates, from 0 up: a series that dips below is drawn as 0 there."""
+    _frame(axis, box, names)
     return axis.imshow(
         values.T,
         origin="lower",
@@ -104,3 +202,11 @@ def _heat_map(
         vmin=0,
         vmax=top,
     )
+
+
+def _frame(axis: Axes, box: Box, names: Sequence[str]) -> None:
+    axis.set_xlim(box.lo[0], box.hi[0])
+    axis.set_ylim(box.lo[1], box.hi[1])
+    axis.set_box_aspect(1)
+    axis.set_xlabel(names[0])
+    axis.set_ylabel(names[1])

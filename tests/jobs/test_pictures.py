@@ -7,30 +7,12 @@ import pytest
 
 from bagbasis import BagStore
 from bagbasis.bags import Box
-from bagbasis.bases import evaluate_basis, index_set
+from bagbasis.embeddings import SeriesShape
 from bagbasis.errors import ConfigError
-from bagbasis.jobs.densities import Series, draw_bags
+from bagbasis.jobs.pictures.densities import draw_bags
 from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from tests.evaluation.judged import real_errors
 from tests.jobs.running import assert_picture
-
-
-@pytest.mark.parametrize("basis", ["cosine", "trigonometric", "legendre"])
-@pytest.mark.parametrize("n_dims", [1, 2, 3])
-def test_series_density_is_the_mean_of_kernels(basis, n_dims, monkeypatch):
-    """The estimate is the mean over points of Σ_α φ_α(x) φ_α(g), also when cut into blocks."""
-    monkeypatch.setattr("bagbasis.jobs.densities.VALUES_AT_ONCE", 200)
-    rng = np.random.default_rng(n_dims)
-    points, grid = rng.random((23, n_dims)), rng.random((31, n_dims))
-    kernels = np.zeros((31, 23))
-    for index in index_set(n_dims, 5, 4.0, basis):
-        at_grid, at_points = np.ones(31), np.ones(23)
-        for j, k in enumerate(index):
-            at_grid *= evaluate_basis(basis, k + 1, grid[:, j])[:, k]
-            at_points *= evaluate_basis(basis, k + 1, points[:, j])[:, k]
-        kernels += np.outer(at_grid, at_points)
-    density = Series(basis, 5, 4.0, True).density(points, grid)
-    np.testing.assert_allclose(density, kernels.mean(axis=1), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +24,7 @@ def test_bags_are_drawn_in_any_dimension(tmp_path, n_dims, joint):
     bags = [rng.normal(3, 1, (n, n_dims)) for n in (1, 50, 3000)]
     box = Box((0.0,) * n_dims, (5.0,) * n_dims)
     names = [f"coordinate {j} (m)" for j in range(n_dims)]
-    series = Series("cosine", 6, None, joint)
+    series = SeriesShape("cosine", 6, None, joint)
     path = draw_bags(tmp_path / "a.png", bags, ["a", "b", "c"], box, series, names, n_dims == 2)
     assert_picture(path)
     assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
