@@ -56,11 +56,12 @@ def check_number(
     above: float | None = None,
     below: float | None = None,
     other: tuple[Other, ...] = (),
+    kind: str = "number",
 ) -> float | Other:
     """Return ``value`` as a float within the bounds, or one of ``other`` as it is.
 
     Finite real numbers are accepted; True and False are not. ``least`` and ``most`` are
-    accepted themselves, ``above`` and ``below`` are not.
+    accepted themselves, ``above`` and ``below`` are not. ``kind`` is what the message asks for.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def check_number(
         bounds = f" ≥ {least:g}" if least is not None else f" > {above:g}"
     else:
         bounds = f" {upper}".rstrip()
-    raise ParameterError(f"{name} is {value!r}; expected a number{bounds}{_or_one_of(other)}")
+    raise ParameterError(f"{name} is {value!r}; expected a {kind}{bounds}{_or_one_of(other)}")
 
 
 def check_share(name: str, value: object, *, zero: bool = False) -> float:

@@ -3,6 +3,6 @@
 from .densities import Densities
 from .estimate import estimate_densities
 from .kernel_density import kde_at
-from .smoothness import Smoothness, choose_smoothness
+from .leave_one_out import Smoothness, choose_smoothness
 
 __all__ = ["Densities", "Smoothness", "choose_smoothness", "estimate_densities", "kde_at"]

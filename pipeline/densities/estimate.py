@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import logging
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
-from ..bases import index_set, project
+from ..bases import index_set, norms, project
+from ..bases.smoothness import KINDS, limits_of
 from ..embeddings.base import refuse_outside
 from ..errors import DataError, ParameterError
+from ..params import check_choice, check_number
 from .densities import Densities
-from .smoothness import (
-    KINDS,
-    check_choice,
-    check_estimate,
-    check_smoothness,
-    choose_smoothness,
-    kernel_index_set,
-    series_limits,
-    weights_of,
-)
+from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 
 MOST_BYTES = 2**33
 logger = logging.getLogger(__name__)
@@ -80,20 +72,17 @@ def estimate_densities(
     if len(data) == 0:
         raise DataError("no bags to estimate densities of")
     box = box_of_bags(data) if box is None else Box.of(box, data.n_dims)
-    if isinstance(smoothness, str):
-        check_choice("smoothness", smoothness, ("loo",))
+    value = check_number("smoothness", smoothness, other=("loo",))
+    if isinstance(value, str):
         value = choose_smoothness(
             data, method, shape=shape, basis=basis, box=box, out_of_box=out_of_box
         ).best
-    elif isinstance(smoothness, Real):
-        value = float(smoothness)
-        check_smoothness(method, shape, value)
     else:
-        raise ParameterError(f"smoothness is {smoothness!r}; expected a number or 'loo'")
+        check_smoothness(method, shape, value)
     if method == "kde":
         indices = kernel_index_set(data.n_dims, value)
     else:
-        indices = index_set(data.n_dims, *series_limits(shape, value), basis)
+        indices = index_set(data.n_dims, *limits_of(shape, value), basis)
     n_bytes = 8 * len(data) * len(indices)
     if n_bytes > MOST_BYTES:
         raise ParameterError(
@@ -107,6 +96,6 @@ def estimate_densities(
     if outside.any():
         logger.info("%d points outside the box: %s", outside.sum(), out_of_box)
     if method == "kde":
-        coefficients *= weights_of(method, shape, basis, indices, np.array([value]))
+        coefficients *= np.exp(-0.5 * (np.pi * value * norms(indices, basis)) ** 2)
     coefficients.setflags(write=False)
     return Densities(coefficients, indices, basis, box)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
-from ..errors import DataError, ParameterError
+from ..embeddings.base import SHARE
+from ..errors import DataError
+from ..params import check_number
 from ..threads import KERNELS
 from .boxes import box_contains, box_volume, in_unit_cube
 from .checks import checked_points
@@ -75,8 +76,4 @@ def kde_at(bags: Any, points: ArrayLike, bandwidth: float, box: Any = None) -> N
 
 def check_bandwidth(bandwidth: Any) -> float:
     """The bandwidth if it is a share of the box's side; ParameterError otherwise."""
-    if not isinstance(bandwidth, Real) or not 0 < float(bandwidth) <= 1:
-        raise ParameterError(
-            f"bandwidth is {bandwidth!r}; expected a share of the box's side, > 0 and at most 1"
-        )
-    return float(bandwidth)
+    return check_number("bandwidth", bandwidth, above=0, most=1, kind=SHARE)

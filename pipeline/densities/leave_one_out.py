@@ -1,99 +1,246 @@
-"""The leave-one-out sums of all bags of a store, in one distributed pass."""
+"""`choose_smoothness`: basis size or bandwidth by the leave-one-out score over all bags."""
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..bags import Bags, BagStore, Box
-from ..bags.plan import Range, split_evenly
-from ..bags.reading import iter_bags
-from ..bases import index_set
-from ..bases.leave_one_out import LeaveOneOutSums, leave_one_out_sums
-from ..embeddings.base import outside_error
-from ..errors import DataError
-from ..execution import Progress, Report, map_reduce
+from ..bags import BagStore, Box, as_bags
+from ..bags.labelled import Batch, LabelledBags
+from ..bases import BASES, index_set
+from ..bases.smoothness import (
+    KINDS,
+    SHAPES,
+    Candidates,
+    LeaveOneOutSums,
+    largest_set,
+    leave_one_out_sums,
+    limits_of,
+    series_candidates,
+)
+from ..embeddings.base import OUT_OF_BOX, outside_error
+from ..errors import DataError, ParameterError
+from ..execution import Progress
+from ..execution.costs import Cost
+from ..execution.passes import Folded, Reduction, run_pass
+from ..params import check_choice
+from .kernel_density import check_bandwidth
 
-VALUES_A_BLOCK = 2**20
-TASK_SECONDS = 20.0
-SECONDS_A_VALUE = 5e-10  # a function at a point, both means; the plan needs the right order
-MAX_TASKS = 4096
+MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512  # functions: a store's pass takes seconds a million
+BANDWIDTHS = np.geomspace(0.002, 0.5, 64)  # 9 % apart
+SEEN = 3.5  # of default bandwidths: beyond the frequency 3.5 / πh the Gaussian leaves 0.2 %
+RESOLVED = 5.5  # beyond the frequency 5.5 / πh it leaves 3e-7
+VALUES_PER_BLOCK = 2**20  # coefficients of a block of bags: 8 MiB, twice
+SECONDS_PER_VALUE = 5e-10  # a function at a point, both means
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothness:
+    """Leave-one-out scores of candidates, averaged over bags.
+
+    Attributes
+    ----------
+    kind : {"series", "kde"}
+    candidates : float64, shape (m,)
+        Ascending: max_norm or n_per_dim of series, bandwidths h of kernel estimates.
+    scores : float64, shape (m,)
+        Mean over the bags of ∫ p̂² − (2/n) Σ_i p̂^{−i}(x_i) in the unit cube, an estimate of
+        ‖p̂ − p‖² less ‖p‖².
+    n_bags : int
+        Bags of two points or more: the others say nothing.
+    n_alone : int
+        Those others.
+    n_outside : int
+        Points outside the box.
+    box : Box
+        What max_norm and bandwidths refer to; estimate with the same.
+    """
+
+    kind: str
+    candidates: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    n_bags: int
+    n_alone: int
+    n_outside: int
+    box: Box
+
+    @property
+    def best(self) -> float:
+        """The candidate of least score; the smoother one of two alike."""
+        alike = np.flatnonzero(self.scores == self.scores.min())
+        return float(self.candidates[alike[-1 if self.kind == "kde" else 0]])
+
+
+def choose_smoothness(
+    data: Any,
+    kind: str = "series",
+    candidates: ArrayLike | None = None,
+    *,
+    shape: str = "ball",
+    basis: str = "cosine",
+    box: Any = None,
+    out_of_box: str = "clip",
+    progress: Progress | None = None,
+) -> Smoothness:
+    """Leave-one-out scores (004, eq. 2.24 and 2.31) of all candidates in one pass over all bags.
+
+    Parameters
+    ----------
+    data : BagStore, Bags, or list of (n_i, d) arrays
+        A store is read once, on the cluster if one is connected.
+    kind : {"series", "kde"}
+    candidates : array_like, optional
+        Series: max_norm ≥ 0 of balls or n_per_dim ≥ 1 of tensor sets; default all sets of at most
+        1,024 functions (64 a dimension). Kernel estimates: bandwidths in (0, 1], as shares of the
+        box's side; default those of 64 from 0.002 to 0.5 that 8,192 functions (512 in one
+        dimension) resolve. The pass costs the functions that the largest set, or the least
+        bandwidth, needs.
+    shape : {"ball", "tensor"}
+        Of a series' index set, see `bases.index_set`.
+    basis : {"cosine", "trigonometric", "legendre"}
+        Of a series; kernel estimates live in the cosine basis.
+    box : Box, or sequence of (lo, hi), optional
+        Default the store's; in memory the unit cube if the points lie in it, else their range and
+        1 % on each side.
+    out_of_box : {"clip", "drop", "error"}
+        What becomes of points outside the box.
+    progress : callable, optional
+        ``progress(bags done, bags in all)``.
+
+    Raises
+    ------
+    DataError
+        No bag of two points.
+    BagError
+        With out_of_box="error", the first bag with a point outside.
+    ParameterError
+        Values that are not there, or candidates that need too many functions.
+    """
+    check_choice("kind", kind, KINDS)
+    check_estimate(kind, shape, basis, out_of_box)
+    bags = LabelledBags(data if isinstance(data, BagStore) else as_bags(data))
+    if bags.n_bags == 0:
+        where = "" if bags.url is None else f"{bags.url}: "
+        raise DataError(f"{where}no bags to choose a smoothness for")
+    box = bags.box if box is None else Box.of(box, bags.n_dims)
+    if candidates is None:
+        chosen = default_candidates(kind, bags.n_dims, shape, basis)
+    else:
+        chosen = given_candidates(kind, bags.n_dims, shape, basis, candidates)
+    indices = chosen.indices(bags.n_dims)
+    sums = run_pass(bags, _Scoring(chosen, bags.n_dims, box, out_of_box).pass_, progress=progress)
+    if sums.n_bags == 0:
+        raise DataError("the leave-one-out choice needs bags of at least two points in the box")
+    scores = sums.mean_scores(chosen.weights(indices))
+    return Smoothness(kind, chosen.values, scores, sums.n_bags, sums.n_alone, sums.n_outside, box)
 
 
 @dataclass(frozen=True)
-class LeaveOneOutPass:
-    """`LeaveOneOutSums` of a range of bags: a pure function of its fields and the range.
+class _Scoring:
+    """The leave-one-out sums of a batch of bags: what travels to the tasks of the pass."""
 
-    ``n_per_dim`` or ``max_norm`` is the index set of all functions that any estimate needs.
-    """
-
-    data: Bags | BagStore
-    n_per_dim: int | None
-    max_norm: float | None
-    basis: str
+    candidates: Candidates
+    n_dims: int
     box: Box
     out_of_box: str
 
     @property
-    def indices(self) -> NDArray[np.int64]:
-        return index_set(self.data.n_dims, self.n_per_dim, self.max_norm, self.basis)
+    def pass_(self) -> Reduction[LeaveOneOutSums]:
+        s = len(self.candidates.indices(self.n_dims))
+        cost = Cost(seconds_per_point=SECONDS_PER_VALUE * s, bytes_per_bag=16 * s)
+        rows = max(1, VALUES_PER_BLOCK // s)
+        return Reduction(self.collector, operator.add, cost, rows_per_block=rows)
 
-    def __call__(self, bag_range: Range, report: Report) -> LeaveOneOutSums:
-        start, stop = bag_range
-        s = len(self.indices)
-        total = LeaveOneOutSums.empty(s)
-        step = max(1, VALUES_A_BLOCK // s)
-        for (a, b), bags in self._parts(start, stop):
-            for first in range(a, b, step):
-                last = min(b, first + step)
-                total += self._of_block(bags[first - a : last - a], first)
-                report(last - start)
-        return total
+    def collector(self) -> Folded[LeaveOneOutSums]:
+        s = len(self.candidates.indices(self.n_dims))
+        return Folded(self.of_batch, operator.add, LeaveOneOutSums.empty(s))
 
-    def run(self, progress: Progress | None) -> LeaveOneOutSums:
-        """The sums over all bags: on the open cluster, or in this process.
-
-        Raises
-        ------
-        DataError
-            No bag has two points.
-        """
-        n_bags, n_points = _size(self.data)
-        seconds = n_points * len(self.indices) * SECONDS_A_VALUE
-        n_tasks = min(MAX_TASKS, max(1, int(np.ceil(seconds / TASK_SECONDS))))
-        ranges = split_evenly(n_bags, n_tasks)
-        sums = map_reduce(
-            self,
-            ranges,
-            LeaveOneOutSums.__add__,
-            sizes=[stop - start for start, stop in ranges],
-            progress=progress,
-            here=isinstance(self.data, Bags),
-        )
-        if sums.n_bags == 0:
-            raise DataError("the leave-one-out choice needs bags of at least two points in the box")
-        return sums
-
-    def _parts(self, start: int, stop: int) -> Any:
-        if isinstance(self.data, Bags):
-            return [((start, stop), self.data[start:stop])]
-        return iter_bags(self.data, start, stop)
-
-    def _of_block(self, bags: Bags, first: int) -> LeaveOneOutSums:
-        every = np.arange(bags.n_dims)
+    def of_batch(self, batch: Batch) -> LeaveOneOutSums:
+        indices, every = self.candidates.indices(self.n_dims), np.arange(self.n_dims)
         drop = self.out_of_box == "drop"
-        sums, outside = leave_one_out_sums(bags, self.indices, every, self.basis, self.box, drop)
+        basis = self.candidates.basis
+        sums, outside = leave_one_out_sums(batch.bags, indices, every, basis, self.box, drop)
         if self.out_of_box == "error" and outside.any():
             bag = int(np.flatnonzero(outside)[0])
-            raise outside_error(first + bag, int(outside[bag]), self.box)
+            raise outside_error(bag, int(outside[bag]), self.box)
         return sums
 
 
-def _size(data: Bags | BagStore) -> tuple[int, int]:
-    """Bags and points."""
-    if isinstance(data, Bags):
-        return len(data), data.n_points
-    return data.n_bags, data.n_points
+def default_candidates(kind: str, n_dims: int, shape: str, basis: str) -> Candidates:
+    """All series of few enough functions, or all bandwidths that few enough resolve."""
+    if kind == "series":
+        return series_candidates(n_dims, shape, basis)
+    limits = largest_set(n_dims, "ball", "cosine", MAX_KERNEL, MAX_KERNEL_PER_DIM)
+    radius = limits[1] or 1.0
+    return Candidates(kind, BANDWIDTHS[np.pi * radius * BANDWIDTHS >= SEEN], limits)
+
+
+def given_candidates(
+    kind: str, n_dims: int, shape: str, basis: str, candidates: ArrayLike
+) -> Candidates:
+    """Distinct candidates, ascending; ParameterError for one out of range."""
+    values = np.unique(np.asarray(candidates, dtype=np.float64))
+    if values.size == 0 or not np.isfinite(values).all():
+        raise ParameterError(f"candidates are {candidates!r}; expected finite numbers")
+    for value in values:
+        check_smoothness(kind, shape, float(value))
+    if kind == "kde":
+        kernel_index_set(n_dims, float(values[0]))  # too many functions are refused here
+        return Candidates(kind, values, (None, kernel_radius(float(values[0]))))
+    limits = limits_of(shape, float(values[-1]))
+    index_set(n_dims, *limits, basis)  # and here
+    return Candidates(kind, values, limits, shape, basis)
+
+
+def kernel_radius(bandwidth: float) -> float:
+    """max_norm of the cosines that a Gaussian kernel estimate needs."""
+    return RESOLVED / (np.pi * bandwidth)
+
+
+def kernel_index_set(n_dims: int, bandwidth: float) -> NDArray[np.int64]:
+    """The cosines of a Gaussian kernel estimate; ParameterError when they are too many."""
+    radius = kernel_radius(bandwidth)
+    try:
+        return index_set(n_dims, None, radius)
+    except ParameterError:
+        raise ParameterError(
+            f"a kernel estimate of bandwidth {bandwidth:g} in {n_dims} dimensions needs the "
+            f"functions of norm up to {radius:.0f}, more than 200,000; take a larger bandwidth, "
+            "fewer coordinates, or kde_at"
+        ) from None
+
+
+def check_estimate(kind: str, shape: str, basis: str, out_of_box: str) -> None:
+    """ParameterError for values that are not there, or that a kernel estimate does not have."""
+    check_choice("shape", shape, SHAPES)
+    check_choice("basis", basis, BASES)
+    check_choice("out_of_box", out_of_box, OUT_OF_BOX)
+    if kind == "kde" and (shape, basis) != ("ball", "cosine"):
+        raise ParameterError(
+            f"shape={shape!r} and basis={basis!r} do not fit 'kde': kernel estimates are cosine "
+            "series on a ball; leave both out"
+        )
+
+
+def checked_candidates(kind: str, shape: str, candidates: ArrayLike) -> NDArray[np.float64]:
+    """Distinct candidates, ascending; ParameterError for one out of range."""
+    values = np.unique(np.asarray(candidates, dtype=np.float64))
+    if values.size == 0 or not np.isfinite(values).all():
+        raise ParameterError(f"candidates are {candidates!r}; expected finite numbers")
+    for value in values:
+        check_smoothness(kind, shape, float(value))
+    return values
+
+
+def check_smoothness(kind: str, shape: str, value: float) -> None:
+    """ParameterError for a bandwidth, max_norm or n_per_dim out of range."""
+    if kind == "kde":
+        check_bandwidth(value)
+    elif shape == "ball" and not 0 <= value < np.inf:
+        raise ParameterError(f"max_norm is {value!r}; expected a finite number ≥ 0")
+    elif shape == "tensor" and not (value >= 1 and value % 1 == 0):
+        raise ParameterError(f"n_per_dim is {value!r}; expected an integer ≥ 1")

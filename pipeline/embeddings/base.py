@@ -27,6 +27,7 @@ from ..params import check_choice, check_integer
 
 OUT_OF_BOX = ("clip", "drop", "error")
 DTYPES = ("float32", "float64")
+SHARE = "share of the box's side"  # what messages call a bandwidth
 
 Sample = Callable[[], Iterable[Bags]]
 """Gives a sample of the bags; called only by embeddings that choose something from data."""

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from ..bags import Box
+from ..bases.smoothness import choose_bandwidth
 from ..errors import ParameterError
 from ..params import check_integer, check_number, check_seed
-from .bandwidth import choose_bandwidth
-from .base import BagTransformer, Sample
+from .base import SHARE, BagTransformer, Sample
 from .hdd_measures import ORDERS, lambda_nodes
 from .hdd_spec import DIRECT_IS_GONE, MAX_COEFFICIENTS, MAX_GRID, HDDSpec
 
@@ -201,7 +201,9 @@ class HDDEmbedding(BagTransformer[HDDSpec]):
 
     def _bandwidth(self, spec: HDDSpec, sample: Sample) -> float:
         """As given, or chosen; 0 where the embedding is linear in the density."""
-        given = check_number("bandwidth", self.bandwidth, above=0, below=1, other=("auto",))
+        given = check_number(
+            "bandwidth", self.bandwidth, above=0, below=1, other=("auto",), kind=SHARE
+        )
         size = spec.group_size
         if not isinstance(given, str):
             least = RESOLVED / (np.pi * MAX_COEFFICIENTS[size])

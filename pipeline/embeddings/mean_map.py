@@ -18,7 +18,7 @@ from ..errors import BagError, DataError
 from ..params import check_choice, check_integer, check_number, check_seed
 from ..random_features import spectra
 from ..threads import KERNELS
-from .base import BagTransformer, BoxedSpec, Description, Sample
+from .base import SHARE, BagTransformer, BoxedSpec, Description, Sample
 from .mean_map_kernels import mean_sines_cosines
 
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
@@ -153,7 +153,9 @@ class MeanMapEmbedding(BagTransformer[MeanMapSpec]):
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> MeanMapSpec:
         """See `BagTransformer.decide`; the sample is read only for bandwidth="median"."""
-        bandwidth = check_number("bandwidth", self.bandwidth, LEAST_BANDWIDTH, other=("median",))
+        bandwidth = check_number(
+            "bandwidth", self.bandwidth, LEAST_BANDWIDTH, other=("median",), kind=SHARE
+        )
         spec = MeanMapSpec(
             self.kernel,
             self.n_features,

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Box
 from ..bases import BASES, index_set, project
+from ..bases.smoothness import choose_index_set
 from ..params import check_choice, check_integer, check_number
 from .base import BagTransformer, Description, MarginalSpec, Sample, SeriesShape
-from .selection import choose_index_set
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ def test_blocks_of_points_are_summed_in_double():
         ({"n_features": 0}, "n_features is 0"),
         ({"n_features": 4.0}, "n_features is 4.0"),
         ({"n_features": True}, "n_features is True"),
-        ({"bandwidth": 0}, "bandwidth is 0; expected a number ≥ 1e-06 or 'median'"),
+        ({"bandwidth": 0}, "bandwidth is 0; expected a share of the box's side ≥ 1e-06"),
         ({"bandwidth": -1.0}, "bandwidth is -1.0"),
         ({"bandwidth": np.nan}, "bandwidth is nan"),
         ({"bandwidth": "auto"}, "bandwidth is 'auto'"),

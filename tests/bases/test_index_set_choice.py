@@ -7,7 +7,7 @@ import pytest
 
 from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.bags import Box
-from bagbasis.embeddings.selection import MAX_FUNCTIONS, LeaveOneOutScore, choose_index_set
+from bagbasis.bases.smoothness import MAX_FUNCTIONS, choose_index_set, sums_per_group
 from bagbasis.errors import DataError
 from tests.oracles.series import index_set_by_loop, least_score, leave_one_out_score
 
@@ -94,13 +94,13 @@ def test_score_is_additive():
     bags = Bags.from_list(bumps(5, 0.2, sizes=[3, 17, 2, 30] * 80))
     groups = np.array([[0, 1]])
     indices = np.array(tensor(4, "cosine"))
-    scores = [LeaveOneOutScore(indices, groups, "cosine", Box.unit(2), False) for _ in range(2)]
-    scores[0].add(bags)
-    for start in range(0, len(bags), 7):
-        scores[1].add(bags[start : start + 7])
-    np.testing.assert_allclose(scores[0].mean, scores[1].mean, rtol=1e-12)
+    common = indices, groups, "cosine", Box.unit(2), False
+    (whole,) = sums_per_group([bags], *common)
+    (parts,) = sums_per_group([bags[i : i + 7] for i in range(0, len(bags), 7)], *common)
+    mean, of_parts = (sums.mean_scores(np.eye(len(indices))) for sums in (whole, parts))
+    np.testing.assert_allclose(of_parts, mean, rtol=1e-12)
     naive = np.mean([leave_one_out_score(bag, indices.tolist(), "cosine") for bag in bags], axis=0)
-    np.testing.assert_allclose(scores[0].mean, naive, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(mean, naive, rtol=1e-9, atol=1e-12)
 
 
 def test_store_and_memory_choose_the_same(tmp_path):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import operator
-from functools import reduce
-
 import numpy as np
 import pytest
 
 from bagbasis import Bags, BagStore, ProjectionEmbedding, connect
 from bagbasis.bags import Box
-from bagbasis.bags.plan import split_evenly
 from bagbasis.bases import BASES, index_set
-from bagbasis.densities import Smoothness, choose_smoothness, estimate_densities, leave_one_out
-from bagbasis.densities.leave_one_out import LeaveOneOutPass
-from bagbasis.embeddings.bandwidth import choose_bandwidth
-from bagbasis.embeddings.selection import LeaveOneOutScore
+from bagbasis.bases.smoothness import choose_bandwidth
+from bagbasis.densities import Smoothness, choose_smoothness, estimate_densities
 from bagbasis.errors import BagError, DataError, ParameterError
+from bagbasis.execution.costs import pass_limits
 from tests.oracles.densities import kernel_score_by_loop
 from tests.oracles.series import index_set_by_loop, leave_one_out_score
 
@@ -61,20 +56,11 @@ def test_series_scores_against_the_loop(basis, n_dims, shape):
 def test_the_scores_that_embeddings_use():
     """Basis sizes and bandwidths chosen for embeddings come from the same scores."""
     bags = Bags.from_list(bumps(2, 0.1, (40, 25, 1, 60)))
-    group = np.array([[0, 1]])
-    indices = index_set(2, 8, None)
-    theirs = LeaveOneOutScore(indices, group, "cosine", Box.unit(2), False)
-    theirs.add(bags)
-    ours = choose_smoothness(bags, "series", np.arange(1, 9), shape="tensor")
-    size = indices.max(axis=1)
-    np.testing.assert_allclose(
-        ours.scores, [theirs.mean[size < n].sum() for n in range(1, 9)], rtol=1e-11
-    )
     spec = ProjectionEmbedding(n_per_dim="auto").fit(bags).spec_
     assert choose_smoothness(bags, shape="tensor").best == spec.n_per_dim
     spec = ProjectionEmbedding(max_norm="auto").fit(bags).spec_
     assert choose_smoothness(bags).best == pytest.approx(spec.max_norm)
-    bandwidth = choose_bandwidth([bags], group, Box.unit(2), 64)
+    bandwidth = choose_bandwidth([bags], np.array([[0, 1]]), Box.unit(2), 64)
     near = bandwidth * np.array([0.5, 0.8, 1.0, 1.25, 2.0])
     assert choose_smoothness(bags, "kde", near).best == bandwidth
 
@@ -95,38 +81,30 @@ def test_default_candidates():
         assert np.isfinite(kernels.scores).all()
 
 
-@pytest.mark.parametrize("limits", [(None, 9.0), (7, None)])
-def test_sums_do_not_depend_on_the_partition(limits, monkeypatch):
-    """Two splits of the bags, and blocks of one bag, add up to the same."""
+@pytest.mark.parametrize("shape", ["ball", "tensor"])
+def test_scores_do_not_depend_on_the_tasks(shape):
+    """One task, and a task per few bags, give the same scores."""
     bags = Bags.from_list(bumps(2, 0.2, [3, 17, 2, 30, 1] * 20))
-    scoring = LeaveOneOutPass(bags, *limits, "cosine", Box.unit(2), "clip")
-
-    def summed(n_parts):
-        parts = split_evenly(len(bags), n_parts)
-        return reduce(operator.add, [scoring(part, lambda done: None) for part in parts])
-
-    whole = summed(1)
-    monkeypatch.setattr(leave_one_out, "VALUES_A_BLOCK", 1)
-    for n_parts in (3, 13):
-        split = summed(n_parts)
-        np.testing.assert_allclose(split.squares, whole.squares, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(split.cross, whole.cross, rtol=1e-12, atol=1e-12)
-        assert (split.n_bags, split.n_alone) == (whole.n_bags, whole.n_alone) == (80, 20)
+    whole = choose_smoothness(bags, shape=shape)
+    with pass_limits(task_seconds=1e-4):
+        split = choose_smoothness(bags, shape=shape)
+    np.testing.assert_allclose(split.scores, whole.scores, rtol=1e-11, atol=1e-11)
+    assert (split.n_bags, split.n_alone) == (whole.n_bags, whole.n_alone) == (80, 20)
 
 
 @pytest.mark.parametrize("kind", ["series", "kde"])
-def test_store_and_memory(kind, tmp_path, monkeypatch):
+def test_store_and_memory(kind, tmp_path):
     """A store in many tasks gives the scores of the bags in memory, with progress by bags."""
-    monkeypatch.setattr(leave_one_out, "TASK_SECONDS", 1e-7)
     bags = bumps(2, 0.1, [20, 3, 1] * 40)
     box = [(-1, 3), (0, 2)]
     store = BagStore.create(tmp_path / "s.zarr", 2, box=box, chunk_points=50, dtype="float64")
     store = store.append(bags)
     candidates = [0.05, 0.1, 0.2] if kind == "kde" else [1.0, 5.0, 9.0]
     seen = []
-    of_store = choose_smoothness(
-        store, kind, candidates, progress=lambda done, total: seen.append((done, total))
-    )
+    with pass_limits(task_seconds=1e-7):
+        of_store = choose_smoothness(
+            store, kind, candidates, progress=lambda done, total: seen.append((done, total))
+        )
     of_bags = choose_smoothness(bags, kind, candidates, box=box)
     np.testing.assert_allclose(of_store.scores, of_bags.scores, rtol=1e-12)
     assert of_store.n_bags == of_bags.n_bags == 80
@@ -137,13 +115,12 @@ def test_store_and_memory(kind, tmp_path, monkeypatch):
     assert len(seen) > 4
 
 
-def test_on_a_cluster(tmp_path, monkeypatch):
+def test_on_a_cluster(tmp_path):
     """A worker process gives the scores that this process gives."""
-    monkeypatch.setattr(leave_one_out, "TASK_SECONDS", 1e-4)
     store = BagStore.create(tmp_path / "s.zarr", 2, dtype="float64")
     store = store.append(bumps(2, 0.1, [20, 3, 1] * 40))
     here = choose_smoothness(store, "kde", [0.05, 0.2])
-    with connect("local", n_workers=1, cores_per_worker=1):
+    with pass_limits(task_seconds=1e-4), connect("local", n_workers=1, cores_per_worker=1):
         there = choose_smoothness(store, "kde", [0.05, 0.2])
     np.testing.assert_allclose(there.scores, here.scores, rtol=1e-12)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis.bags import Bags, Box
-from bagbasis.embeddings.bandwidth import BAGS_A_PART, CANDIDATES, choose_bandwidth
+from bagbasis.bases.smoothness import BAGS_PER_PART, BANDWIDTHS, choose_bandwidth
 from bagbasis.errors import DataError
 from tests.oracles.hdd import leave_one_out_bandwidth_score
 
@@ -33,7 +33,7 @@ def test_against_the_naive_loop(n_dims, k, width):
     group = np.arange(n_dims)[None]
     lone = [np.full((1, n_dims), 0.5)] * 3
     chosen = choose_bandwidth([Bags.from_list(bags + lone)], group, Box.unit(n_dims), k)
-    near = CANDIDATES[np.abs(np.log(CANDIDATES / chosen)) < 0.45]
+    near = BANDWIDTHS[np.abs(np.log(BANDWIDTHS / chosen)) < 0.45]
     assert len(near) > 6
     assert chosen == naive(bags, near)
 
@@ -45,9 +45,9 @@ def test_marginals_share_one_bandwidth():
     chosen = choose_bandwidth([Bags.from_list([bag])], np.array([[0], [1]]), Box.unit(2), 256)
     scores = [
         leave_one_out_bandwidth_score(bag[:, :1], h) + leave_one_out_bandwidth_score(bag[:, 1:], h)
-        for h in CANDIDATES
+        for h in BANDWIDTHS
     ]
-    assert chosen == CANDIDATES[int(np.argmin(scores))]
+    assert chosen == BANDWIDTHS[int(np.argmin(scores))]
 
 
 def test_dropped_points_have_no_say():
@@ -71,22 +71,22 @@ def test_only_resolved_bandwidths():
 
 def test_a_large_sample_is_thinned():
     """Of many bags an even choice is read."""
-    bags = Bags.from_list(bumps(1, 0.1, (6,) * (3 * BAGS_A_PART)))
+    bags = Bags.from_list(bumps(1, 0.1, (6,) * (3 * BAGS_PER_PART)))
     group = np.zeros((1, 1), dtype=np.int64)
     every_third = choose_bandwidth([bags[::3]], group, Box.unit(1), 64)
     assert choose_bandwidth([bags], group, Box.unit(1), 64) == every_third
 
 
-def test_enough_points_end_the_reading(monkeypatch):
+def test_enough_points_end_the_reading():
     """No part is read after there are points enough."""
-    monkeypatch.setattr("bagbasis.embeddings.bandwidth.MAX_WORK", 1)
 
     def parts():
         yield Bags.from_list([[[0.5]]])
         yield Bags.from_list(bumps(1, 0.1, (20, 30)))
         raise AssertionError("read on")
 
-    assert choose_bandwidth(parts(), np.zeros((1, 1), dtype=np.int64), Box.unit(1), 64) > 0
+    group = np.zeros((1, 1), dtype=np.int64)
+    assert choose_bandwidth(parts(), group, Box.unit(1), 64, max_work=1) > 0
 
 
 def test_no_bag_of_two_points():
