@@ -12,20 +12,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import dask
 import numpy as np
 
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis import RandomFourierFeatures as Fourier
+from bagbasis.bags.labelled import LabelledBags, Targets
 from bagbasis.errors import ParameterError
 from bagbasis.execution import lane
 from bagbasis.execution.costs import SPLIT_EVERY
-from bagbasis.execution.tasks import _delayed_leaves, _tree
-from bagbasis.regression.accumulate import AccumulateTask, pass_seconds, ranges_of
-from bagbasis.regression.encoding import Reals
+from bagbasis.execution.passes import RangeTask
+from bagbasis.execution.tasks import task_graph
+from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.feature_map import FeatureMap
+from bagbasis.regression.outcomes import Reals
 from bagbasis.regression.ridge import solve, solve_gcv
-from bagbasis.regression.source import StoreSource
 from bagbasis.regression.statistics import StatisticsBuilder
 
 from ..config import Section
@@ -77,7 +77,9 @@ class Size(Section):
 
     def model_seconds(self) -> float:
         """Of the pass over the bags, by the cost model that cuts fits into tasks."""
-        return pass_seconds(self.N, self.N * self.n, self.features())
+        empty = LabelledBags(Bags(np.zeros((1, self.d)), [0, 1]))
+        cost = FitPass(empty, self.features(), Reals(1), None, "float32").cost
+        return cost.seconds(self.N, self.N * self.n)
 
 
 @contextmanager
@@ -173,12 +175,12 @@ def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         empty = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
         meta = empty.meta.grown(n_bags=size.N, n_points=size.N * size.n)
-        source = StoreSource(BagStore(empty.url, meta), ("y",))
-        task = AccumulateTask(source, size.features(), Reals(1), None, None, "float32")
+        source = LabelledBags(BagStore(empty.url, meta), Targets(("y",)))
+        fit_pass = FitPass(source, size.features(), Reals(1), None, "float32")
         begun = time.process_time()
-        ranges = ranges_of(task)
-        merging = dask.delayed(operator.add, pure=False)
-        root = _tree(_delayed_leaves(task, ranges, "topic"), merging, SPLIT_EVERY)
+        ranges = fit_pass.ranges
+        task = RangeTask.of(source, fit_pass.reduction)
+        root = task_graph(task, ranges, operator.add, "topic", SPLIT_EVERY)
         nodes = dict(root.__dask_graph__())
         n_bytes = len(pickle.dumps(nodes))
         seconds = time.process_time() - begun

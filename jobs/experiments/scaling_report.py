@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bagbasis.execution.costs import SPLIT_EVERY
-from bagbasis.regression.accumulate import MAX_TASKS
+from bagbasis.execution.costs import SPLIT_EVERY, PassLimits
 from bagbasis.regression.statistics import BLOCK_BYTES, BLOCK_ROWS
 
 from .kit.experiment import Result, Table
@@ -258,7 +257,7 @@ def graph_table(graphs: pd.DataFrame) -> Table:
     columns |= {"of these shared by all (bytes)": "shared", "CPU s to make and pickle": "seconds"}
     remark = (
         "A task is a range of bags of at most about a minute on one core, and a GiB of points; "
-        f"there are at most {MAX_TASKS:,}. It "
+        f"there are at most {PassLimits().max_tasks:,}. It "
         "travels as two numbers, a topic and an index, beside merges in a tree; store, "
         "features and encoding are one node that a worker gets once, and random frequencies "
         "are made again from their seed. Bytes are those of the pickled nodes, without the "

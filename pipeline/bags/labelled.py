@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -273,8 +273,7 @@ class LabelledBags:
     ) -> Iterator[Batch]:
         """As `batches`, of several ranges one after the other."""
         for (a, b), bags, block in self._partitions(ranges, max_bytes):
-            out = self._skipped(a, b)
-            known = np.ones(b - a, dtype=bool) if block is None else self._labels.known(block)
+            known, out = self._known(a, b, block), self._skipped(a, b)
             rows = np.flatnonzero(known & ~out)
             n_unlabelled, n_left_out = int((~known & ~out).sum()), int(out.sum())
             for first in range(0, max(1, len(rows)), rows_per_block):
@@ -290,11 +289,18 @@ class LabelledBags:
                 )
                 n_unlabelled = n_left_out = 0
 
-    def label_blocks(self, ranges: Sequence[Range] | None = None) -> Iterator[tuple[Range, Any]]:
-        """The labels of some ranges of bags, or of all, without the bags; NaN where unlabelled."""
+    def label_blocks(
+        self, ranges: Sequence[Range] | None = None
+    ) -> Iterator[tuple[Range, NDArray[np.int64], Any]]:
+        """The labels of some ranges of bags, or of all, without the bags.
+
+        Yields a range, the rows in it of the bags that `batches` would have, and their labels.
+        """
         for start, stop in [(self.start, self.end)] if ranges is None else ranges:
-            for a in range(start, stop, LABELS_PER_READ):
-                yield from self._label_block(a, min(stop, a + LABELS_PER_READ))
+            for first in range(start, stop, LABELS_PER_READ):
+                for (a, b), block in self._labels_of(first, min(stop, first + LABELS_PER_READ)):
+                    rows = np.flatnonzero(self._known(a, b, block) & ~self._skipped(a, b))
+                    yield (a, b), rows, self._labels.take(block, rows)
 
     @contextmanager
     def naming(self, index: Sequence[int] | NDArray[np.int64]) -> Iterator[None]:
@@ -302,13 +308,8 @@ class LabelledBags:
 
         ``index`` are the positions of the bags that the block works on.
         """
-        try:
+        with naming(self.url, index):
             yield
-        except BagError as error:
-            bag = int(index[error.bag])
-            if self.url is None:
-                raise BagError(bag, error.reason) from error
-            raise DataError(f"{self.url}, bag {bag}: {error.reason}") from error
 
     # ------------------------------------------------------------------ samples
 
@@ -354,7 +355,7 @@ class LabelledBags:
             for part, (bags, block) in zip(parts, loaded, strict=True):
                 yield part, bags, block
 
-    def _label_block(self, start: int, stop: int) -> Iterator[tuple[Range, Any]]:
+    def _labels_of(self, start: int, stop: int) -> Iterator[tuple[Range, Any]]:
         data, labels = self.data, self._labels
         if isinstance(data, Bags):
             yield (start, stop), labels.given()[start:stop]
@@ -365,6 +366,11 @@ class LabelledBags:
         with closing(prefetch(lambda r: labels.read(data, *r), parts)) as loaded:
             yield from zip(parts, loaded, strict=True)
 
+    def _known(self, start: int, stop: int, block: Any) -> NDArray[np.bool_]:
+        if self.labels is None:
+            return np.ones(stop - start, dtype=bool)
+        return self.labels.known(block)
+
     def _skipped(self, start: int, stop: int) -> NDArray[np.bool_]:
         out = np.zeros(stop - start, dtype=bool)
         if self.left_out is not None:
@@ -372,6 +378,11 @@ class LabelledBags:
         if self.only is not None:
             out |= ~self.only.members(start, stop)
         return out
+
+
+def take_range(bags: LabelledBags, part: Range | None) -> LabelledBags:
+    """The bags of a range, as positions in the data; None: all of them."""
+    return bags if part is None else replace(bags, start=part[0], stop=part[1])
 
 
 def with_targets(
@@ -387,6 +398,8 @@ def with_targets(
         y beside a store, or target beside bags in memory.
     """
     if isinstance(X, LabelledBags):
+        if y is not None or target is not None:
+            raise ParameterError("LabelledBags carry their labels: pass neither y nor target")
         return X, len(X.target_names) == 1
     if isinstance(X, BagStore):
         if y is not None:
@@ -422,6 +435,8 @@ def with_responses(X: Any, responses: Any = None) -> LabelledBags:
         responses beside a store.
     """
     if isinstance(X, LabelledBags):
+        if responses is not None:
+            raise ParameterError("LabelledBags carry their labels: pass no responses")
         return X
     if isinstance(X, BagStore):
         if responses is not None:
@@ -440,6 +455,18 @@ def with_responses(X: Any, responses: Any = None) -> LabelledBags:
     if checked.n_points == 0:
         raise DataError("no bag has a response")
     return LabelledBags(bags, ResponseBags(checked))
+
+
+@contextmanager
+def naming(url: str | None, index: Sequence[int] | NDArray[np.int64]) -> Iterator[None]:
+    """Re-raise a `BagError` with the bag's index among ``index`` and the store's URL, if any."""
+    try:
+        yield
+    except BagError as error:
+        bag = int(index[error.bag])
+        if url is None:
+            raise BagError(bag, error.reason) from error
+        raise DataError(f"{url}, bag {bag}: {error.reason}") from error
 
 
 def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:

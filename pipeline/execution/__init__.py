@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .arrays import lazy_rows
     from .kept import Keeper
     from .lanes import lane
     from .progress import Progress, Report
@@ -22,7 +21,6 @@ __all__ = [
     "Report",
     "current_client",
     "lane",
-    "lazy_rows",
     "map_reduce",
     "map_tasks",
 ]
@@ -33,7 +31,6 @@ _MODULES = {
     "Report": "progress",
     "current_client": "tasks",
     "lane": "lanes",
-    "lazy_rows": "arrays",
     "map_reduce": "tasks",
     "map_tasks": "tasks",
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,9 +71,14 @@ class PassLimits:
         all lanes have work.
     max_tasks : int
         Beyond it tasks get longer, so that the graph does not grow with the data.
+    groups : int
+        Of tasks whose sums a `Keeper` keeps: at least so many, so that there are some for all
+        lanes.
     split_every : int
         Children of a node in the tree that merges tasks: a wider tree keeps fewer partial results
         alive, a narrower one merges with more parallelism.
+    rows_per_block : int
+        Bags worked on at a time, where a pass does not say otherwise.
     partition_bytes : int
         Of points read at a time; a task holds two, the one it works on and the next.
     block_seconds, block_bytes : float, int
@@ -86,29 +90,30 @@ class PassLimits:
     small_task_seconds: float = 4.0
     small_tasks: int = 16
     max_tasks: int = 4096
+    groups: int = 64
     split_every: int = SPLIT_EVERY
+    rows_per_block: int = 4096
     partition_bytes: int = 2**25
     block_seconds: float = 2.0
     block_bytes: int = 2**26
 
 
-_DEFAULT = PassLimits()
-_LIMITS: ContextVar[PassLimits] = ContextVar("bagbasis_pass_limits", default=_DEFAULT)
+_limits = [PassLimits()]  # those in force last; of the process, as passes start in any thread
 
 
 def current_limits() -> PassLimits:
-    """The limits that passes started here are cut by."""
-    return _LIMITS.get()
+    """The limits that passes started now are cut by."""
+    return _limits[-1]
 
 
 @contextmanager
 def pass_limits(**values: Any) -> Iterator[PassLimits]:
-    """Cut the passes that are started within the block by other `PassLimits`."""
-    token = _LIMITS.set(replace(current_limits(), **values))
+    """Cut the passes that this process starts within the block by other `PassLimits`."""
+    _limits.append(replace(current_limits(), **values))
     try:
         yield current_limits()
     finally:
-        _LIMITS.reset(token)
+        _limits.pop()
 
 
 def count_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost) -> int:

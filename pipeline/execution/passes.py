@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
+
+import dask
+import dask.array
+import numpy as np
+from numpy.typing import NDArray
 
 from ..bags.plan import Range
 from .costs import Cost, current_limits, plan_tasks
 from .kept import Keeper
+from .lanes import lane
 from .progress import Progress, Report
 from .tasks import map_reduce, map_tasks
 
@@ -64,14 +72,17 @@ class Reduction(Generic[R]):
     merge : callable
         (R, R) to R, associative up to rounding; leaves its arguments as they are.
     cost : Cost
-    rows_per_block : int
-        Bags in a batch, at most.
+    rows_per_block : int, optional
+        Bags in a batch, at most, if less than the current `PassLimits` say.
+    name : str
+        What its tasks are called on the dashboard.
     """
 
     collector: Callable[[], Collector[Any, R]]
     merge: Callable[[R, R], R]
     cost: Cost
-    rows_per_block: int = 4096
+    rows_per_block: int | None = None
+    name: str = "pass"
 
 
 def run_pass(
@@ -94,7 +105,7 @@ def run_pass(
     """
     tasks = plan_ranges(source, reduction.cost) if ranges is None else list(ranges)
     return map_reduce(
-        RangeTask(source, reduction, current_limits().partition_bytes),
+        RangeTask.of(source, reduction),
         tasks,
         reduction.merge,
         sizes=[stop - start for start, stop in tasks],
@@ -112,7 +123,7 @@ def iter_pass(
     progress: Progress | None = None,
 ) -> Iterator[R]:
     """The result of each task as it is done, in any order; results should be small."""
-    task = RangeTask(source, reduction, current_limits().partition_bytes)
+    task = RangeTask.of(source, reduction)
     sizes = [stop - start for start, stop in ranges]
     for _, result in map_tasks(task, list(ranges), sizes=sizes, progress=progress):
         yield result
@@ -129,13 +140,25 @@ class RangeTask(Generic[R]):
 
     source: Source
     reduction: Reduction[R]
+    rows_per_block: int
     max_bytes: int
+
+    @classmethod
+    def of(cls, source: Source, reduction: Reduction[R]) -> RangeTask[R]:
+        """The task with the current limits, which travel with it to workers."""
+        limits = current_limits()
+        rows = min(reduction.rows_per_block or limits.rows_per_block, limits.rows_per_block)
+        return cls(source, reduction, rows, limits.partition_bytes)
+
+    @property
+    def __name__(self) -> str:
+        return self.reduction.name
 
     def __call__(self, bag_range: Range, report: Report) -> R:
         start, stop = bag_range
         sums = self.reduction.collector()
         for batch in self.source.batches(
-            start, stop, rows_per_block=self.reduction.rows_per_block, max_bytes=self.max_bytes
+            start, stop, rows_per_block=self.rows_per_block, max_bytes=self.max_bytes
         ):
             with self.source.naming(batch.index):
                 sums.add(batch)
@@ -157,3 +180,65 @@ class Folded(Generic[R]):
 
     def finish(self) -> R:
         return self.total
+
+
+@dataclass
+class StackedRows:
+    """A `Collector` of the rows that a function makes of each batch, one under the other."""
+
+    per_batch: Callable[[Any], NDArray[Any]]
+    parts: list[NDArray[Any]] = field(default_factory=list)
+
+    def add(self, batch: Any) -> None:
+        self.parts.append(self.per_batch(batch))
+
+    def finish(self) -> NDArray[Any]:
+        return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
+
+
+def rows_of(
+    name: str, per_batch: Callable[[Any], NDArray[Any]], cost: Cost
+) -> Reduction[NDArray[Any]]:
+    """The reduction that keeps a row per bag, in order."""
+    return Reduction(partial(StackedRows, per_batch), _stack, cost, name=name)
+
+
+def lazy_pass(
+    source: Source,
+    rows: Reduction[NDArray[Any]],
+    ranges: Sequence[Range],
+    tail: tuple[int, ...],
+    dtype: Any,
+) -> Any:
+    """A dask.array with a row of shape ``tail`` per bag; its blocks are the tasks of the ranges.
+
+    The task is one node of the graph that all blocks share.
+    """
+    token = uuid.uuid4().hex
+    task = RangeTask.of(source, rows)
+    shared = dask.delayed(task, traverse=False, pure=False, name=f"rows-{token}")
+    compute = dask.delayed(_run_in_lane, pure=False)
+    blocks = [
+        dask.array.from_delayed(
+            compute(shared, start, stop, dask_key_name=f"{rows.name}-{token}-{i}"),
+            shape=(stop - start, *tail),
+            dtype=dtype,
+        )
+        for i, (start, stop) in enumerate(ranges)
+    ]
+    if not blocks:
+        return dask.array.zeros((0, *tail), dtype=dtype)
+    return dask.array.concatenate(blocks, axis=0)
+
+
+def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArray[Any]:
+    with lane():
+        return task((start, stop), _unheard)
+
+
+def _unheard(done: int) -> None:
+    """The report of a block, whose progress nobody follows."""
+
+
+def _stack(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([a, b])

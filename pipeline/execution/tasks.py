@@ -91,9 +91,7 @@ def map_reduce(
     if client is None:
         return _fold(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
-        leaves = _delayed_leaves(function, tasks, topic)
-        merging = dask.delayed(merge, pure=False)
-        merged = _result(client, _tree(leaves, merging, split_every))
+        merged = _result(client, task_graph(function, tasks, merge, topic, split_every))
     for i in range(len(tasks)):
         tally.finish(i)
     return merged
@@ -125,6 +123,18 @@ def map_tasks(
                 yield i, value
         finally:
             client.cancel(futures)
+
+
+def task_graph(
+    function: Callable[[T, Report], R],
+    tasks: Sequence[T],
+    merge: Callable[[R, R], R],
+    topic: str,
+    split_every: int,
+) -> Any:
+    """The root of the graph that goes to a scheduler; ``topic`` is that of the progress."""
+    leaves = _delayed_leaves(function, tasks, topic)
+    return _tree(leaves, dask.delayed(merge, pure=False), split_every)
 
 
 def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tally) -> Iterator[R]:

@@ -2,9 +2,9 @@
 
 from .checkpoints import Checkpoints
 from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
-from .feature_arrays import features
 from .feature_map import FeatureMap
 from .loading import load_model
+from .prediction import features
 from .saving import save_model
 from .smoother import KernelSmoother
 from .statistics import RidgeStatistics

@@ -1,31 +1,25 @@
-"""The task of a fit: a range of bags to its statistics, and how a fit is cut into tasks."""
+"""The pass of a fit: bags to the statistics that its model is solved from."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags
-from ..bags.plan import Range, split_evenly
+from ..bags.labelled import Batch, LabelledBags
+from ..bags.plan import Range
 from ..bags.splits import Split
-from ..execution import Keeper, Progress, Report, map_reduce
-from .encoding import Encoding
-from .feature_map import FeatureMap, naming
-from .source import MemorySource, Source
-from .statistics import RidgeStatistics, StatisticsBuilder
-
-TASK_SECONDS = 60.0
-TASK_BYTES = 2**30  # of points in float32: half a minute from a slow object store
-SMALL_TASK_SECONDS = 4.0
-SMALL_TASKS = 16
-MAX_TASKS = 4096
-ROWS_A_BLOCK = 4096
-FLOPS_A_CORE = 1e11  # float32 products; the plan needs the right order, not the right number
+from ..execution import Keeper, Progress
+from ..execution.costs import Cost
+from ..execution.passes import Reduction, plan_ranges, run_pass
+from .feature_map import FeatureMap
+from .outcomes import Outcome
+from .statistics import RidgeStatistics, StatisticsBuilder, statistics_cost
 
 
 @dataclass(frozen=True)
@@ -34,10 +28,10 @@ class FitStatistics:
 
     train: RidgeStatistics
     validation: RidgeStatistics | None
-    n_unlabelled: int
-    n_held_out: int
-    n_points: int
-    n_outside: int
+    n_unlabelled: int = 0
+    n_held_out: int = 0
+    n_points: int = 0
+    n_outside: int = 0
     n_responses_outside: int = 0
 
     @property
@@ -46,6 +40,12 @@ class FitStatistics:
         parts = [part for part in (self.train, self.validation) if part is not None]
         total: NDArray[np.float64] = np.sum([part.sum_y for part in parts], axis=0)
         return total / sum(part.n for part in parts)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the large arrays."""
+        parts = [part for part in (self.train, self.validation) if part is not None]
+        return sum(part.gram.nbytes + part.cross.nbytes for part in parts)
 
     @property
     def n_bags(self) -> int:
@@ -69,66 +69,33 @@ class FitStatistics:
         return FitStatistics(*values)
 
 
-@dataclass(frozen=True)
-class AccumulateTask:
-    """Statistics of a range of bags: a pure function of its fields and the range.
+class SplitSums:
+    """The statistics of two parts of some bags: those to fit, and those held apart."""
 
-    Bags in ``holdout`` are left out, those in ``validation`` counted apart, those without a
-    label left out and counted.
-    """
+    def __init__(
+        self, features: FeatureMap, n_targets: int, precision: str, has_held: bool
+    ) -> None:
+        self._features = features
+        self._train = StatisticsBuilder(features.n_features, n_targets, precision)
+        self._held = None
+        if has_held:  # they take turns with one square
+            square = self._train.square
+            self._held = StatisticsBuilder(features.n_features, n_targets, precision, square)
 
-    source: Source
-    features: FeatureMap
-    encoding: Encoding
-    holdout: Split | None
-    validation: Split | None
-    precision: str
-
-    def __call__(self, bag_range: Range, report: Report) -> FitStatistics:
-        start, stop = bag_range
-        train = self._builder(None)
-        held = self._builder(train.square) if self.validation else None
-        n_unlabelled = n_held_out = n_points = n_outside = n_beyond = 0
-        for (a, b), bags, labels in self.source.batches(start, stop):
-            out = self._held_out(a, b)
-            labelled = self.encoding.labelled(labels)
-            n_held_out += int(out.sum())
-            n_unlabelled += int((~labelled & ~out).sum())
-            for rows in _blocks(np.flatnonzero(labelled & ~out)):
-                chosen = _take(bags, rows)
-                n_points += chosen.n_points
-                with naming(self.source.url, a + rows):
-                    targets, beyond = self.encoding.rows(labels, rows)
-                n_beyond += beyond
-                n_outside += self._add(chosen, a + rows, targets, train, held)
-                report(a + int(rows[-1]) + 1 - start)
-        return FitStatistics(
-            train.finish(),
-            held.finish() if held else None,
-            n_unlabelled,
-            n_held_out,
-            n_points,
-            n_outside,
-            n_beyond,
-        )
-
-    def _add(
-        self,
-        bags: Bags,
-        rows: NDArray[np.int64],
-        y: NDArray[np.float64],
-        train: StatisticsBuilder,
-        held: StatisticsBuilder | None,
-    ) -> int:
-        with naming(self.source.url, rows):
-            embeddings, n_outside = self.features.embed(bags, self.precision)
-        if held is None or self.validation is None:
-            self._fill(train, embeddings, y)
+    def add(
+        self, embeddings: NDArray[Any], y: NDArray[np.float64], apart: NDArray[np.bool_] | None
+    ) -> None:
+        """Count bags by their embeddings (n, s) and targets (n, k); ``apart`` are held apart."""
+        if self._held is None or apart is None:
+            self._fill(self._train, embeddings, y)
         else:
-            apart = self.validation.members(int(rows[0]), int(rows[-1]) + 1)[rows - rows[0]]
-            self._fill(train, embeddings[~apart], y[~apart])
-            self._fill(held, embeddings[apart], y[apart])
-        return n_outside
+            self._fill(self._train, embeddings[~apart], y[~apart])
+            self._fill(self._held, embeddings[apart], y[apart])
+
+    def finish(self, *counts: int) -> FitStatistics:
+        """The statistics of all bags, with the counts of `FitStatistics`."""
+        held = self._held.finish() if self._held else None
+        return FitStatistics(self._train.finish(), held, *counts)
 
     def _fill(
         self, builder: StatisticsBuilder, embeddings: NDArray[Any], y: NDArray[np.float64]
@@ -137,78 +104,95 @@ class AccumulateTask:
         while done < len(embeddings):
             room = builder.room(len(embeddings) - done)
             stop = done + len(room)
-            self.features.features_of(embeddings[done:stop], room)
+            self._features.features_of(embeddings[done:stop], room)
             builder.commit(y[done:stop])
             done = stop
 
-    def _builder(self, scratch: Any) -> StatisticsBuilder:
-        return StatisticsBuilder(
-            self.features.n_features, self.encoding.n_targets, self.precision, scratch
+
+class FitSums:
+    """The `FitStatistics` of the batches of one task."""
+
+    def __init__(
+        self, features: FeatureMap, outcome: Outcome, validation: Split | None, precision: str
+    ) -> None:
+        self._features = features
+        self._outcome = outcome
+        self._validation = validation
+        self._precision = precision
+        self._sums = SplitSums(features, outcome.n_targets, precision, validation is not None)
+        self._n_unlabelled = self._n_held_out = 0
+        self._n_points = self._n_outside = self._n_beyond = 0
+
+    def add(self, batch: Batch) -> None:
+        """Count the bags of a batch."""
+        self._n_held_out += batch.n_left_out
+        self._n_unlabelled += batch.n_unlabelled
+        if not len(batch):
+            return
+        y, beyond = self._outcome.encode(batch.labels)
+        embeddings, n_outside = self._features.embed(batch.bags, self._precision)
+        self._n_points += batch.bags.n_points
+        self._n_beyond += beyond
+        self._n_outside += n_outside
+        apart = None if self._validation is None else self._validation.of(batch.index)
+        self._sums.add(embeddings, y, apart)
+
+    def finish(self) -> FitStatistics:
+        """The statistics of all batches."""
+        return self._sums.finish(
+            self._n_unlabelled, self._n_held_out, self._n_points, self._n_outside, self._n_beyond
         )
 
-    def _held_out(self, start: int, stop: int) -> NDArray[np.bool_]:
-        if self.holdout is None:
-            return np.zeros(stop - start, dtype=bool)
-        return self.holdout.members(start, stop)
 
+@dataclass(frozen=True)
+class FitPass:
+    """The pass over the bags of a fit: everything that its sums depend on.
 
-def _blocks(rows: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    for first in range(0, len(rows), ROWS_A_BLOCK):
-        yield rows[first : first + ROWS_A_BLOCK]
-
-
-def _take(bags: Bags, rows: NDArray[np.int64]) -> Bags:
-    """The bags of ascending ``rows``, as a view when they are consecutive."""
-    first, last = int(rows[0]), int(rows[-1])
-    return bags[first : last + 1] if last - first + 1 == len(rows) else bags[rows]
-
-
-def accumulate(
-    task: AccumulateTask, progress: Progress | None = None, keeper: Keeper | None = None
-) -> FitStatistics:
-    """One pass over the source: on the open cluster, or in this process.
-
-    ``keeper`` is for this very task: it gives what an earlier pass has kept, see `Checkpoints`.
+    Attributes
+    ----------
+    source : LabelledBags
+        Those it leaves out, and those without a label, are counted and not fitted to.
+    features : FeatureMap
+    outcome : Outcome
+    validation : Split, optional
+        Bags with statistics of their own.
+    precision : {"float32", "float64"}
     """
-    ranges = ranges_of(task)
-    return map_reduce(
-        task,
-        ranges,
-        operator.add,
-        sizes=[stop - start for start, stop in ranges],
-        progress=progress,
-        here=isinstance(task.source, MemorySource),
-        keeper=keeper,
-    )
 
+    source: LabelledBags
+    features: FeatureMap
+    outcome: Outcome
+    validation: Split | None
+    precision: str
 
-def ranges_of(task: AccumulateTask) -> list[Range]:
-    """The ranges of bags, as positions in the source, that a pass is cut into."""
-    first = task.source.start
-    ranges = task_ranges(task.source.n_bags, task.source.n_points, task.features)
-    return [(first + start, first + stop) for start, stop in ranges]
+    @property
+    def cost(self) -> Cost:
+        """What it takes one core, and the memory of a lane."""
+        n_parts = 2 if self.validation else 1
+        n_features, n_targets = self.features.n_features, self.outcome.n_targets
+        return self.features.cost + statistics_cost(n_features, n_targets, self.precision, n_parts)
 
+    @property
+    def seconds(self) -> float:
+        """What it takes one core, by the cost model."""
+        return self.cost.seconds(self.source.n_bags, self.source.n_points)
 
-def task_ranges(n_bags: int, n_points: int, features: FeatureMap) -> list[Range]:
-    """Cut a fit into tasks of at most about a minute and a GiB of points; small fits into a few,
-    so that lanes fill. At most `MAX_TASKS`, which are then longer.
+    @cached_property
+    def ranges(self) -> list[Range]:
+        """The ranges of bags of its tasks, as positions in the data."""
+        return plan_ranges(self.source, self.cost)
 
-    A function of the data's size and the features alone, never of workers or chunks: so the
-    result is the same on any cluster and for any chunk size.
-    """
-    seconds = pass_seconds(n_bags, n_points, features)
-    small = min(SMALL_TASKS, int(np.ceil(seconds / SMALL_TASK_SECONDS)))
-    even = 2 ** int(np.ceil(np.log2(max(1, small))))  # shares alike among two or four lanes
-    n_bytes = 4 * n_points * features.n_dims
-    wanted = max(int(np.ceil(seconds / TASK_SECONDS)), -(-n_bytes // TASK_BYTES), even)
-    return split_evenly(n_bags, min(MAX_TASKS, max(1, wanted)))
+    @property
+    def reduction(self) -> Reduction[FitStatistics]:
+        """What `run_pass` does with the bags."""
+        sums = partial(FitSums, self.features, self.outcome, self.validation, self.precision)
+        return Reduction(sums, operator.add, self.cost, name="fit")
 
+    def run(self, progress: Progress | None = None, keeper: Keeper | None = None) -> FitStatistics:
+        """The statistics: on the open cluster, or in this process.
 
-def pass_seconds(n_bags: int, n_points: int, features: FeatureMap) -> float:
-    """What a pass takes one core, by the cost model: the right order, not the right number."""
-    d, s = features.n_features, features.embedding.n_features
-    seconds_a_bag = (
-        n_points / max(1, n_bags) * features.embedding.cost.seconds_per_point
-        + (d * d + s * d) / FLOPS_A_CORE
-    )
-    return n_bags * seconds_a_bag
+        ``keeper`` is for this very pass: it gives what an earlier run has kept, see `Checkpoints`.
+        """
+        return run_pass(
+            self.source, self.reduction, ranges=self.ranges, progress=progress, keeper=keeper
+        )

@@ -27,14 +27,12 @@ from ..errors import ParameterError
 from ..execution.costs import current_limits
 from ..storage.files import discard, names_in, reading, writing
 from ..storage.urls import filesystem, local_path, normalize_url
-from .accumulate import AccumulateTask, FitStatistics, pass_seconds, ranges_of
-from .encoding import encoding_to_dict
+from .accumulate import FitPass, FitStatistics
+from .outcomes import identify_outcome
 from .partials import read_partial, write_partial
-from .source import StoreSource
 
 FORMAT_VERSION = 1
 SECONDS = 300.0
-MIN_GROUPS = 64
 ABANDONED = timedelta(days=1)
 PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
 DESCRIPTION = "fit.json"
@@ -76,7 +74,7 @@ class Checkpoints:
         self.seconds = float(given)
         self._used: set[str] = set()
 
-    def keeper(self, task: AccumulateTask) -> FitKeeper:
+    def keeper(self, fit: FitPass) -> FitKeeper:
         """The checkpoints of one pass.
 
         Raises
@@ -86,10 +84,10 @@ class Checkpoints:
         StoreError
             The folder can not be written.
         """
-        if not isinstance(task.source, StoreSource):
+        if fit.source.in_memory:
             raise ParameterError("checkpoints are for bags in a BagStore, not for bags in memory")
-        every = self._tasks(task)
-        description = {**describe(task), "tasks_a_group": every}
+        every = self._tasks(fit)
+        description = {**describe(fit), "tasks_a_group": every}
         text = json.dumps(description, sort_keys=True)
         url = f"{self.url}/fit-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
         keeper = FitKeeper(url, every)
@@ -118,11 +116,11 @@ class Checkpoints:
         if kind is None:
             self.discard()
 
-    def _tasks(self, task: AccumulateTask) -> int:
+    def _tasks(self, fit: FitPass) -> int:
         """In a group: by the cost model alone, so alike in every run."""
-        n_tasks = len(ranges_of(task))
-        seconds = pass_seconds(task.source.n_bags, task.source.n_points, task.features)
-        return max(1, min(int(self.seconds * n_tasks / seconds), n_tasks // MIN_GROUPS))
+        n_tasks = len(fit.ranges)
+        by_seconds = int(self.seconds * n_tasks / fit.seconds)
+        return max(1, min(by_seconds, n_tasks // current_limits().groups))
 
 
 CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
@@ -198,9 +196,10 @@ def _aware(time: datetime) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def describe(task: AccumulateTask) -> dict[str, Any]:
+def describe(fit: FitPass) -> dict[str, Any]:
     """Everything the sums of a pass depend on, in types JSON knows."""
-    store = task.source.store  # type: ignore[union-attr]
+    source = fit.source
+    store: Any = source.data
     return {
         "format": FORMAT_VERSION,
         "packages": {name: version(name) for name in PACKAGES},
@@ -210,14 +209,14 @@ def describe(task: AccumulateTask) -> dict[str, Any]:
         "n_bags": store.n_bags,
         "n_points": store.n_points,
         "n_response_points": store.n_response_points,
-        "bags": [task.source.start, task.source.end],  # type: ignore[union-attr]
-        "target_names": list(task.source.target_names),
-        "features": task.features.to_dict(),
-        "encoding": encoding_to_dict(task.encoding),
-        "holdout": asdict(task.holdout) if task.holdout else None,
-        "validation": asdict(task.validation) if task.validation else None,
-        "precision": task.precision,
-        "plan": [current_limits().split_every, len(ranges_of(task))],
+        "bags": [source.start, source.end],
+        "target_names": list(source.target_names),
+        "features": fit.features.to_dict(),
+        "outcome": identify_outcome(fit.outcome),
+        "holdout": asdict(source.left_out) if source.left_out else None,
+        "validation": asdict(fit.validation) if fit.validation else None,
+        "precision": fit.precision,
+        "plan": [current_limits().split_every, len(fit.ranges)],
     }
 
 

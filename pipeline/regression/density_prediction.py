@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, as_bags
+from ..bags.labelled import LabelledBags
 from ..bags.sampling import CHOICE_SAMPLE
 from ..densities import Densities
 from ..embeddings import ProjectionEmbedding, ProjectionSpec
 from ..errors import ParameterError
 from ..execution import lane
-from .pairs import Pairs
 
 
 class DensityPrediction:
@@ -87,17 +87,16 @@ class DensityPrediction:
         """n points from each predicted density (the nearest valid one), in the responses' units."""
         return self.densities(X, project=True).sample(n, seed=seed)
 
-    def determination(self, pairs: Pairs) -> float:
+    def determination(self, pairs: LabelledBags) -> float:
         """1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖² over the bags with a response.
 
         q̂ the projections of the responses, q̄ the average density of the bags fitted.
         """
         residual = total = 0.0
-        for _, bags, labels in pairs.batches(0, pairs.n_bags):
-            rows = labels.positions
-            if len(rows):
-                targets, _ = self.outcome_.rows(labels, rows)
-                residual += float(((self.coefficients(bags[rows]) - targets) ** 2).sum())
+        for batch in pairs.batches():
+            if len(batch):
+                targets, _ = self.outcome_.encode(batch.labels)
+                residual += float(((self.coefficients(batch.bags) - targets) ** 2).sum())
                 total += float(((self.mean_coefficients_ - targets) ** 2).sum())
         return 1.0 - residual / total
 
@@ -109,7 +108,7 @@ def where(at: ArrayLike | None, grid: int | None) -> tuple[NDArray[np.float64] |
     return (None if at is None else np.asarray(at, dtype=np.float64)), grid
 
 
-def resolve_response(third: Any, pairs: Pairs) -> ProjectionSpec:
+def resolve_response(third: Any, pairs: LabelledBags) -> ProjectionSpec:
     """The third basis for these responses.
 
     Raises
@@ -127,5 +126,5 @@ def resolve_response(third: Any, pairs: Pairs) -> ProjectionSpec:
         return embedding.resolve(
             pairs.response_dims,
             pairs.response_box,
-            lambda: pairs.response_sample(*CHOICE_SAMPLE),
+            lambda: pairs.response_sample(CHOICE_SAMPLE),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Protocol, Self
 
@@ -14,21 +14,20 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
+from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..embeddings import ProjectionEmbedding
 from ..errors import ModelError, ParameterError
-from ..execution import Progress, lane, lazy_rows
+from ..execution import Progress, lane
 from ..random_features import RandomFourierFeatures
-from .accumulate import AccumulateTask, FitStatistics, accumulate, ranges_of
+from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
-from .encoding import Encoding
 from .feature_map import FeatureMap, resolve_features
 from .outcomes import OUTCOMES, Outcome, Prediction
-from .prediction import PredictedRows, prediction_ranges
+from .prediction import lazy_predictions
 from .ridge import RidgeSolution, default_alphas, solve, solve_gcv, solve_validation
 from .saving import ModelState, params_from_dict, params_to_dict, save_model
-from .source import Source
 from .statistics import MANY_TARGETS
 from .statistics_kernels import linear_predictions
 
@@ -39,14 +38,14 @@ class Problem:
 
     Attributes
     ----------
-    source : Source
+    source : LabelledBags
         The labelled bags.
     outcome : Outcome
         What their labels are, as far as these alone decide it.
     """
 
-    source: Source
-    outcome: Encoding
+    source: LabelledBags
+    outcome: Outcome
 
 
 class FittedModel(Protocol):
@@ -79,7 +78,7 @@ class DoubleBasis(BaseEstimator):
     retraining and tuning take one by one.
     """
 
-    outcome_: Encoding
+    outcome_: Outcome
     outcome_kind: ClassVar[Any]  # a class of `OUTCOMES`
     saved_arrays: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "alphas_", "alpha_scores_")
 
@@ -127,8 +126,8 @@ class DoubleBasis(BaseEstimator):
         resolved = time.perf_counter()
         task = self.task(problem, features, holdout)
         keeper = checkpoints.keeper(task) if checkpoints else None
-        n_bags_resumed = keeper.n_bags_kept(ranges_of(task)) if keeper else 0
-        statistics = accumulate(task, progress, keeper)
+        n_bags_resumed = keeper.n_bags_kept(task.ranges) if keeper else 0
+        statistics = task.run(progress, keeper)
         accumulated = time.perf_counter()
         self.learn(problem, features, holdout, statistics)
         self.report_["n_bags_resumed"] = n_bags_resumed
@@ -138,16 +137,10 @@ class DoubleBasis(BaseEstimator):
             "solve": time.perf_counter() - accumulated,
         }
 
-    def task(self, problem: Problem, features: FeatureMap, holdout: float) -> AccumulateTask:
+    def task(self, problem: Problem, features: FeatureMap, holdout: float) -> FitPass:
         """The pass over the problem's bags."""
-        return AccumulateTask(
-            problem.source,
-            features,
-            problem.outcome,
-            holdout_split(holdout),
-            self._validation,
-            self.precision,
-        )
+        source = replace(problem.source, left_out=holdout_split(holdout))
+        return FitPass(source, features, problem.outcome, self._validation, self.precision)
 
     @property
     def _validation(self) -> Split | None:
@@ -187,7 +180,7 @@ class DoubleBasis(BaseEstimator):
         """What `fit` was given; ``bags`` are those of a store that are taken, None: all."""
         raise NotImplementedError
 
-    def resolve(self, source: Source) -> FeatureMap:
+    def resolve(self, source: LabelledBags) -> FeatureMap:
         """Both bases for this data; parameters are cloned, so that a fit never uses an old one."""
         embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
         second = self.random_features
@@ -304,17 +297,23 @@ class DoubleBasis(BaseEstimator):
             return self.predicted(as_bags(X)).arrays()[array]
         column = self.outcome_.stored()[array]
         method = "values" if array == "predictions" else array
-        return self._lazy(X, PredictedRows(self, X, method), column.tail, column.dtype)
+        return self._lazy(X, method, (), column.tail, column.dtype)
 
-    def _lazy(self, store: BagStore, rows: PredictedRows, tail: tuple[int, ...], dtype: Any) -> Any:
-        """A dask.array of one row of shape ``tail`` a bag of the store."""
+    def _lazy(
+        self,
+        store: BagStore,
+        method: str,
+        arguments: tuple[Any, ...],
+        tail: tuple[int, ...],
+        dtype: Any,
+    ) -> Any:
+        """``method(bags, *arguments)`` of a store's bags: a dask.array of rows of shape ``tail``."""
         if store.n_dims != self.features_.n_dims:
             raise ModelError(
                 f"the model was fitted on bags of dimension {self.features_.n_dims}, "
                 f"{store.url} holds dimension {store.n_dims}"
             )
-        row_bytes = 8 * int(np.prod(tail))
-        return lazy_rows(rows, prediction_ranges(store, self.features_, row_bytes), tail, dtype)
+        return lazy_predictions(self, store, method, arguments, tail, dtype)
 
     # ------------------------------------------------------------------ saving
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..bags import Bags
+from ..bags.labelled import LabelledBags, Targets, take_range, with_targets
 from ..bags.plan import Range
 from ..bags.targets import MISSING
 from ..errors import DataError
@@ -17,7 +18,6 @@ from ..execution import Progress
 from .checkpoints import CheckpointsLike
 from .double_basis import DoubleBasis, Problem
 from .outcomes import Classes, Reals
-from .source import MemorySource, Source, as_source, within
 
 MAX_CLASSES = 10_000
 
@@ -97,9 +97,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         return self
 
     def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
-        source, single = as_source(X, labels, target)
+        source, single = with_targets(X, labels, target)
         outcome = Reals(_n_targets(source), single, source.target_names)
-        return Problem(within(source, bags), outcome)
+        return Problem(take_range(source, bags), outcome)
 
     def predict(self, X: Any) -> Any:
         """Predicted targets, shape (n_bags,) or (n_bags, n_targets), float64.
@@ -148,10 +148,10 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         names = None
         if labels is not None:
             names, labels = _class_codes(np.asarray(labels))
-        source, _ = as_source(X, labels, target)
+        source, _ = with_targets(X, labels, target)
         if _n_targets(source) != 1:
             raise DataError("a classifier has one target; name it with target=")
-        source = within(source, bags)
+        source = take_range(source, bags)
         codes = _distinct(source)
         classes = names if names is not None else _as_integers(codes)
         return Problem(source, Classes(tuple(classes.tolist()), source.target_names))
@@ -179,9 +179,9 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         return self.outcome_.values
 
 
-def _n_targets(source: Source) -> int:
-    if isinstance(source, MemorySource):
-        targets = source.targets
+def _n_targets(source: LabelledBags) -> int:
+    targets = source.labels.values if isinstance(source.labels, Targets) else None
+    if targets is not None:
         if targets.dtype.kind not in "iufb":
             raise DataError(f"y has dtype {targets.dtype}; expected numbers")
         if np.isinf(targets.astype(np.float64)).any():
@@ -224,12 +224,11 @@ def _numeric(labels: NDArray[Any]) -> NDArray[np.float64]:
         raise DataError(f"y holds a label that is neither text nor a number ({error})") from error
 
 
-def _distinct(source: Source) -> NDArray[np.float64]:
+def _distinct(source: LabelledBags) -> NDArray[np.float64]:
     """The distinct labels, sorted."""
     found = np.empty(0)
-    for block in source.all_targets():
-        values = block.astype(np.float64)[:, 0]
-        found = np.union1d(found, values[~np.isnan(values)])
+    for _, _, labels in source.label_blocks():
+        found = np.union1d(found, labels.astype(np.float64)[:, 0])
         if len(found) > MAX_CLASSES:
             raise DataError(f"more than {MAX_CLASSES} classes: is the target a real number?")
     if len(found) < 2:

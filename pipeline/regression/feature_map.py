@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, Box
+from ..bags import Bags
+from ..bags.labelled import LabelledBags, naming
 from ..bags.sampling import CHOICE_SAMPLE, DISTANCE_SAMPLE
 from ..embeddings import EmbeddingSpec, spec_from_dict, spec_to_dict
 from ..errors import BagError, DataError
@@ -39,7 +39,7 @@ class FeatureMap:
     def cost(self) -> Cost:
         """What features of bags take; the block of features itself is the caller's."""
         products = self.n_features * self.embedding.n_features
-        return self.embedding.cost + Cost(0.0, products * SECONDS_PER_PRODUCT)
+        return self.embedding.cost + Cost(seconds_per_bag=products * SECONDS_PER_PRODUCT)
 
     def embed(self, bags: Bags, dtype: Any) -> tuple[NDArray[Any], int]:
         """A, shape (n_bags, s), and the number of points outside the box.
@@ -87,32 +87,7 @@ class FeatureMap:
         )
 
 
-@contextmanager
-def naming(url: str | None, bags: Sequence[int] | NDArray[np.int64]) -> Iterator[None]:
-    """Within the block, say of a bag that is refused which of ``bags`` (and of which store)."""
-    try:
-        yield
-    except BagError as error:
-        bag = int(bags[error.bag])
-        if url is None:
-            raise BagError(bag, error.reason) from error
-        raise DataError(f"{url}, bag {bag}: {error.reason}") from error
-
-
-class Sampled(Protocol):
-    """Data that features are decided for."""
-
-    @property
-    def url(self) -> str | None: ...
-
-    @property
-    def n_dims(self) -> int: ...
-    @property
-    def box(self) -> Box: ...
-    def sample(self, n_runs: int, run_length: int) -> Iterator[Bags]: ...
-
-
-def resolve_features(source: Sampled, embedding: Any, random_features: Any) -> FeatureMap:
+def resolve_features(source: LabelledBags, embedding: Any, random_features: Any) -> FeatureMap:
     """Decide box, index set and σ from samples of the data; fitted parts stay as they are.
 
     ``random_features`` None leaves the embedding alone.
@@ -123,7 +98,7 @@ def resolve_features(source: Sampled, embedding: Any, random_features: Any) -> F
         A fitted part that was made for data of another dimension.
     """
     spec = getattr(embedding, "spec_", None) or embedding.resolve(
-        source.n_dims, source.box, lambda: source.sample(*CHOICE_SAMPLE)
+        source.n_dims, source.box, lambda: source.sample(CHOICE_SAMPLE)
     )
     if spec.n_dims != source.n_dims:
         raise DataError(
@@ -143,9 +118,9 @@ def resolve_features(source: Sampled, embedding: Any, random_features: Any) -> F
     return FeatureMap(spec, fourier)
 
 
-def _sampled(source: Sampled, first: FeatureMap) -> NDArray[np.float64]:
+def _sampled(source: LabelledBags, first: FeatureMap) -> NDArray[np.float64]:
     try:
-        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(*DISTANCE_SAMPLE)]
+        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(DISTANCE_SAMPLE)]
     except BagError as error:
         raise DataError(f"{source.url or 'bags in memory'}: a bag: {error.reason}") from error
     if not rows:

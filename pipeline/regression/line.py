@@ -13,16 +13,14 @@ from typing import Any
 from sklearn.base import clone
 
 from ..bags import BagStore
+from ..bags.labelled import LabelledBags, ResponseBags, Targets
 from ..bags.plan import Range
 from ..execution import Progress
-from .accumulate import FitStatistics, accumulate
+from .accumulate import FitStatistics
 from .checkpoints import Checkpoints
 from .double_basis import DoubleBasis, Problem
-from .encoding import Encoding
 from .feature_map import FeatureMap
-from .outcomes import Densities
-from .pairs import StorePairs
-from .source import Source, StoreSource
+from .outcomes import Densities, Outcome
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class ModelLine:
 
     estimator: Any
     features: FeatureMap
-    outcome: Encoding
+    outcome: Outcome
     holdout: float
 
     @classmethod
@@ -80,7 +78,7 @@ class ModelLine:
     ) -> FitStatistics:
         """One pass over these bags of the store, on the open cluster or in this process."""
         task = self.estimator.task(self._problem(store, bags), self.features, self.holdout)
-        return accumulate(task, progress, checkpoints.keeper(task) if checkpoints else None)
+        return task.run(progress, checkpoints.keeper(task) if checkpoints else None)
 
     def model(self, statistics: FitStatistics, store: BagStore, bags: Range) -> Any:
         """The fitted estimator of these bags, from their statistics.
@@ -95,9 +93,6 @@ class ModelLine:
         return model
 
     def _problem(self, store: BagStore, bags: Range) -> Problem:
-        source: Source
-        if self.outcome.key == Densities.key:
-            source = StorePairs(store, (), *bags)
-        else:
-            source = StoreSource(store, self.outcome.names, *bags)
-        return Problem(source, self.outcome)
+        densities = self.outcome.key == Densities.key
+        labels = ResponseBags() if densities else Targets(self.outcome.names)
+        return Problem(LabelledBags(store, labels, *bags), self.outcome)

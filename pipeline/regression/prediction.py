@@ -1,64 +1,73 @@
-"""Predicting ranges of a store: what a lazy array or a job runs, block by block."""
+"""Rows of a store's bags as lazy arrays: features for any other library, and predictions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, BagStore
+from ..bags import BagStore
+from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
-from ..bags.reading import iter_bags
-from .feature_map import FeatureMap, naming
-
-BLOCK_SECONDS = 2.0
-BLOCK_BYTES = 2**26
-
-
-@dataclass(frozen=True)
-class PredictedRows:
-    """``model.method`` of a range of a store's bags; a pure function of the range."""
-
-    model: Any
-    store: BagStore
-    method: str
-    arguments: tuple[Any, ...] = ()
-
-    def __call__(self, start: int, stop: int) -> NDArray[Any]:
-        parts = []
-        for (a, b), bags in iter_bags(self.store, start, stop):
-            with naming(self.store.url, range(a, b)):
-                parts.append(getattr(self.model, self.method)(bags, *self.arguments))
-        return np.concatenate(parts)
+from ..errors import ParameterError
+from ..execution import lane
+from ..execution.costs import plan_blocks
+from ..execution.passes import lazy_pass, rows_of
+from .feature_map import FeatureMap, resolve_features
 
 
-@dataclass(frozen=True)
-class FeatureRows:
-    """Features of a range of a store's bags, shape (n, D) in ``dtype``."""
+def features(
+    store: BagStore, embedding: Any, random_features: Any = None, dtype: str = "float32"
+) -> Any:
+    """Features of every bag, shape (n_bags, s or D), as a dask.array chunked by ranges of bags.
 
-    features: FeatureMap
-    store: BagStore
-    dtype: str
+    Parameters
+    ----------
+    store : BagStore
+    embedding : embedding, fitted or not
+        An unfitted one takes the store's box, and "auto" is chosen on a sample of its bags.
+    random_features : RandomFourierFeatures, fitted or not, optional
+        None gives the embeddings A themselves.
+    dtype : {"float32", "float64"}
+    """
+    if dtype not in ("float32", "float64"):
+        raise ParameterError(f"dtype is {dtype!r}; expected 'float32' or 'float64'")
+    bags = LabelledBags(store)
+    with lane():
+        whole = resolve_features(bags, embedding, random_features)
+    ranges = prediction_ranges(store, whole, whole.n_features * np.dtype(dtype).itemsize)
+    rows = rows_of("features", partial(_features_of, whole, dtype), whole.cost)
+    return lazy_pass(bags, rows, ranges, (whole.n_features,), dtype)
 
-    def __call__(self, start: int, stop: int) -> NDArray[Any]:
-        out = np.empty((stop - start, self.features.n_features), dtype=self.dtype)
-        for (a, b), bags in iter_bags(self.store, start, stop):
-            with naming(self.store.url, range(a, b)):
-                self._fill(bags, out[a - start : b - start])
-        return out
 
-    def _fill(self, bags: Bags, out: NDArray[Any]) -> None:
-        for first, block, _ in self.features.blocks(bags, self.dtype):
-            out[first : first + len(block)] = block
+def lazy_predictions(
+    model: Any,
+    store: BagStore,
+    method: str,
+    arguments: tuple[Any, ...],
+    tail: tuple[int, ...],
+    dtype: Any,
+) -> Any:
+    """``model.method(bags, *arguments)`` of every bag, a dask.array of rows of shape ``tail``."""
+    ranges = prediction_ranges(store, model.features_, 8 * int(np.prod(tail)))
+    rows = rows_of(method, partial(_predict, model, method, arguments), model.features_.cost)
+    return lazy_pass(LabelledBags(store), rows, ranges, tail, dtype)
 
 
 def prediction_ranges(store: BagStore, features: FeatureMap, row_bytes: int = 8) -> list[Range]:
     """Ranges of equally many bags: a few seconds of work, and at most 64 MiB of rows, each."""
-    n_bags = store.n_bags
-    embedding = features.embedding.cost.seconds(n_bags, store.n_points) / max(1, n_bags)
-    products = features.n_features * features.embedding.n_features
-    seconds = embedding + 5e-9 * features.n_features + 2e-11 * products
-    step = max(1, int(min(BLOCK_SECONDS / seconds, BLOCK_BYTES / row_bytes)))
-    return [(start, min(n_bags, start + step)) for start in range(0, n_bags, step)]
+    return plan_blocks(store.n_bags, store.n_points, row_bytes, features.cost)
+
+
+def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]:
+    out = np.empty((len(batch), features.n_features), dtype=dtype)
+    for first, block, _ in features.blocks(batch.bags, dtype):
+        out[first : first + len(block)] = block
+    return out
+
+
+def _predict(model: Any, method: str, arguments: tuple[Any, ...], batch: Batch) -> NDArray[Any]:
+    rows: NDArray[Any] = getattr(model, method)(batch.bags, *arguments)
+    return rows

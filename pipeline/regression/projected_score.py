@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bags.bags import concatenate
-from ..bags.plan import sample_ranges
+from ..bags.labelled import LabelledBags
+from ..bags.sampling import JUDGED_SAMPLE
 from ..bags.splits import Split
 from ..densities import Densities
 from ..densities.valid import MOST_DIMS, quasi_random_points
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
 from .feature_map import FeatureMap
-from .pairs import Pairs
 from .ridge import RidgeSolution
-
-RUNS = (128, 40)  # of bags; those of them that are held out are judged by
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class ProjectedScore:
     @classmethod
     def of(
         cls,
-        pairs: Pairs,
+        pairs: LabelledBags,
         spec: ProjectionSpec,
         features: FeatureMap,
         precision: str,
@@ -63,15 +61,11 @@ class ProjectedScore:
             There are none.
         """
         blocks, responses = [], []
-        for first, last in sample_ranges(pairs.n_bags, *RUNS):
-            for (a, b), bags, labels in pairs.batches(pairs.start + first, pairs.start + last):
-                apart = validation.members(a, b)
-                if holdout is not None:
-                    apart &= ~holdout.members(a, b)
-                rows = labels.positions[apart[labels.positions]]
-                if len(rows):
-                    blocks += [z.copy() for _, z, _ in features.blocks(bags[rows], precision)]
-                    responses.append(labels.of(rows))
+        held = replace(pairs, left_out=holdout, only=validation)
+        for batch in held.batches_of(JUDGED_SAMPLE.ranges(pairs.start, pairs.end)):
+            if len(batch):
+                blocks += [z.copy() for _, z, _ in features.blocks(batch.bags, precision)]
+                responses.append(batch.labels.present)
         if not responses:
             raise DataError(
                 "no bag with a response was held out for validation; hold out a larger fraction"

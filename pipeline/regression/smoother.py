@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -16,32 +17,29 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
-from ..bags.plan import sample_ranges
-from ..bags.reading import iter_bags
-from ..bags.sampling import median_distance
+from ..bags.labelled import LabelledBags, Targets, with_responses, with_targets
+from ..bags.sampling import DISTANCE_SAMPLE, median_distance
 from ..bags.splits import holdout_split
 from ..embeddings import ProjectionEmbedding
 from ..errors import DataError, ModelError, ParameterError
-from ..execution import Progress, lane, map_reduce
+from ..execution import Progress, lane
+from ..execution.passes import Reduction, run_pass
 from .density_prediction import DensityPrediction, resolve_response
 from .double_basis import check_share
-from .encoding import Encoding
 from .feature_map import resolve_features
-from .outcomes import Densities, Reals
-from .pairs import as_pairs
+from .outcomes import Densities, Outcome, Reals
 from .smoother_sums import (
+    ROWS_PER_BLOCK,
     KeptRows,
     RowBlock,
+    QuerySums,
     SmootherSums,
-    SmootherTask,
     StreamedRows,
     TrainingRows,
-    training_ranges,
+    smoothing_cost,
 )
-from .source import MemorySource, Source, as_source
 
 CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
-CHOICE_RUNS = (32, 32)  # bags left out one by one, of a source
 QUERIES_AT_ONCE = 4096
 
 
@@ -134,12 +132,11 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
         with lane():
             self.features_ = resolve_features(source, embedding, None)
-            rows = StreamedRows(
-                source, self.features_, self.outcome_, self.precision, holdout_split(holdout)
-            )
+            bags = replace(source, left_out=holdout_split(holdout))
+            rows = StreamedRows(bags, self.features_, self.outcome_, self.precision)
             self.centre_ = _sampled(rows).embeddings.mean(axis=0).astype(self.precision)
             rows = replace(rows, centre=self.centre_)
-            kept = self.in_memory or isinstance(source, MemorySource)
+            kept = self.in_memory or source.in_memory
             self.training_: TrainingRows = KeptRows.of(rows) if kept else rows
         self._choose(progress)
         return self
@@ -155,7 +152,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         """
         check_is_fitted(self, "bandwidth_")
         if isinstance(X, BagStore):
-            parts = [self._smooth(bags, progress) for _, bags in iter_bags(X, 0, X.n_bags)]
+            parts = [self._smooth(batch.bags, progress) for batch in LabelledBags(X).batches()]
             rows = np.concatenate(parts) if parts else np.empty((0, self.n_targets_))
         else:
             rows = self._smooth(as_bags(X), progress)
@@ -173,26 +170,23 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         """Determination: R² of the targets, or of the response densities in L2."""
         check_is_fitted(self, "bandwidth_")
         if self.outcome_.key == Densities.key:
-            return self.determination(as_pairs(X, responses))
-        source, _ = as_source(X, y, target)
-        truth = np.concatenate(list(source.all_targets())).astype(np.float64)
-        known = ~np.isnan(truth).any(axis=1)
-        predicted = self.predict(X).reshape(len(truth), -1)
-        return float(r2_score(truth[known], predicted[known]))
+            return self.determination(with_responses(X, responses))
+        source, _ = with_targets(X, y, target)
+        found = [(start + rows, labels) for (start, _), rows, labels in source.label_blocks()]
+        known, truth = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        predicted = self.predict(X).reshape(source.n_bags, -1)
+        return float(r2_score(truth.astype(np.float64), predicted[known]))
 
-    def _encoded(self, X: Any, y: Any, target: Any, responses: Any) -> tuple[Source, Encoding]:
+    def _encoded(self, X: Any, y: Any, target: Any, responses: Any) -> tuple[LabelledBags, Outcome]:
         stored = isinstance(X, BagStore) and X.response_dims is not None and target is None
         if responses is not None and (y is not None or target is not None):
             raise ParameterError("give targets or responses, not both")
         if responses is None and not stored:
-            source, single = as_source(X, y, target)
-            n_targets = (
-                source.targets.shape[1]
-                if isinstance(source, MemorySource)
-                else len(source.target_names)
-            )
+            source, single = with_targets(X, y, target)
+            given = source.labels.values if isinstance(source.labels, Targets) else None
+            n_targets = len(source.target_names) if given is None else given.shape[1]
             return source, Reals(n_targets, single, source.target_names)
-        pairs = as_pairs(X, responses)
+        pairs = with_responses(X, responses)
         return pairs, Densities(resolve_response(self.response_embedding, pairs))
 
     def _choose(self, progress: Progress | None) -> None:
@@ -243,11 +237,12 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         own: NDArray[np.int64] | None,
         progress: Progress | None,
     ) -> SmootherSums:
-        kept = isinstance(self.training_, KeptRows)
-        task = SmootherTask(self.training_, queries, bandwidths, self.n_targets_, own)
-        ranges = training_ranges(self.training_, len(queries), queries.shape[1] + self.n_targets_)
-        sizes = [stop - start for start, stop in ranges]
-        return map_reduce(task, ranges, operator.add, sizes=sizes, progress=progress, here=kept)
+        rows = self.training_
+        sizes = (len(queries), len(bandwidths), queries.shape[1], self.n_targets_)
+        sums = partial(QuerySums, queries, bandwidths, self.n_targets_, own)
+        cost = rows.cost + smoothing_cost(*sizes)
+        smoothing = Reduction(sums, operator.add, cost, ROWS_PER_BLOCK, "smooth")
+        return run_pass(rows, smoothing, progress=progress)
 
     def _check_parameters(self, holdout: float) -> None:
         check_share(holdout)
@@ -260,12 +255,14 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
 
 def _sampled(training: TrainingRows) -> RowBlock:
     """Labelled bags of evenly spread runs."""
-    blocks = [
-        block
-        for start, stop in sample_ranges(training.n_bags, *CHOICE_RUNS)
-        for block in training.blocks(start, stop)
-    ]
+    runs = DISTANCE_SAMPLE.ranges(training.start, training.start + training.n_bags)
+    blocks = [block for run in runs for block in training.batches(*run)]
     if not blocks:
         raise DataError("no labelled bags among those sampled to choose the bandwidth")
-    names = [field.name for field in fields(RowBlock)]
-    return RowBlock(*(np.concatenate([getattr(b, name) for b in blocks]) for name in names))
+    return RowBlock(
+        np.concatenate([block.index for block in blocks]),
+        np.concatenate([block.embeddings for block in blocks]),
+        np.concatenate([block.halves for block in blocks]),
+        np.concatenate([block.targets for block in blocks]),
+        blocks[-1].stop,
+    )

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags.plan import Range, split_evenly
-from ..bags.splits import Split
+from ..bags.labelled import Batch, LabelledBags
+from ..bags.reading import PARTITION_BYTES
 from ..errors import DataError
-from ..execution import Report
-from .encoding import Encoding
-from .feature_map import FeatureMap, naming
-from .source import Source
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.passes import Source
+from .feature_map import FeatureMap
+from .outcomes import Outcome
 
-ROWS_A_BLOCK = 2048
-TASK_SECONDS, MAX_TASKS, FLOPS_A_CORE = 30.0, 4096, 3e10
+ROWS_PER_BLOCK = 2048  # training bags whose closeness to all queries is in memory at a time
+SECONDS_PER_WEIGHT = 5e-9  # subtract, multiply, exp and sum of a number, on one core
 
 
 @dataclass(frozen=True)
@@ -35,20 +36,28 @@ class RowBlock:
         ‖embedding‖² / 2.
     targets : shape (n, k)
         In the precision of the embeddings.
+    stop : int
+        Position after the last training bag that is done.
     """
 
     index: NDArray[np.int64]
     embeddings: NDArray[Any]
     halves: NDArray[Any]
     targets: NDArray[Any]
+    stop: int
 
 
-class TrainingRows(Protocol):
-    """The labelled training bags of ranges of bags, block by block."""
+class TrainingRows(Source, Protocol):
+    """A `Source` whose batches are blocks of labelled training bags."""
 
     @property
-    def n_bags(self) -> int: ...
-    def blocks(self, start: int, stop: int) -> Iterator[RowBlock]: ...
+    def cost(self) -> Cost:
+        """What making the rows takes."""
+        ...
+
+    def batches(
+        self, start: int, stop: int, *, rows_per_block: int = ..., max_bytes: int = ...
+    ) -> Iterator[RowBlock]: ...
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,16 @@ class KeptRows:
     halves: NDArray[Any]
     targets: NDArray[Any]
 
+    start = 0
+    n_points = 0  # none is read again
+    n_dims = 0
+    in_memory = True
+    cost = Cost()
+
     @classmethod
     def of(cls, rows: TrainingRows) -> KeptRows:
         """All labelled rows, renumbered."""
-        blocks = list(rows.blocks(0, rows.n_bags))
+        blocks = list(rows.batches(rows.start, rows.start + rows.n_bags))
         if not blocks:
             raise DataError("no labelled bags to fit")
         return cls(
@@ -75,46 +90,87 @@ class KeptRows:
     def n_bags(self) -> int:
         return len(self.embeddings)
 
-    def blocks(self, start: int, stop: int) -> Iterator[RowBlock]:
-        for first in range(start, stop, ROWS_A_BLOCK):
-            last = min(stop, first + ROWS_A_BLOCK)
+    def batches(
+        self,
+        start: int,
+        stop: int,
+        *,
+        rows_per_block: int = ROWS_PER_BLOCK,
+        max_bytes: int = PARTITION_BYTES,
+    ) -> Iterator[RowBlock]:
+        for first in range(start, stop, rows_per_block):
+            last = min(stop, first + rows_per_block)
             yield RowBlock(
                 np.arange(first, last),
                 self.embeddings[first:last],
                 self.halves[first:last],
                 self.targets[first:last],
+                last,
             )
+
+    def naming(self, index: Any) -> AbstractContextManager[None]:
+        return nullcontext()  # their bags were embedded before
 
 
 @dataclass(frozen=True)
 class StreamedRows:
-    """Rows made from the source at every pass: nothing is kept, whatever the number of bags."""
+    """Rows made from the bags at every pass: nothing is kept, whatever the number of bags."""
 
-    source: Source
+    bags: LabelledBags
     features: FeatureMap
-    encoding: Encoding
+    outcome: Outcome
     precision: str
-    holdout: Split | None = None
     centre: NDArray[Any] | float = 0.0
 
     @property
-    def n_bags(self) -> int:
-        return self.source.n_bags
+    def start(self) -> int:
+        return self.bags.start
 
-    def blocks(self, start: int, stop: int) -> Iterator[RowBlock]:
-        for (a, b), bags, labels in self.source.batches(start, stop):
-            known = self.encoding.labelled(labels)
-            if self.holdout is not None:
-                known &= ~self.holdout.members(a, b)
-            labelled = np.flatnonzero(known)
-            for first in range(0, len(labelled), ROWS_A_BLOCK):
-                rows = labelled[first : first + ROWS_A_BLOCK]
-                with naming(self.source.url, a + rows):
-                    targets, _ = self.encoding.rows(labels, rows)
-                    embeddings, _ = self.features.embed(bags[rows], self.precision)
-                embeddings = embeddings - self.centre
-                halves = (embeddings**2).sum(axis=1) / 2
-                yield RowBlock(a + rows, embeddings, halves, targets.astype(self.precision))
+    @property
+    def n_bags(self) -> int:
+        return self.bags.n_bags
+
+    @property
+    def n_points(self) -> int:
+        return self.bags.n_points
+
+    @property
+    def n_dims(self) -> int:
+        return self.bags.n_dims
+
+    @property
+    def in_memory(self) -> bool:
+        return self.bags.in_memory
+
+    @property
+    def cost(self) -> Cost:
+        return self.features.cost
+
+    def batches(
+        self,
+        start: int,
+        stop: int,
+        *,
+        rows_per_block: int = ROWS_PER_BLOCK,
+        max_bytes: int = PARTITION_BYTES,
+    ) -> Iterator[RowBlock]:
+        limits = {"rows_per_block": rows_per_block, "max_bytes": max_bytes}
+        for batch in self.bags.batches(start, stop, **limits):
+            if len(batch):
+                with self.naming(batch.index):
+                    rows = self._rows(batch)
+                yield rows
+
+    def naming(self, index: Any) -> AbstractContextManager[None]:
+        return self.bags.naming(index)
+
+    def _rows(self, batch: Batch) -> RowBlock:
+        targets, _ = self.outcome.encode(batch.labels)
+        embeddings, _ = self.features.embed(batch.bags, self.precision)
+        embeddings = embeddings - self.centre
+        halves = (embeddings**2).sum(axis=1) / 2
+        targets = targets.astype(self.precision)
+        return RowBlock(batch.index, embeddings, halves, targets, batch.stop)
 
 
 @dataclass(frozen=True)
@@ -158,26 +214,30 @@ class SmootherSums:
         return self.total / self.weight[:, :, None]
 
 
-@dataclass(frozen=True)
-class SmootherTask:
-    """The sums over a range of training bags: a pure function of its fields and the range.
+@dataclass
+class QuerySums:
+    """The `SmootherSums` of the blocks of one task.
 
     ``queries`` (m, s) are embeddings relative to the centre of the training rows; ``own`` is the
     index of each query among the training bags, left out of its own sums, or None.
     """
 
-    training: TrainingRows
     queries: NDArray[Any]
     bandwidths: NDArray[np.float64]
     n_targets: int
     own: NDArray[np.int64] | None = None
+    sums: SmootherSums = field(init=False)
 
-    def __call__(self, bag_range: Range, report: Report) -> SmootherSums:
-        sums = SmootherSums.empty(self.bandwidths, len(self.queries), self.n_targets)
-        for rows in self.training.blocks(*bag_range):
-            sums = sums + self._block(rows)
-            report(int(rows.index[-1]) + 1 - bag_range[0])
-        return sums
+    def __post_init__(self) -> None:
+        self.sums = SmootherSums.empty(self.bandwidths, len(self.queries), self.n_targets)
+
+    def add(self, rows: RowBlock) -> None:
+        """Add the weights of a block of training bags."""
+        self.sums = self.sums + self._block(rows)
+
+    def finish(self) -> SmootherSums:
+        """The sums of all blocks."""
+        return self.sums
 
     def _block(self, rows: RowBlock) -> SmootherSums:
         closeness = self.queries @ rows.embeddings.T
@@ -201,11 +261,16 @@ class SmootherTask:
         return SmootherSums(self.bandwidths, top.astype(np.float64), weight, total)
 
 
-def training_ranges(training: TrainingRows, n_queries: int, width: int) -> list[Range]:
-    """Ranges of about half a minute; a function of the data and the queries alone."""
-    flops = 2.0 * training.n_bags * max(n_queries, 64) * width
-    n_tasks = int(np.ceil(flops / FLOPS_A_CORE / TASK_SECONDS))
-    return split_evenly(training.n_bags, min(MAX_TASKS, max(1, n_tasks)))
+def smoothing_cost(n_queries: int, n_bandwidths: int, n_columns: int, n_targets: int) -> Cost:
+    """What `QuerySums` takes per training bag of ``n_columns`` coefficients."""
+    products = n_queries * (n_columns + n_bandwidths * n_targets)
+    sums = 8 * n_queries * n_bandwidths * (n_targets + 1)
+    return Cost(
+        seconds_per_bag=products * SECONDS_PER_PRODUCT
+        + n_queries * n_bandwidths * SECONDS_PER_WEIGHT,
+        bytes_per_bag=8 * (2 * n_queries + n_columns + n_targets),
+        bytes_per_task=3 * sums,  # those so far, those of a block, and both
+    )
 
 
 def _relative(part: NDArray[np.float64], top: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from .statistics_kernels import add_sums, add_triangle, gram_float32, gram_float64, unpack_centred
 
-BLOCK_ROWS = 8192
-BLOCK_BYTES = 2**28
+BLOCK_ROWS = 8192  # of the block that goes through one SYRK: fewer and the products are slower
+BLOCK_BYTES = 2**28  # of it, at most
 MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
 
 
@@ -94,8 +95,7 @@ class StatisticsBuilder:
         self, n_features: int, n_targets: int, dtype: Any = np.float32, scratch: Any = None
     ) -> None:
         self._dtype = np.dtype(dtype)
-        rows = BLOCK_BYTES // (self._dtype.itemsize * n_features)
-        self._rows = int(np.clip(rows, 64, BLOCK_ROWS))
+        self._rows = _block_rows(n_features, self._dtype.itemsize)
         self._z = np.empty((self._rows, n_features), dtype=dtype)
         self._y = np.empty((self._rows, n_targets))
         self._filled = 0
@@ -158,6 +158,27 @@ class StatisticsBuilder:
         self._cross += (y - mean).astype(self._dtype).T @ z
         self._cross += np.outer(mean, sums)
         self._sum_z += sums
+
+
+def statistics_cost(n_features: int, n_targets: int, precision: Any, n_parts: int = 1) -> Cost:
+    """What `StatisticsBuilder` takes for rows that are at hand.
+
+    ``n_parts`` builders share one square. While tasks merge, a worker holds the two partial
+    results and their sum; the square and the blocks are gone then.
+    """
+    itemsize, d = np.dtype(precision).itemsize, n_features
+    packed = 8 * (d * (d + 1) // 2 + n_targets * (d + 2) + d)
+    block = _block_rows(d, itemsize) * (itemsize * d + 8 * n_targets)
+    building = itemsize * d * d + n_parts * (packed + block)
+    return Cost(
+        seconds_per_bag=d * d * SECONDS_PER_PRODUCT,
+        bytes_per_bag=8 * n_targets,
+        bytes_per_task=max(building, 3 * n_parts * packed),
+    )
+
+
+def _block_rows(n_features: int, itemsize: int) -> int:
+    return int(np.clip(BLOCK_BYTES // (itemsize * n_features), 64, BLOCK_ROWS))
 
 
 def _pairs(a: RidgeStatistics, b: RidgeStatistics) -> Any:

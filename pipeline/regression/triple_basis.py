@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore
+from ..bags.labelled import take_range, with_responses
 from ..bags.plan import Range
 from ..bags.splits import holdout_split
 from ..errors import ParameterError
@@ -19,11 +20,8 @@ from .density_prediction import DensityPrediction, resolve_response, where
 from .double_basis import DoubleBasis, Problem
 from .feature_map import FeatureMap
 from .outcomes import Densities
-from .pairs import Pairs, as_pairs
-from .prediction import PredictedRows
 from .projected_score import ProjectedScore
 from .ridge import RidgeSolution, solve_judged
-from .source import within
 
 
 class TripleBasisRegressor(DensityPrediction, DoubleBasis):
@@ -110,7 +108,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
             raise ParameterError(
                 f"target is {target!r}; a TripleBasisRegressor learns responses: leave it out"
             )
-        pairs = within(as_pairs(X, labels), bags)
+        pairs = take_range(with_responses(X, labels), bags)
         return Problem(pairs, Densities(resolve_response(self.response_embedding, pairs)))
 
     def _solve(
@@ -120,7 +118,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         if self.alpha != "projected" or validation is None or held_out is None:
             return super()._solve(problem, features, holdout, statistics)
         score = ProjectedScore.of(
-            cast(Pairs, problem.source),
+            problem.source,
             cast(Densities, problem.outcome).spec,
             features,
             self.precision,
@@ -170,10 +168,9 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         tail = (
             (len(points),) if points is not None else (int(grid or 0),) * self.response_spec_.n_dims
         )
-        rows = PredictedRows(self, X, "density_values", (points, grid, project))
-        return self._lazy(X, rows, tail, np.float64)
+        return self._lazy(X, "density_values", (points, grid, project), tail, np.float64)
 
     def score(self, X: Any, responses: Any = None) -> float:
         """Determination of the response densities in L2; see `determination`."""
         check_is_fitted(self, "coef_")
-        return self.determination(as_pairs(X, responses))
+        return self.determination(with_responses(X, responses))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..bags import BagStore
+from ..bags.labelled import with_targets
 from ..errors import ParameterError
 from ..regression import TripleBasisRegressor
-from ..regression.source import as_source
 from ..storage.urls import normalize_url
 from .gates import DriftGate
 from .labels import Names
@@ -87,4 +87,4 @@ class Retraining:
         """The targets in the store; None where the labels are responses."""
         if isinstance(self.estimator, TripleBasisRegressor):
             return None
-        return as_source(store, None, self.target)[0].target_names
+        return with_targets(store, None, self.target)[0].target_names

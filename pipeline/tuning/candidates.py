@@ -9,12 +9,12 @@ from typing import Any
 
 from sklearn.base import clone
 
+from ..bags.labelled import LabelledBags
 from ..errors import ParameterError
 from ..execution import lane
 from ..random_features import RandomFourierFeatures
 from ..regression import FeatureMap
 from ..regression.feature_map import resolve_features
-from ..regression.source import StoreSource
 from .search import Search
 
 
@@ -42,7 +42,7 @@ class Candidate:
         )
 
 
-def resolve_candidates(source: StoreSource, base: Any, search: Search) -> list[Candidate]:
+def resolve_candidates(source: LabelledBags, base: Any, search: Search) -> list[Candidate]:
     """Every embedding with every multiplier of σ; those that come to the same are one.
 
     The median distance is taken once an embedding.

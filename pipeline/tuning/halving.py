@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,15 @@ from ..execution import Progress, lane
 from ..execution.progress import silent
 from ..regression import RidgeStatistics
 from ..regression.double_basis import DoubleBasis
-from ..regression.encoding import encoding_to_dict
+from ..regression.accumulate import FitStatistics
+from ..regression.outcomes import identify_outcome
 from ..regression.ridge import solve_validation
-from ..regression.source import StoreSource
 from ..storage.urls import normalize_url
 from .cache import RowCache, discard_folder, discard_others, store_identity
 from .candidates import digest, resolve_candidates
 from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
 from .records import Records, Score, Tuning
-from .scoring import ScoreStatistics, ScoreTask, score_statistics
+from .scoring import CachedBags, score_statistics
 from .search import Search
 
 HELD_STATISTICS_BYTES = 2**30
@@ -114,20 +115,20 @@ class _Tuner:
             )
         estimator.check_parameters(holdout)
         self.problem = estimator.problem(store, None, target)
-        assert isinstance(self.problem.source, StoreSource)
-        self.source, self.encoding = self.problem.source, self.problem.outcome
+        self.source = replace(self.problem.source, left_out=holdout_split(holdout))
+        self.outcome = self.problem.outcome
         self.estimator, self.search, self.holdout = estimator, search, holdout
         self.candidates = resolve_candidates(self.source, estimator, search)
         n_bags, longest = store.n_bags, max(self._length(i) for i in range(len(self.candidates)))
         first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
-        row_bytes = 4 * longest + 8 * self.encoding.n_targets
+        row_bytes = 4 * longest + 8 * self.outcome.n_targets
         self.order: RunOrder = run_order(n_bags, first, row_bytes, search.seed)
         self.rungs = plan_rungs(self.order, first, len(self.candidates), search.eta)
         self.validation = Split(estimator.validation_fraction, VALIDATION_SEED)
         self.identity = store_identity(store)
         self.folder = normalize_url(cache_url) if cache_url else f"{store.url}.cache"
         self.records = Records(records, self.identity)
-        self._held: dict[int, tuple[int, ScoreStatistics]] = {}  # by candidate: rung, statistics
+        self._held: dict[int, tuple[int, FitStatistics]] = {}  # by candidate: rung, statistics
 
     def run(self, progress: Progress) -> Tuning:
         discard_others(self.folder, self.identity)
@@ -168,7 +169,8 @@ class _Tuner:
     def _score(self, c: int, r: int, progress: Progress) -> Score:
         begun = time.perf_counter()
         statistics = self._statistics(c, r, progress)
-        train, held_out = statistics.train, statistics.held_out
+        train, held_out = statistics.train, statistics.validation
+        assert held_out is not None
         rung, share = self.rungs[r], self.estimator.validation_fraction
         if held_out.n < LEAST_HELD_OUT or train.n < LEAST_HELD_OUT:
             raise DataError(
@@ -196,7 +198,7 @@ class _Tuner:
             time.perf_counter() - begun,
         )
 
-    def _statistics(self, c: int, r: int, progress: Progress) -> ScoreStatistics:
+    def _statistics(self, c: int, r: int, progress: Progress) -> FitStatistics:
         """Those of a rung: of its new blocks, and of the rung before, held or accumulated again."""
         held = self._held.get(c)
         if held is not None and held[0] == r:
@@ -206,18 +208,16 @@ class _Tuner:
         coefficients = self._coefficients(self.candidates[c].embedding)
         for cache in (coefficients, self._targets):
             cache.open()  # so that workers find it, and only one process makes it
-        task = ScoreTask(
+        bags = CachedBags(
             self.source,
             self.order,
             coefficients,
             self._targets,
             self.candidates[c].features,
-            self.encoding,
-            holdout_split(self.holdout),
-            self.validation,
-            self.estimator.precision,
+            self.outcome,
         )
-        statistics = score_statistics(task, blocks, progress)
+        precision = self.estimator.precision
+        statistics = score_statistics(bags, self.validation, precision, blocks, progress)
         if before is not None:
             statistics = before + statistics
         self._held[c] = (r, statistics)
@@ -236,7 +236,7 @@ class _Tuner:
 
     def _units(self, held_out: RidgeStatistics) -> NDArray[np.float64] | None:
         """The estimator's own, such that the mean of the targets held out has an error of 1."""
-        units = self.encoding.units()
+        units = self.outcome.units()
         if units is None:
             return None
         variance = held_out.centred_yy() / held_out.n
@@ -260,7 +260,7 @@ class _Tuner:
             "penalties_a_bag": self._penalties_a_bag,
             "validation_fraction": float(base.validation_fraction),
             "precision": base.precision,
-            "encoding": encoding_to_dict(self.encoding),
+            "outcome": identify_outcome(self.outcome),
         }
         return digest([self._data_key(), settings, rung.n_bags])
 
@@ -275,7 +275,7 @@ class _Tuner:
 
     @property
     def _targets(self) -> RowCache:
-        return self._cache(encoding_to_dict(self.encoding), self.encoding.n_targets, "float64")
+        return self._cache(identify_outcome(self.outcome), self.outcome.n_targets, "float64")
 
     def _cache(self, key: Any, n_columns: int, dtype: str) -> RowCache:
         url = f"{self.folder}/{self.identity}-{digest([self._data_key(), key])}.zarr"

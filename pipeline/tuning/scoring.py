@@ -3,67 +3,87 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bags.labelled import LabelledBags, take_rows
 from ..bags.plan import Range, split_evenly
-from ..bags.reading import partitions, prefetch
 from ..bags.splits import Split
-from ..execution import Progress, Report, map_reduce
-from ..regression import FeatureMap, RidgeStatistics
-from ..regression.accumulate import task_ranges
-from ..regression.encoding import Encoding
-from ..regression.feature_map import naming
-from ..regression.source import StoreSource
-from ..regression.statistics import StatisticsBuilder
+from ..execution import Progress
+from ..execution.costs import count_tasks
+from ..execution.passes import Reduction, run_pass
+from ..regression import FeatureMap
+from ..regression.accumulate import FitStatistics, SplitSums
+from ..regression.outcomes import Outcome
+from ..regression.statistics import statistics_cost
 from .cache import RowCache
 from .order import RunOrder
 
 
 @dataclass(frozen=True)
-class ScoreStatistics:
-    """Statistics of the rows fitted and of those held out."""
+class CachedBatch:
+    """A block of bags that are used.
 
-    train: RidgeStatistics
-    held_out: RidgeStatistics
+    Attributes
+    ----------
+    index : int64, shape (n,)
+        Positions in the store.
+    coefficients : float32, shape (n, s)
+    targets : float64, shape (n, k)
+    stop : int
+        Position in tuning's order after the block.
+    """
 
-    def __add__(self, other: ScoreStatistics) -> ScoreStatistics:
-        return ScoreStatistics(self.train + other.train, self.held_out + other.held_out)
-
-    @property
-    def n_bytes(self) -> int:
-        return 2 * (self.train.gram.nbytes + self.train.cross.nbytes)
+    index: NDArray[np.int64]
+    coefficients: NDArray[np.float32]
+    targets: NDArray[np.float64]
+    stop: int
 
 
 @dataclass(frozen=True)
-class ScoreTask:
-    """Statistics of a range of blocks: a pure function of its fields and the range.
+class CachedBags:
+    """The labelled bags of a store in tuning's order, as coefficients of an embedding.
 
     Coefficients and targets come from their caches; what is not there is computed and put there.
     So the first σ of an embedding fills the one, the first candidate the other, and all others
     only read, on any number of workers, and after a kill.
     """
 
-    source: StoreSource
+    bags: LabelledBags
     order: RunOrder
     coefficients: RowCache
     targets: RowCache
     features: FeatureMap
-    encoding: Encoding
-    holdout: Split | None
-    validation: Split
-    precision: str
+    outcome: Outcome
 
-    def __call__(self, blocks: Range, report: Report) -> ScoreStatistics:
-        train = self._builder(None)
-        held = self._builder(train.square)
+    start = 0
+    in_memory = False
+
+    @property
+    def n_bags(self) -> int:
+        return self.bags.n_bags
+
+    @property
+    def n_points(self) -> int:
+        return self.bags.n_points
+
+    @property
+    def n_dims(self) -> int:
+        return self.bags.n_dims
+
+    def batches(
+        self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
+    ) -> Iterator[CachedBatch]:
+        """One batch per block; ``start`` is where a block begins, in tuning's order."""
         targets, coefficients = self.targets.open(), self.coefficients.open()
-        first = self.order.bags_before(blocks[0])
-        for block in range(*blocks):
+        length = self.order.block_length
+        for block in range(start // length, -(-stop // length)):
             runs = self.order.runs(block)
             y, rows = targets.read(block), coefficients.read(block)
             if y is None:
@@ -71,84 +91,78 @@ class ScoreTask:
                 targets.write(block, y)
             used = ~np.isnan(y[:, 0])
             if rows is None:
-                rows = self._embed(runs, used)
+                rows = self._embed(runs, used, max_bytes)
                 coefficients.write(block, rows)
-            apart = _members(self.validation, runs)
-            self._add(rows, y, used & ~apart, train)
-            self._add(rows, y, used & apart, held)
-            report(self.order.bags_before(block + 1) - first)
-        return ScoreStatistics(train.finish(), held.finish())
+            index = np.concatenate([np.arange(*run) for run in runs])
+            yield CachedBatch(index[used], rows[used], y[used], self.order.bags_before(block + 1))
+
+    def naming(self, index: Any) -> AbstractContextManager[None]:
+        return nullcontext()  # bags are refused, and named, where they are embedded
 
     def _encode(self, runs: Sequence[Range]) -> NDArray[np.float64]:
         """Targets of the bags of some runs; NaN without a label, or kept out of fitting."""
-        out = np.full((sum(b - a for a, b in runs), self.encoding.n_targets), np.nan)
+        out = np.full((sum(b - a for a, b in runs), self.outcome.n_targets), np.nan)
         done = 0
-        for (start, stop), labels in self.source.labels(runs):
-            used = self.encoding.labelled(labels)
-            if self.holdout is not None:
-                used = used & ~self.holdout.members(start, stop)
-            rows = np.flatnonzero(used)
+        for (start, stop), rows, labels in self.bags.label_blocks(runs):
             if len(rows):
-                with naming(self.source.url, start + rows):
-                    out[done + rows], _ = self.encoding.rows(labels, rows)
+                with self.bags.naming(start + rows):
+                    out[done + rows], _ = self.outcome.encode(labels)
             done += stop - start
         return out
 
-    def _embed(self, runs: Sequence[Range], used: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def _embed(
+        self, runs: Sequence[Range], used: NDArray[np.bool_], max_bytes: int
+    ) -> NDArray[np.float32]:
         """Coefficients of the bags of some runs; zeros where a bag is not used."""
-        store = self.source.store
         out = np.zeros((len(used), self.features.embedding.n_features), dtype=np.float32)
-        ranges = [part for run in runs for part in partitions(store, *run)]
         done = 0
-        with closing(prefetch(lambda r: store.read(*r), ranges)) as loaded:
-            for (start, stop), bags in zip(ranges, loaded, strict=True):
-                rows = np.flatnonzero(used[done : done + stop - start])
-                if len(rows):
-                    with naming(store.url, start + rows):
-                        chosen = bags if len(rows) == len(bags) else bags[rows]
-                        out[done + rows] = self.features.embed(chosen, np.float32)[0]
-                done += stop - start
+        for batch in LabelledBags(self.bags.data).batches_of(runs, max_bytes=max_bytes):
+            rows = np.flatnonzero(used[done : done + len(batch)])
+            if len(rows):
+                with self.bags.naming(batch.index[rows]):
+                    chosen = take_rows(batch.bags, rows)
+                    out[done + rows] = self.features.embed(chosen, np.float32)[0]
+            done += len(batch)
         return out
 
-    def _add(
-        self,
-        coefficients: NDArray[np.float32],
-        targets: NDArray[np.float64],
-        chosen: NDArray[np.bool_],
-        builder: StatisticsBuilder,
-    ) -> None:
-        rows = np.flatnonzero(chosen)
-        done = 0
-        while done < len(rows):
-            room = builder.room(len(rows) - done)
-            part = rows[done : done + len(room)]
-            self.features.features_of(coefficients[part], room)
-            builder.commit(targets[part])
-            done += len(part)
 
-    def _builder(self, scratch: NDArray[np.float32] | None) -> StatisticsBuilder:
-        n_features, n_targets = self.features.n_features, self.encoding.n_targets
-        return StatisticsBuilder(n_features, n_targets, self.precision, scratch)
+class ScoreSums:
+    """The statistics of the blocks of one task; those of ``validation`` are held apart."""
+
+    def __init__(
+        self, features: FeatureMap, n_targets: int, validation: Split, precision: str
+    ) -> None:
+        self._sums = SplitSums(features, n_targets, precision, has_held=True)
+        self._validation = validation
+
+    def add(self, batch: CachedBatch) -> None:
+        """Count the bags of a block."""
+        self._sums.add(batch.coefficients, batch.targets, self._validation.of(batch.index))
+
+    def finish(self) -> FitStatistics:
+        """The statistics of all blocks."""
+        return self._sums.finish()
 
 
 def score_statistics(
-    task: ScoreTask, blocks: Range, progress: Progress | None = None
-) -> ScoreStatistics:
+    source: CachedBags,
+    validation: Split,
+    precision: str,
+    blocks: Range,
+    progress: Progress | None = None,
+) -> FitStatistics:
     """One pass over a range of blocks: on the open cluster, or in this process."""
-    first, stop = blocks
-    before = task.order.bags_before
-    n_bags = before(stop) - before(first)
-    n_points = n_bags * task.source.n_points // max(1, task.source.n_bags)
-    n_tasks = len(task_ranges(n_bags, n_points, task.features))
-    ranges = [(first + a, first + b) for a, b in split_evenly(stop - first, n_tasks)]
-    return map_reduce(
-        task,
-        ranges,
-        operator.add,
-        sizes=[before(b) - before(a) for a, b in ranges],
-        progress=progress,
+    n_targets, before = source.outcome.n_targets, source.order.bags_before
+    sums = partial(ScoreSums, source.features, n_targets, validation, precision)
+    cost = source.features.cost + statistics_cost(
+        source.features.n_features, n_targets, precision, n_parts=2
     )
-
-
-def _members(split: Split, runs: Sequence[Range]) -> NDArray[np.bool_]:
-    return np.concatenate([split.members(a, b) for a, b in runs])
+    first, stop = blocks
+    n_bags = before(stop) - before(first)
+    n_points = n_bags * source.n_points // max(1, source.n_bags)
+    n_tasks = count_tasks(n_bags, n_points, source.n_dims, cost)
+    ranges = [
+        (before(first + a), before(first + b)) for a, b in split_evenly(stop - first, n_tasks)
+    ]
+    scoring = Reduction(sums, operator.add, cost, name="score")
+    return run_pass(source, scoring, ranges=ranges, progress=progress)

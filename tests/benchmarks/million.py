@@ -14,11 +14,13 @@ from rich.table import Table
 
 from bagbasis import BagStore, DoubleBasisRegressor, RandomFourierFeatures
 from bagbasis import connect as open_cluster
+from bagbasis.bags.labelled import LabelledBags, Targets
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.execution import current_client
 from bagbasis.jobs.sections import build, named_embedding
 from bagbasis.regression import write_predictions
-from bagbasis.regression.accumulate import task_ranges
+from bagbasis.regression.accumulate import FitPass
+from bagbasis.regression.outcomes import Reals
 
 from .data import OUTPUT, peak_mib
 
@@ -65,8 +67,14 @@ def measured(store: BagStore, name: str) -> list[str]:
         ", ".join(f"{stage} {taken:.1f} s" for stage, taken in model.report_["seconds"].items()),
         f"{predicted - fitted:.1f} s",
         " + ".join(f"{peak:.0f} MiB" for peak in peaks.values()),
-        str(len(task_ranges(N_BAGS, store.n_points, model.features_))),
+        str(len(tasks(store, model))),
     ]
+
+
+def tasks(store, model):
+    """The ranges of the fit's tasks."""
+    bags = LabelledBags(store, Targets(store.target_names))
+    return FitPass(bags, model.features_, Reals(1), None, "float32").ranges
 
 
 if __name__ == "__main__":

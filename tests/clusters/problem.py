@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis.bags.labelled import LabelledBags, Targets
 from bagbasis.execution import lane, map_tasks
-from bagbasis.regression import accumulate
-from bagbasis.regression.source import StoreSource
+from bagbasis.execution.costs import pass_limits
 from tests.execution.gated import Gate
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -23,28 +22,26 @@ BAGS, Y = labelled_bags(160, most=40)
 N_TASKS = 24
 
 
-class HeldSource(StoreSource):
+class HeldBags(LabelledBags):
     """A store's bags; every task stands before the gate beside the store first."""
 
-    def batches(self, start, stop):
+    def batches(self, *bag_range, **limits):
         Gate(f"{self.url}.gate").wait()
-        yield from super().batches(start, stop)
+        yield from super().batches(*bag_range, **limits)
 
 
 def fitted(url, *, held=False):
     """The model of the store, by tasks that wait at the gate if they are held."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accumulate, "SMALL_TASK_SECONDS", 1e-9)
-        patch.setattr(accumulate, "SMALL_TASKS", N_TASKS)
-        if held:
-            patch.setattr("bagbasis.regression.source.StoreSource", HeldSource)
-        store = stored(url, BAGS, Y) if not Path(url).exists() else _opened(url)
-        return DoubleBasisRegressor(
-            ProjectionEmbedding(n_per_dim=4),
-            RandomFourierFeatures(64),
-            "validation",
-            precision="float64",
-        ).fit(store, holdout=0.1)
+    store = stored(url, BAGS, Y) if not Path(url).exists() else _opened(url)
+    bags = (HeldBags if held else LabelledBags)(store, Targets(("y",)))
+    model = DoubleBasisRegressor(
+        ProjectionEmbedding(n_per_dim=4),
+        RandomFourierFeatures(64),
+        "validation",
+        precision="float64",
+    )
+    with pass_limits(small_task_seconds=1e-9, small_tasks=N_TASKS):
+        return model.fit(bags, holdout=0.1)
 
 
 def _opened(url):

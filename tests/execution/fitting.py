@@ -9,13 +9,11 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-import pytest
-
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis import connect as connected
+from bagbasis.bags.labelled import Targets
 from bagbasis.errors import BagbasisError
-from bagbasis.regression.source import StoreSource
-from tests.execution.logged import LoggedSource, checkpoints, many_tasks
+from tests.execution.logged import LoggedBags, checkpoints, many_tasks
 
 
 def regressor() -> DoubleBasisRegressor:
@@ -26,14 +24,10 @@ def regressor() -> DoubleBasisRegressor:
 
 def fitted(url, folder):
     """The model of a store, with checkpoints every four of 32 logged tasks."""
-    with pytest.MonkeyPatch.context() as patch:
-        many_tasks(patch)
-        patch.setattr("bagbasis.regression.source.StoreSource", LoggedSource)
-        store = BagStore.open(url)
-        model = regressor()
-        features = model.resolve(StoreSource(store, ("y",)))
-        with checkpoints(folder, store, features) as kept:
-            return model.fit(store, holdout=0.1, checkpoints=kept)
+    bags = LoggedBags(BagStore.open(url), Targets(("y",)))
+    model = regressor()
+    with many_tasks(), checkpoints(folder, bags.data, model.resolve(bags)) as kept:
+        return model.fit(bags, holdout=0.1, checkpoints=kept)
 
 
 def main(url: str, folder: str, out: str, cluster: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bagbasis.regression.source import StoreSource
+from bagbasis.bags.labelled import LabelledBags
 
 PATIENCE = 60.0  # seconds until a test that waits for nothing fails
 
@@ -39,11 +39,11 @@ class Gate:
         (self.folder / "open").touch()
 
 
-class GatedSource(StoreSource):
+class GatedBags(LabelledBags):
     """A store's bags, whose second partition lies behind the gate beside the store."""
 
-    def batches(self, start, stop):
-        for i, batch in enumerate(super().batches(start, stop)):
+    def batches(self, *bag_range, **limits):
+        for i, batch in enumerate(super().batches(*bag_range, **limits)):
             if i == 1:
                 Gate(f"{self.url}.gate").wait()
             yield batch

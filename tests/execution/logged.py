@@ -11,32 +11,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bagbasis.regression import accumulate as accumulation
-from bagbasis.regression import checkpoints as checkpointing
+from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.execution.costs import pass_limits
+from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.checkpoints import Checkpoints
-from bagbasis.regression.source import StoreSource
+from bagbasis.regression.outcomes import Reals
 from tests.execution.gated import Gate, alive, until
 
 ROOT = Path(__file__).parents[2]
 N_TASKS, EVERY, FREE = 32, 4, 14
 
 
-class LoggedSource(StoreSource):
+class LoggedBags(LabelledBags):
     """A store's bags; every range that is done is a line of the file ``.log`` beside the store,
     and when there are fourteen the others stand still at the gate."""
 
-    def batches(self, start, stop):
+    def batches(self, start, stop, **limits):
         log = Log(self.url)
         if len(log.lines()) >= FREE:
             log.gate.wait()
-        yield from super().batches(start, stop)
+        yield from super().batches(start, stop, **limits)
         time.sleep(0.2)
         with open(f"{self.url}.log", "a") as file:
             file.write(f"{start}\n")
 
 
 class Log:
-    """What a `LoggedSource` of the store has noted, and its gate."""
+    """What a `LoggedBags` of the store has noted, and its gate."""
 
     def __init__(self, url):
         self.url = str(url)
@@ -74,16 +75,15 @@ class FolderKeeper:
         (self.folder / str(group)).write_text(value)
 
 
-def many_tasks(patch) -> None:
-    """Fits are cut into 32 tasks, whose sums may be kept by fours."""
-    patch.setattr(accumulation, "SMALL_TASK_SECONDS", 1e-9)
-    patch.setattr(accumulation, "SMALL_TASKS", N_TASKS)
-    patch.setattr(checkpointing, "MIN_GROUPS", N_TASKS // EVERY)
+def many_tasks():
+    """Within the block fits are cut into 32 tasks, whose sums may be kept by fours."""
+    return pass_limits(small_task_seconds=1e-9, small_tasks=N_TASKS, groups=N_TASKS // EVERY)
 
 
-def checkpoints(url, source, features, every=EVERY) -> Checkpoints:
+def checkpoints(url, store, features, every=EVERY) -> Checkpoints:
     """Checkpoints every few tasks of such a fit."""
-    seconds = accumulation.pass_seconds(source.n_bags, source.n_points, features)
+    bags = LabelledBags(store, Targets(("y",)))
+    seconds = FitPass(bags, features, Reals(1), None, "float32").seconds
     return Checkpoints(url, (every + 0.5) * seconds / N_TASKS)
 
 

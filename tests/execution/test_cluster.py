@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import (
+    Bags,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     ProjectionEmbedding,
@@ -16,14 +17,13 @@ from bagbasis import (
     connect,
     features,
 )
-from bagbasis.bags import reading
+from bagbasis.bags.labelled import LabelledBags, Targets
 from bagbasis.errors import DataError
 from bagbasis.execution import current_client, lane, map_reduce, map_tasks
-from bagbasis.regression import accumulate as accumulation
-from bagbasis.regression.accumulate import AccumulateTask, accumulate
-from bagbasis.regression.encoding import Reals
-from bagbasis.regression.source import MemorySource, StoreSource
-from tests.execution.gated import Gate, GatedSource, kill_a_worker, until
+from bagbasis.execution.costs import pass_limits
+from bagbasis.regression.accumulate import FitPass
+from bagbasis.regression.outcomes import Reals
+from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import unpacked
 
@@ -44,13 +44,13 @@ def regressor(precision="float64", **params):
 @pytest.fixture(scope="module", autouse=True)
 def many_tasks():
     """Small fits are cut into 24 tasks, each of several partitions."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(accumulation, "SMALL_TASK_SECONDS", 1e-9)
-    patch.setattr(accumulation, "SMALL_TASKS", 24)
-    patch.setattr(reading.partitions, "__defaults__", reading.partitions.__defaults__)
-    small_partitions()
-    yield
-    patch.undo()
+    # a partition has about 60 points of two doubles
+    with pass_limits(small_task_seconds=1e-9, small_tasks=24, partition_bytes=60 * 16):
+        yield
+
+
+def bags_of(store):
+    return LabelledBags(store, Targets(("y",)))
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +71,8 @@ def alone(stores):
     for precision in ("float64", "float32"):
         for chunk_points, store in stores.items():
             model = regressor(precision).fit(store, holdout=0.1)
-            task = AccumulateTask(
-                StoreSource(store, ("y",)), model.features_, Reals(1), None, None, precision
-            )
-            result[precision, chunk_points] = (model, accumulate(task).train)
+            fit = FitPass(bags_of(store), model.features_, Reals(1), None, precision)
+            result[precision, chunk_points] = (model, fit.run().train)
     return result
 
 
@@ -82,13 +80,7 @@ def alone(stores):
 def cluster(alone):
     """Two workers of one core each."""
     with connect("local", n_workers=2, cores_per_worker=CORES) as client:
-        client.run(small_partitions)
         yield client
-
-
-def small_partitions():
-    """In this process a partition has about 60 points of two doubles."""
-    reading.partitions.__defaults__ = (60 * 16,)
 
 
 def close(a, b, rtol):
@@ -106,10 +98,8 @@ def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
 
 def check_fit_and_back(store, alone, precision):
     model, statistics = alone[precision, None]
-    task = AccumulateTask(
-        StoreSource(store, ("y",)), model.features_, Reals(1), None, None, precision
-    )
-    close(accumulate(task).train, statistics, 1e-12 if precision == "float64" else 2e-7)
+    fit = FitPass(bags_of(store), model.features_, Reals(1), None, precision)
+    close(fit.run().train, statistics, 1e-12 if precision == "float64" else 2e-7)
     seen = []
     fitted = regressor(precision).fit(
         store, holdout=0.1, progress=lambda done, total: seen.append((done, total))
@@ -148,18 +138,16 @@ def test_classifier_and_features(cluster, stores):
     np.testing.assert_allclose(array.sum(axis=0).compute(), embedding.transform(BAGS).sum(axis=0))
 
 
-def test_bags_in_memory_stay_here(cluster, monkeypatch):
+def test_bags_in_memory_stay_here(cluster):
     """Data in this process's memory are not sent to workers."""
     seen = []
 
-    class Source(MemorySource):
-        def batches(self, start, stop):
+    class Noted(LabelledBags):
+        def batches(self, *bag_range, **limits):
             seen.append(os.getpid())
-            yield from super().batches(start, stop)
+            yield from super().batches(*bag_range, **limits)
 
-    monkeypatch.setattr("bagbasis.regression.source.MemorySource", Source)
-    monkeypatch.setattr(accumulation, "MemorySource", Source)
-    regressor(alpha=1.0).fit(BAGS, Y)
+    regressor(alpha=1.0).fit(Noted(Bags.from_list(BAGS), Targets((), Y[:, None])))
     assert set(seen) == {os.getpid()}
 
 
@@ -261,9 +249,8 @@ def test_refusals_arrive_as_ours(cluster, tmp_path):
     assert map_reduce(named, ["a", "b"], spelled, sizes=[1, 1]) == "(a b)"
 
 
-def test_progress_comes_while_tasks_run(cluster, stores, tmp_path, monkeypatch):
+def test_progress_comes_while_tasks_run(cluster, stores, tmp_path):
     """What tasks have done so far is heard while they are still running."""
-    monkeypatch.setattr("bagbasis.regression.source.StoreSource", GatedSource)
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     gate = Gate(f"{store.url}.gate").arm()
     workers = len(cluster.scheduler_info(n_workers=-1)["workers"])
@@ -275,7 +262,8 @@ def test_progress_comes_while_tasks_run(cluster, stores, tmp_path, monkeypatch):
         if done > 0:
             moved.set()
 
-    fit = threading.Thread(target=lambda: regressor(alpha=1.0).fit(store, progress=progress))
+    bags = GatedBags(store, Targets(("y",)))
+    fit = threading.Thread(target=lambda: regressor(alpha=1.0).fit(bags, progress=progress))
     fit.start()
     until(lambda: len(gate.waiting()) == workers)
     assert moved.wait(30)
@@ -286,15 +274,14 @@ def test_progress_comes_while_tasks_run(cluster, stores, tmp_path, monkeypatch):
     assert seen == sorted(seen)
 
 
-def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path, monkeypatch):
+def test_killed_worker_changes_nothing(cluster, stores, alone, tmp_path):
     """A worker killed in the middle of a task, with tasks behind it and before it: the others
     and its successor do the work again, and the model is the same."""
-    monkeypatch.setattr("bagbasis.regression.source.StoreSource", GatedSource)
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     gate = Gate(f"{store.url}.gate").arm()
     fitted = regressor()
-    kill_a_worker(cluster, gate, lambda: fitted.fit(store, holdout=0.1))
-    cluster.run(small_partitions)
+    bags = GatedBags(store, Targets(("y",)))
+    kill_a_worker(cluster, gate, lambda: fitted.fit(bags, holdout=0.1))
     model, _ = alone["float64", 50]
     np.testing.assert_allclose(fitted.coef_, model.coef_, rtol=0, atol=1e-9)
     assert fitted.report_["n_bags_fitted"] == model.report_["n_bags_fitted"]
@@ -305,7 +292,6 @@ def test_four_workers(cluster, stores, alone):
     """Nor does it matter that there are four workers."""
     cluster.cluster.scale(4)
     cluster.wait_for_workers(4)
-    cluster.run(small_partitions)
     assert len(set(cluster.run(os.getpid).values())) == 4
     for precision in ("float64", "float32"):
         check_fit_and_back(stores[50], alone, precision)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
-from bagbasis.bags import reading
+from bagbasis.bags.labelled import ResponseBags
 from bagbasis.clusters import connect
 from bagbasis.errors import DataError
-from tests.execution.gated import Gate, kill_a_worker, until
-from tests.execution.gated_pairs import GatedPairs
+from bagbasis.execution.costs import pass_limits
+from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.oracles.labelled import labelled_bags
 
 N = 160
@@ -36,21 +36,11 @@ def store_of(url, chunk_points):
     return store.append(BAGS, responses=RESPONSES)
 
 
-def small_partitions():
-    """In this process a partition has about 60 points of two doubles."""
-    reading.partitions.__defaults__ = (60 * 16,)
-    reading.pair_partitions.__defaults__ = (60 * 16,)
-
-
 @pytest.fixture(scope="module")
 def many_tasks():
-    """Fits are cut into sixteen tasks, and partitions are small."""
-    before = reading.partitions.__defaults__, reading.pair_partitions.__defaults__
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bagbasis.regression.accumulate.SMALL_TASK_SECONDS", 1e-9)
-        small_partitions()
+    """Fits are cut into sixteen tasks, and a partition has about 60 points of two doubles."""
+    with pass_limits(small_task_seconds=1e-9, partition_bytes=60 * 16):
         yield
-    reading.partitions.__defaults__, reading.pair_partitions.__defaults__ = before
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +52,6 @@ def alone(tmp_path_factory, many_tasks):
 @pytest.fixture(scope="module")
 def cluster(alone):
     with connect("local", n_workers=2, cores_per_worker=1) as client:
-        client.run(small_partitions)
         yield client
 
 
@@ -79,26 +68,24 @@ def test_chunks_do_not_matter(tmp_path, alone):
             assert model.report_[key] == alone.report_[key] > 0
 
 
-def test_killed_worker_changes_nothing(cluster, alone, tmp_path, monkeypatch):
+def test_killed_worker_changes_nothing(cluster, alone, tmp_path):
     """A worker killed in the middle of a task: its work is done again, nothing counts twice."""
-    monkeypatch.setattr("bagbasis.regression.pairs.StorePairs", GatedPairs)
     store = store_of(tmp_path / "s.zarr", 50)
     gate = Gate(f"{store.url}.gate").arm()
     fitted = regressor()
-    kill_a_worker(cluster, gate, lambda: fitted.fit(store, holdout=0.1))
-    cluster.run(small_partitions)
+    kill_a_worker(cluster, gate, lambda: fitted.fit(GatedBags(store, ResponseBags()), holdout=0.1))
     scale = np.abs(alone.coef_).max()
     np.testing.assert_allclose(fitted.coef_, alone.coef_, rtol=0, atol=1e-11 * scale)
     assert fitted.report_["n_bags_fitted"] == alone.report_["n_bags_fitted"]
 
 
-def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path, monkeypatch):
+def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path):
     """Pairs committed while a fit runs belong to the next fit."""
-    monkeypatch.setattr("bagbasis.regression.pairs.StorePairs", GatedPairs)
     store = store_of(tmp_path / "s.zarr", 50)
     gate = Gate(f"{store.url}.gate").arm()
     fitted = regressor()
-    fit = threading.Thread(target=lambda: fitted.fit(BagStore.open(store.url), holdout=0.1))
+    bags = GatedBags(BagStore.open(store.url), ResponseBags())
+    fit = threading.Thread(target=lambda: fitted.fit(bags, holdout=0.1))
     fit.start()
     until(lambda: gate.waiting() == set(cluster.run(os.getpid).values()))
     store.append([bag + 0.1 for bag in BAGS[:9]], responses=BAGS[:9])

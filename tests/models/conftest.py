@@ -7,8 +7,7 @@ import uuid
 import fsspec
 import pytest
 
-from bagbasis.bags import reading
-from bagbasis.regression import prediction
+from bagbasis.execution.costs import pass_limits
 from tests.models.predicting import BAGS, IDS, N, Y, fitted
 from tests.oracles.labelled import stored
 
@@ -21,17 +20,11 @@ def store(request, tmp_path_factory):
 
 
 @pytest.fixture
-def many_blocks(monkeypatch):
+def many_blocks():
     """Predictions are cut into blocks of a dozen bags, each of several partitions."""
-    monkeypatch.setattr(prediction, "BLOCK_SECONDS", 12 * seconds_a_bag())
-    monkeypatch.setattr(reading.partitions, "__defaults__", (60 * 16,))
-
-
-def seconds_a_bag():
-    model = fitted("one target").features_
-    embedding = model.embedding.cost.seconds(N, sum(map(len, BAGS))) / N
-    products = model.n_features * model.embedding.n_features
-    return embedding + 5e-9 * model.n_features + 2e-11 * products
+    seconds = 12 * fitted("one target").features_.cost.seconds(N, sum(map(len, BAGS))) / N
+    with pass_limits(block_seconds=seconds, partition_bytes=60 * 16):
+        yield
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 from bagbasis import BagStore, DoubleBasisClassifier, ProjectionEmbedding, features
 from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError, ModelError, ParameterError
-from bagbasis.regression import iter_predictions, prediction, write_predictions
+from bagbasis.execution.costs import pass_limits
+from bagbasis.regression import iter_predictions, write_predictions
 from tests.models.predicting import BAGS, CODES, FITS, N, Y, bases, classifier, fitted, regressor
 from tests.oracles.labelled import features_by_loop, stored
 
@@ -70,10 +71,10 @@ def test_features(store, dtype):
     np.testing.assert_array_equal(again.compute(), z.compute())
 
 
-def test_chunks_of_features_fit_in_memory(store, monkeypatch):
+def test_chunks_of_features_fit_in_memory(store):
     """Blocks of wide rows are cut by their bytes too."""
-    monkeypatch.setattr(prediction, "BLOCK_BYTES", 5 * 32 * 4)
-    assert features(store, *bases()).chunks[0] == (5,) * 14
+    with pass_limits(block_bytes=5 * 32 * 4):
+        assert features(store, *bases()).chunks[0] == (5,) * 14
 
 
 def test_features_of_no_bags(tmp_path):

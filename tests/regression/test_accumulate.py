@@ -10,21 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+)
 from bagbasis.bags import Box, reading
+from bagbasis.bags.labelled import LabelledBags, Targets
 from bagbasis.bags.splits import Split
 from bagbasis.embeddings import ProjectionSpec
+from bagbasis.execution.costs import PassLimits, pass_limits, plan_tasks
+from bagbasis.execution.passes import RangeTask
 from bagbasis.random_features import FourierSpec
 from bagbasis.regression import FeatureMap
-from bagbasis.regression.accumulate import (
-    MAX_TASKS,
-    TASK_BYTES,
-    AccumulateTask,
-    accumulate,
-    task_ranges,
-)
-from bagbasis.regression.encoding import Classes, Reals
-from bagbasis.regression.source import MemorySource, StoreSource
+from bagbasis.regression.accumulate import FitPass
+from bagbasis.regression.outcomes import Classes, Reals
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 from tests.oracles.ridge import statistics
 from tests.oracles.ridge_entries import unpacked
@@ -39,9 +41,19 @@ def feature_map(n_features=64, n_per_dim=4):
     return FeatureMap(spec, FourierSpec(spec.n_features, n_features, 1.0))
 
 
-def task_of(source, precision="float64", **options):
-    fields = {"holdout": None, "validation": None, **options}
-    return AccumulateTask(source, feature_map(), Reals(1), precision=precision, **fields)
+def pass_over(bags, precision="float64", validation=None):
+    return FitPass(bags, feature_map(), Reals(1), validation, precision)
+
+
+def bags_of(store, **options):
+    return LabelledBags(store, Targets(("y",)), **options)
+
+
+def ranges(n_bags, n_points, features):
+    """The plan of a fit to so many bags, which there are not."""
+    nothing = LabelledBags(Bags(np.zeros((1, features.n_dims)), [0, 1]))
+    cost = FitPass(nothing, features, Reals(1), None, "float32").cost
+    return plan_tasks(n_bags, n_points, features.n_dims, cost)
 
 
 def close(a, b, rtol):
@@ -50,15 +62,17 @@ def close(a, b, rtol):
 
 
 @pytest.fixture
-def small_partitions(monkeypatch):
+def small_partitions():
     """Partitions of about 60 points: their ends depend on the chunks."""
-    monkeypatch.setattr(reading.partitions, "__defaults__", (60 * 16,))
+    with pass_limits(partition_bytes=60 * 16):
+        yield
 
 
 @pytest.fixture
-def sixteen_tasks(monkeypatch):
+def sixteen_tasks():
     """Small fits are cut as if they took an hour."""
-    monkeypatch.setattr("bagbasis.regression.accumulate.SMALL_TASK_SECONDS", 1e-9)
+    with pass_limits(small_task_seconds=1e-9):
+        yield
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
@@ -69,10 +83,12 @@ def test_chunks_do_not_matter(tmp_path, precision):
     results = []
     for chunk_points in (7, 1000, None):
         store = stored(tmp_path / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
-        task = task_of(StoreSource(store, ("y",)), precision, validation=Split(0.2, 2))
-        results.append(accumulate(task))
+        results.append(pass_over(bags_of(store), precision, Split(0.2, 2)).run())
     ends = [
-        {stop for _, stop in reading.partitions(BagStore.open(tmp_path / f"{c}.zarr"), 0, N)}
+        {
+            stop
+            for _, stop in reading.partitions(BagStore.open(tmp_path / f"{c}.zarr"), 0, N, 60 * 16)
+        }
         for c in (7, 1000)
     ]
     assert ends[0] != ends[1]
@@ -103,13 +119,13 @@ def test_chunks_do_not_matter_to_the_model(tmp_path):
 
 @pytest.mark.usefixtures("small_partitions", "sixteen_tasks")
 @pytest.mark.parametrize("rows", [1, 4096])
-def test_against_the_matrix(monkeypatch, tmp_path, rows):
+def test_against_the_matrix(tmp_path, rows):
     """Many tasks, partitions and blocks add up to ZᵀZ of the labelled bags, nothing more."""
-    monkeypatch.setattr("bagbasis.regression.accumulate.ROWS_A_BLOCK", rows)
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
-    task = task_of(StoreSource(store, ("y",)), holdout=Split(0.2, 1), validation=Split(0.3, 2))
-    assert len(task_ranges(N, store.n_points, task.features)) == 16
-    result = accumulate(task)
+    task = pass_over(bags_of(store, left_out=Split(0.2, 1)), validation=Split(0.3, 2))
+    assert len(task.ranges) == 16
+    with pass_limits(rows_per_block=rows):
+        result = task.run()
 
     z = features_by_loop(SimpleNamespace(features_=task.features), BAGS)
     out, apart = Split(0.2, 1).members(0, N), Split(0.3, 2).members(0, N)
@@ -131,8 +147,8 @@ def test_against_the_matrix(monkeypatch, tmp_path, rows):
 def test_memory_and_store_are_cut_alike(tmp_path):
     """Bags in memory and in a store go through the same blocks: the same bits."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    sources = (StoreSource(store, ("y",)), MemorySource(store.read(), Y[:, None]))
-    results = [accumulate(task_of(source, "float32")).train for source in sources]
+    sources = (bags_of(store), LabelledBags(store.read(), Targets((), Y[:, None])))
+    results = [pass_over(source, "float32").run().train for source in sources]
     for ours, truth in zip(unpacked(results[0]), unpacked(results[1]), strict=True):
         np.testing.assert_array_equal(ours, truth)
 
@@ -140,10 +156,9 @@ def test_memory_and_store_are_cut_alike(tmp_path):
 def test_one_hot(tmp_path):
     """Classes become columns; an unlabelled bag has none."""
     codes = np.where(np.isnan(Y), np.nan, np.digitize(Y, [0.0]) * 2.0)
-    source = MemorySource(stored(tmp_path / "s.zarr", BAGS, codes).read(), codes[:, None])
-    result = accumulate(
-        AccumulateTask(source, feature_map(), Classes((0.0, 2.0)), None, None, "float64")
-    ).train
+    bags = stored(tmp_path / "s.zarr", BAGS, codes).read()
+    source = LabelledBags(bags, Targets((), codes[:, None]))
+    result = FitPass(source, feature_map(), Classes((0.0, 2.0)), None, "float64").run().train
     np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
 
 
@@ -155,41 +170,42 @@ def test_one_hot(tmp_path):
 )
 def test_plan(n_bags, size, n_features):
     """Any fit is cut into at most 4,096 ranges that cover all bags once, about equally long."""
-    ranges = task_ranges(n_bags, n_bags * size, feature_map(n_features))
-    assert 1 <= len(ranges) <= MAX_TASKS
-    assert ranges[0][0] == 0
-    assert ranges[-1][1] == n_bags
-    assert all(a[1] == b[0] for a, b in pairwise(ranges))
-    lengths = [stop - start for start, stop in ranges]
+    plan, limits = ranges(n_bags, n_bags * size, feature_map(n_features)), PassLimits()
+    assert 1 <= len(plan) <= limits.max_tasks
+    assert plan[0][0] == 0
+    assert plan[-1][1] == n_bags
+    assert all(a[1] == b[0] for a, b in pairwise(plan))
+    lengths = [stop - start for start, stop in plan]
     assert max(lengths) - min(lengths) <= 1
     assert min(lengths) > 0
     most = 4 * size * feature_map(n_features).n_dims * (max(lengths) - 1)
-    assert most <= TASK_BYTES or len(ranges) == MAX_TASKS
+    assert most <= limits.task_bytes or len(plan) == limits.max_tasks
 
 
 def test_plan_of_a_million_bags():
     """A million bags of 200 points, 10² cosines and 2,048 features: a few dozen tasks."""
-    assert len(task_ranges(10**6, 200 * 10**6, feature_map(2048, 10))) <= 100
-    assert len(task_ranges(1000, 200_000, feature_map(2048, 10))) == 1
-    grown = [len(task_ranges(n, 200 * n, feature_map(4096, 10))) for n in 10 ** np.arange(10)]
+    assert len(ranges(10**6, 200 * 10**6, feature_map(2048, 10))) <= 100
+    assert len(ranges(1000, 200_000, feature_map(2048, 10))) == 1
+    grown = [len(ranges(n, 200 * n, feature_map(4096, 10))) for n in 10 ** np.arange(10)]
     assert grown == sorted(grown)
 
 
 def test_plan_of_a_billion_bags_with_few_features():
     """They are cut by their bytes, where computing is cheap: no task reads more than a GiB."""
     points = 256 * 10**9
-    assert len(task_ranges(10**9, points, feature_map(256, 10))) == -(-4 * 2 * points // 2**30)
+    assert len(ranges(10**9, points, feature_map(256, 10))) == -(-4 * 2 * points // 2**30)
 
 
 @pytest.mark.usefixtures("small_partitions", "sixteen_tasks")
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_progress(monkeypatch, tmp_path, in_memory):
+def test_progress(tmp_path, in_memory):
     """Progress is in bags, never goes back, moves within tasks and ends at the total."""
-    monkeypatch.setattr("bagbasis.regression.accumulate.ROWS_A_BLOCK", 3)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    source = MemorySource(store.read(), Y[:, None]) if in_memory else StoreSource(store, ("y",))
+    in_store = bags_of(store)
+    source = LabelledBags(store.read(), Targets((), Y[:, None])) if in_memory else in_store
     seen = []
-    accumulate(task_of(source), lambda done, total: seen.append((done, total)))
+    with pass_limits(rows_per_block=3):
+        pass_over(source).run(lambda done, total: seen.append((done, total)))
     assert {total for _, total in seen} == {N}
     counts = [done for done, _ in seen]
     assert counts == sorted(counts)
@@ -203,7 +219,8 @@ def test_reports_of_one_task(tmp_path):
     """A task reports the bags of its range that are behind it, over all of its partitions."""
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     reports = []
-    task_of(StoreSource(store, ("y",)))((30, 90), reports.append)
+    bags = bags_of(store)
+    RangeTask.of(bags, pass_over(bags).reduction)((30, 90), reports.append)
     assert reports == sorted(set(reports))
-    assert len(reports) == len(reading.partitions(store, 30, 90)) > 3
-    assert reports[-1] == np.flatnonzero(~np.isnan(Y[:90]))[-1] + 1 - 30
+    assert len(reports) == len(reading.partitions(store, 30, 90, 60 * 16)) > 3
+    assert reports[-1] == 90 - 30

@@ -14,10 +14,11 @@ from bagbasis import (
     RandomFourierFeatures,
     features,
 )
+from bagbasis.bags.labelled import LabelledBags, Targets
 from bagbasis.errors import DataError, ModelError, ParameterError
-from bagbasis.regression.accumulate import AccumulateTask
-from bagbasis.regression.encoding import Reals
-from bagbasis.regression.source import MemorySource
+from bagbasis.execution.costs import pass_limits
+from bagbasis.regression.accumulate import FitPass
+from bagbasis.regression.outcomes import Reals
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(30, most=9)
@@ -181,16 +182,18 @@ def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     """Bags that got past validation with a NaN are refused when they are embedded, by the
     position among all bags."""
     monkeypatch.setattr("bagbasis.regression.feature_map.ROWS_A_BLOCK", 8)
-    monkeypatch.setattr("bagbasis.regression.accumulate.ROWS_A_BLOCK", 8)
     bags = Bags.from_list(BAGS)
     model = small(embedding=ProjectionEmbedding(basis, 3), precision=precision).fit(bags, Y)
     bags.points[bags.offsets[19]] = np.nan
     with pytest.raises(DataError, match="bag 19: its embedding is not finite"):
         model.predict(bags)
-    source = MemorySource(bags, Y[:, None])
-    task = AccumulateTask(source, model.features_, Reals(1), None, None, precision)
-    with pytest.raises(DataError, match="bag 19: its embedding is not finite"):
-        task((0, 30), lambda done: None)
+    labelled = LabelledBags(bags, Targets((), Y[:, None]))
+    fit = FitPass(labelled, model.features_, Reals(1), None, precision)
+    with (
+        pass_limits(rows_per_block=8),
+        pytest.raises(DataError, match="bag 19: its embedding is not finite"),
+    ):
+        fit.run()
 
 
 @pytest.mark.parametrize("mode", ["error", "drop"])

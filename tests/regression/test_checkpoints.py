@@ -19,15 +19,15 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
+from bagbasis.bags.labelled import LabelledBags, Targets
 from bagbasis.bags.splits import Split
 from bagbasis.errors import ParameterError, StoreError
+from bagbasis.execution.costs import pass_limits
 from bagbasis.regression import Checkpoints
-from bagbasis.regression import accumulate as accumulation
-from bagbasis.regression.accumulate import AccumulateTask, accumulate, ranges_of
+from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.checkpoints import describe
-from bagbasis.regression.encoding import Classes, Reals
+from bagbasis.regression.outcomes import Classes, Reals
 from bagbasis.regression.partials import read_partial, write_partial
-from bagbasis.regression.source import StoreSource
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -36,8 +36,9 @@ BAGS, Y = labelled_bags(N, most=12)
 
 
 @pytest.fixture(autouse=True)
-def _many_tasks(monkeypatch):
-    many_tasks(monkeypatch)
+def _many_tasks():
+    with many_tasks():
+        yield
 
 
 @pytest.fixture
@@ -52,11 +53,9 @@ def regressor(**params):
 
 
 def task_of(store, **changes):
-    features = regressor().resolve(StoreSource(store, ("y",)))
-    task = AccumulateTask(
-        StoreSource(store, ("y",)), features, Reals(1), Split(0.2, 1), Split(0.3, 2), "float32"
-    )
-    return replace(task, **changes)
+    bags = LabelledBags(store, Targets(("y",)), left_out=Split(0.2, 1))
+    features = regressor().resolve(bags)
+    return replace(FitPass(bags, features, Reals(1), Split(0.3, 2), "float32"), **changes)
 
 
 def same(a, b):
@@ -79,21 +78,21 @@ class Stopping:
 
     def __init__(self, monkeypatch, ranges):
         self.n = 0
-        whole = StoreSource.batches
+        whole = LabelledBags.batches
 
-        def batches(source, start, stop):
+        def batches(source, *bag_range, **limits):
             self.n += 1
             if self.n > ranges:
                 raise KeyboardInterrupt
-            return whole(source, start, stop)
+            return whole(source, *bag_range, **limits)
 
-        monkeypatch.setattr(StoreSource, "batches", batches)
+        monkeypatch.setattr(LabelledBags, "batches", batches)
 
 
 @pytest.mark.parametrize("validation", [None, Split(0.3, 2)])
 def test_a_file_holds_the_statistics(store, tmp_path, validation):
     """What is written is read back to the bit, with and without a validation part."""
-    value = accumulate(task_of(store, validation=validation))
+    value = task_of(store, validation=validation).run()
     write_partial(tmp_path / "p.npz", value)
     assert same(read_partial(tmp_path / "p.npz"), value)
 
@@ -102,7 +101,7 @@ def test_every_damage_is_noticed(store, tmp_path):
     """A file with any one byte changed, or cut anywhere, gives the right numbers or an error:
     never others."""
     path = tmp_path / "p.npz"
-    value = accumulate(task_of(store))
+    value = task_of(store).run()
     write_partial(path, value)
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -129,17 +128,17 @@ def test_interrupted_fit_goes_on(store, tmp_path, monkeypatch, cut):
     task = task_of(store)
     kept = checkpoints(tmp_path / "kept", store, task.features)
     undisturbed = checkpoints(tmp_path / "other", store, task.features)
-    expected = accumulate(task, keeper=undisturbed.keeper(task))
+    expected = task.run(keeper=undisturbed.keeper(task))
     with monkeypatch.context() as patch:
         Stopping(patch, cut)
         with pytest.raises(KeyboardInterrupt):
-            accumulate(task, keeper=kept.keeper(task))
+            task.run(keeper=kept.keeper(task))
     with monkeypatch.context() as patch:
         stopping = Stopping(patch, N_TASKS)
         keeper = kept.keeper(task)
-        n_kept = keeper.n_bags_kept(ranges_of(task))
+        n_kept = keeper.n_bags_kept(task.ranges)
         seen = []
-        result = accumulate(task, lambda done, total: seen.append(done), keeper)
+        result = task.run(lambda done, total: seen.append(done), keeper)
         assert same(result, expected)
         assert stopping.n == N_TASKS - cut // EVERY * EVERY
         assert n_kept == cut // EVERY * EVERY * N // N_TASKS
@@ -152,7 +151,7 @@ def test_checkpoints_change_nothing_but_rounding(store, tmp_path, precision):
     """Statistics merged in groups are those merged task by task, to the rounding of doubles."""
     task = task_of(store, precision=precision)
     keeper = checkpoints(tmp_path / "kept", store, task.features).keeper(task)
-    plain, grouped = accumulate(task), accumulate(task, keeper=keeper)
+    plain, grouped = task.run(), task.run(keeper=keeper)
     assert len(list(Path(keeper.url).glob("group-*.npz"))) == N_TASKS // EVERY
     for name in ("sum_z", "gram", "sum_y", "cross", "sum_yy"):
         ours, theirs = getattr(grouped.train, name), getattr(plain.train, name)
@@ -164,11 +163,11 @@ def test_damaged_file_is_done_again(store, tmp_path, monkeypatch, caplog):
     task = task_of(store)
     kept = checkpoints(tmp_path / "kept", store, task.features)
     keeper = kept.keeper(task)
-    expected = accumulate(task, keeper=keeper)
+    expected = task.run(keeper=keeper)
     path = Path(keeper.url, "group-0005.npz")
     path.write_bytes(path.read_bytes()[:-50])
     stopping = Stopping(monkeypatch, N_TASKS)
-    assert same(accumulate(task, keeper=keeper), expected)
+    assert same(task.run(keeper=keeper), expected)
     assert stopping.n == EVERY
     assert "group-0005.npz: damaged checkpoint" in caplog.text
 
@@ -178,7 +177,7 @@ def test_interval(store, tmp_path, seconds, tasks):
     """Seconds become tasks by the cost model: at least one, and at most so many that there are
     groups for all lanes."""
     task = task_of(store)
-    of_a_task = accumulation.pass_seconds(N, store.n_points, task.features) / N_TASKS
+    of_a_task = task.seconds / N_TASKS
     given = seconds * of_a_task * (1 + 1e-9)
     assert Checkpoints(tmp_path / "kept", given).keeper(task).every == tasks
 
@@ -194,18 +193,17 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
         replace(task, features=replace(task.features, embedding=replace(spec, max_norm=2.0))),
         replace(task, features=replace(task.features, fourier=replace(fourier, seed=1))),
         replace(task, features=replace(task.features, fourier=replace(fourier, scale=0.7))),
-        replace(task, encoding=Classes((1.0,))),
-        replace(task, encoding=Classes((2.0,))),
-        replace(task, holdout=None),
-        replace(task, holdout=Split(0.2, 3)),
+        replace(task, outcome=Classes((1.0,))),
+        replace(task, outcome=Classes((2.0,))),
+        replace(task, source=replace(task.source, left_out=None)),
+        replace(task, source=replace(task.source, left_out=Split(0.2, 3))),
         replace(task, validation=None),
         replace(task, precision="float64"),
-        replace(task, source=StoreSource(store, ())),
+        replace(task, source=replace(task.source, labels=Targets())),
     ]
     urls = [kept.keeper(one).url for one in changed]
-    monkeypatch.setattr(accumulation, "SMALL_TASKS", 16)
-    urls.append(kept.keeper(task).url)
-    monkeypatch.setattr(accumulation, "SMALL_TASKS", N_TASKS)
+    with pass_limits(small_tasks=16):
+        urls.append(kept.keeper(replace(task)).url)
     urls.append(Checkpoints(tmp_path / "kept", 1e-9).keeper(task).url)
     monkeypatch.setattr("bagbasis.regression.checkpoints._digest_of_sources", lambda: "other")
     urls.append(kept.keeper(task).url)
@@ -289,14 +287,14 @@ def test_remote_filesystem(store, monkeypatch):
     url = "memory://checkpoints-of-a-test"
     task = task_of(store)
     kept = checkpoints(url, store, task.features)
-    expected = accumulate(task, keeper=kept.keeper(task))
+    expected = task.run(keeper=kept.keeper(task))
     kept.discard()
     with monkeypatch.context() as patch:
         Stopping(patch, 10)
         with pytest.raises(KeyboardInterrupt):
-            accumulate(task, keeper=kept.keeper(task))
+            task.run(keeper=kept.keeper(task))
     stopping = Stopping(monkeypatch, N_TASKS)
-    assert same(accumulate(task, keeper=kept.keeper(task)), expected)
+    assert same(task.run(keeper=kept.keeper(task)), expected)
     assert stopping.n == N_TASKS - 8
     kept.discard()
     assert not any(path for path in fsspec.filesystem("memory").find("/checkpoints-of-a-test"))

@@ -11,8 +11,8 @@ from bagbasis import BagStore, KernelSmoother, ProjectionEmbedding, connect
 from bagbasis.bags import Box
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import DataError, ModelError, ParameterError, StoreError
-from bagbasis.regression import smoother_sums
-from bagbasis.regression.smoother_sums import KeptRows, SmootherSums, SmootherTask
+from bagbasis.execution.costs import pass_limits
+from bagbasis.regression.smoother_sums import KeptRows, QuerySums, SmootherSums
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.smoother import leave_one_out_errors, smooth
@@ -36,9 +36,9 @@ def responses():
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(smoother_sums, "ROWS_A_BLOCK", 7)
-    monkeypatch.setattr(smoother_sums, "TASK_SECONDS", 1e-6)
+def small_blocks():
+    with pass_limits(rows_per_block=7, task_seconds=1e-6):
+        yield
 
 
 @pytest.mark.parametrize(("precision", "rtol"), [("float64", 1e-10), ("float32", 2e-4)])
@@ -141,10 +141,16 @@ def test_sums_merge_in_any_order():
     rows, y, queries = rng.random((60, 5)), rng.random((60, 2)), 5 + 9 * rng.random((8, 5))
     bandwidths = np.array([0.05, 1.0])
     kept = KeptRows(rows, (rows**2).sum(axis=1) / 2, y)
-    task = SmootherTask(kept, queries, bandwidths, 2)
-    parts = [task(r, lambda done: None) for r in ((0, 11), (11, 47), (47, 60))]
+
+    def sums_of(start, stop):
+        sums = QuerySums(queries, bandwidths, 2)
+        for block in kept.batches(start, stop):
+            sums.add(block)
+        return sums.finish()
+
+    parts = [sums_of(*r) for r in ((0, 11), (11, 47), (47, 60))]
     empty = SmootherSums.empty(bandwidths, 8, 2)
-    whole = task((0, 60), lambda done: None).predictions
+    whole = sums_of(0, 60).predictions
     for sums in ((parts[0] + parts[1]) + parts[2], (parts[2] + empty) + (parts[1] + parts[0])):
         np.testing.assert_allclose(sums.predictions, whole, rtol=1e-12)
     for h, predicted in zip(bandwidths, whole, strict=True):

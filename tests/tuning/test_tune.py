@@ -93,9 +93,9 @@ def counted_passes(monkeypatch):
     passes = []
     run = halving.score_statistics
 
-    def counted(task, blocks, progress=None):
-        passes.append(blocks)
-        return run(task, blocks, progress)
+    def counted(*args):
+        passes.append(args[3])  # the blocks
+        return run(*args)
 
     monkeypatch.setattr(halving, "score_statistics", counted)
     return passes
@@ -164,11 +164,11 @@ def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
     run = halving.score_statistics
     passes = []
 
-    def interrupted(task, blocks, progress=None):
+    def interrupted(*args):
         if len(passes) == 10:
             raise KeyboardInterrupt
-        passes.append(blocks)
-        return run(task, blocks, progress)
+        passes.append(args[3])  # the blocks
+        return run(*args)
 
     monkeypatch.setattr(halving, "score_statistics", interrupted)
     records = tmp_path / "state.json"
@@ -232,7 +232,7 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(
         "bagbasis.regression.feature_map._sampled",
-        lambda source, first: first.embed(source.store.read()[~out], np.float64)[0],
+        lambda source, first: first.embed(source.data.read()[~out], np.float64)[0],
     )
     result = tune(store, estimator(), search, holdout=0.2)
     score = result.scores[0][0]

@@ -10,7 +10,7 @@ import pytest
 from bagbasis import ProjectionEmbedding, TripleBasisRegressor
 from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.regression.encoding import ResponseCoefficients
+from bagbasis.regression.outcomes import Densities
 from bagbasis.tuning import halving, tune
 from tests.oracles.labelled import stored
 from tests.tuning.problems import (
@@ -40,13 +40,13 @@ def store(tmp_path):
 def projected(monkeypatch):
     """Numbers of responses projected, one a call."""
     counts = []
-    rows_of = ResponseCoefficients.rows
+    encode = Densities.encode
 
-    def counted(encoding, labels, rows):
-        counts.append(len(rows))
-        return rows_of(encoding, labels, rows)
+    def counted(outcome, labels):
+        counts.append(len(labels))
+        return encode(outcome, labels)
 
-    monkeypatch.setattr(ResponseCoefficients, "rows", counted)
+    monkeypatch.setattr(Densities, "encode", counted)
     return counts
 
 
@@ -111,15 +111,15 @@ def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
     run = halving.score_statistics
     passes = []
 
-    def interrupted(task, blocks, progress=None):
+    def interrupted(*args):
         if len(passes) == 5:
             raise KeyboardInterrupt
-        passes.append(blocks)
-        return run(task, blocks, progress)
+        passes.append(args[3])  # the blocks
+        return run(*args)
 
-    def counted(task, blocks, progress=None):
-        passes.append(blocks)
-        return run(task, blocks, progress)
+    def counted(*args):
+        passes.append(args[3])  # the blocks
+        return run(*args)
 
     records = tmp_path / "state.json"
     projected.clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from bagbasis import connect
-from bagbasis.regression import accumulate as accumulation
+from bagbasis.execution.costs import pass_limits
 from bagbasis.tuning import tune
 from tests.oracles.labelled import stored
 from tests.tuning.problems import (
@@ -22,17 +22,17 @@ from tests.tuning.problems import (
 )
 
 
-def test_two_workers_find_what_one_process_finds(tmp_path, monkeypatch):
+def test_two_workers_find_what_one_process_finds(tmp_path):
     """Scores, winner and model are those of one process, and all blocks are in the caches: of
     targets and of densities."""
-    monkeypatch.setattr(accumulation, "SMALL_TASK_SECONDS", 1e-9)
     problems = [
         (stored(tmp_path / "targets.zarr", BAGS, Y), estimator()),
         (stored_pairs(tmp_path / "pairs.zarr"), density_estimator()),
     ]
-    alone = [tuned(*problem, tmp_path / "alone") for problem in problems]
-    with connect("local", n_workers=2, cores_per_worker=1):
-        shared = [tuned(*problem, tmp_path / "shared") for problem in problems]
+    with pass_limits(small_task_seconds=1e-9):
+        alone = [tuned(*problem, tmp_path / "alone") for problem in problems]
+        with connect("local", n_workers=2, cores_per_worker=1):
+            shared = [tuned(*problem, tmp_path / "shared") for problem in problems]
     for (ours, our_blocks), (truth, blocks) in zip(shared, alone, strict=True):
         check(ours, truth)
         assert our_blocks == blocks
