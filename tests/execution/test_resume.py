@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import threading
 import time
 from contextlib import ExitStack, suppress
 from functools import reduce
@@ -158,8 +159,12 @@ def test_tree_on_a_cluster(cluster, tmp_path, kept):
     assert seen[-1] == (n, n)
 
 
-def slow(task, report):
-    time.sleep(0.05)
+def held(task, report):
+    """The tasks after the tenth wait until the second worker has come."""
+    index, folder = task
+    if index >= 10:
+        until(Path(folder, "go").exists)
+    time.sleep(0.02)
     return spelled(task, report)
 
 
@@ -172,12 +177,19 @@ def test_late_workers_help_in_order(cluster, tmp_path):
     ahead = []
 
     def progress(done, total):
-        if done == 5:
-            cluster.cluster.scale(2)
         names = {int(p.name.removeprefix("done-")) for p in tmp_path.glob("done-*")}
         ahead.append(max(names, default=0) + 1 - len(names))
 
-    map_reduce(slow, tasks, merged, sizes=[1] * 60, progress=progress)
+    def send_for_another():
+        until(lambda: len(list(tmp_path.glob("done-*"))) >= 5)
+        cluster.cluster.scale(2)
+        until(lambda: len(cluster.scheduler_info()["workers"]) == 2)
+        (tmp_path / "go").touch()
+
+    late = threading.Thread(target=send_for_another)
+    late.start()
+    map_reduce(held, tasks, merged, sizes=[1] * 60, progress=progress)
+    late.join()
     assert len(cluster.scheduler_info()["workers"]) == 2
     assert max(ahead) <= 4
 
