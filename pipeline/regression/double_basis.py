@@ -307,7 +307,7 @@ class DoubleBasis(BaseEstimator):
         tail: tuple[int, ...],
         dtype: Any,
     ) -> Any:
-        """``method(bags, *arguments)`` of a store's bags: a dask.array of rows of shape ``tail``."""
+        """`method(bags, *arguments)` of a store, a dask.array of rows of shape `tail`."""
         if store.n_dims != self.features_.n_dims:
             raise ModelError(
                 f"the model was fitted on bags of dimension {self.features_.n_dims}, "

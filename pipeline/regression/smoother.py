@@ -31,8 +31,8 @@ from .outcomes import Densities, Outcome, Reals
 from .smoother_sums import (
     ROWS_PER_BLOCK,
     KeptRows,
-    RowBlock,
     QuerySums,
+    RowBlock,
     SmootherSums,
     StreamedRows,
     TrainingRows,
