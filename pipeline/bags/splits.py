@@ -23,7 +23,7 @@ class Split:
 
     def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Membership of some bags, shape (n,)."""
-        return _splitmix64(index.astype(np.uint64), self.seed) < self.fraction
+        return hash_index(index.astype(np.uint64), self.seed) < self.fraction
 
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Membership of bags start … stop − 1, shape (stop − start,)."""
