@@ -11,9 +11,8 @@ from typing import Any
 
 import click
 
+from .commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .interrupts import prompt_interrupts
-from .model_commands import models
-from .run_commands import RUN_COMMANDS
 from .shell import (
     INTERRUPTED,
     JOBS,
@@ -37,6 +36,7 @@ ON_CLUSTER = (
 SCALED = ("experiment",)
 SELF_CONTAINED = ("demo",)  # these run with the package's config where none is given
 YAML = (".yaml", ".yml")
+DEBUG = "Show tracebacks and the library's log."
 
 
 class JobCommand(click.Command):
@@ -79,13 +79,6 @@ def cli() -> None:
 
     A job takes its settings from a YAML file (examples are in configs/) and from --set.
     """
-
-
-@click.command()
-@click.argument("job", type=click.Choice(list(JOBS)))
-def config(job: str) -> None:
-    """Print the config of JOB, each key explained: bags config fit > fit.yaml"""
-    click.echo(packaged_config(job).read_text(encoding="utf-8"), nl=False)
 
 
 def main() -> None:
@@ -138,33 +131,20 @@ def _positional(name: str, what: str | None) -> tuple[str | Path | None, dict[st
     return None, {SHORTCUTS[name][1]: what}
 
 
-def _command(name: str) -> click.Command:
+def _job_command(name: str) -> click.Command:
     metavar = f"[CONFIG.yaml|{SHORTCUTS[name][0]}]" if name in SHORTCUTS else "[CONFIG.yaml]"
-    params: list[click.Parameter] = [
-        click.Argument(["what"], required=False, metavar=metavar),
-        click.Option(
-            ["--set", "overrides"],
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Set a key of the config, dotted for a key in a section; the value is YAML.",
-        ),
-        click.Option(["--debug"], is_flag=True, help="Show tracebacks and the library's log."),
-    ]
-    if name in ON_CLUSTER:
-        cluster_help = "none (this process), local, tcp://HOST:PORT, or a profile."
-        params.insert(2, click.Option(["--cluster"], metavar="WHERE", help=cluster_help))
-    if name in SCALED:
-        params.insert(2, click.Option(["--scale"], metavar="small|paper", help="How large."))
 
     def callback(**values: Any) -> None:
         click.get_current_context().exit(run_job(name, **values))
 
-    return JobCommand(name, params=params, callback=callback, help=JOBS[name])
+    callback = click.option("--debug", is_flag=True, help=DEBUG)(callback)
+    if name in SCALED:
+        callback = click.option("--scale", metavar="small|paper", help="How large.")(callback)
+    if name in ON_CLUSTER:
+        callback = CLUSTER_OPTION(callback)
+    callback = click.argument("what", required=False, metavar=metavar)(SET_OPTION(callback))
+    return click.command(name, cls=JobCommand, help=JOBS[name])(callback)
 
 
-for _name in JOBS:
-    cli.add_command(_command(_name))
-for _run_command in RUN_COMMANDS:
-    cli.add_command(_run_command)
-cli.add_command(models)
-cli.add_command(config)
+for _command in (*COMMANDS, *[_job_command(name) for name in JOBS]):
+    cli.add_command(_command)

@@ -119,11 +119,7 @@ def _digits(
 ) -> dict[str, Any]:
     console.heading("Handwritten digits: 1,797 images as bags of 64 points (x, y, intensity)")
     data = [
-        generate.Config(
-            dataset="digits",
-            params={"split": split, "seed": config.seed},
-            url=str(where / f"{split}.zarr"),
-        )
+        _data(where, split, "digits", {"split": split, "seed": config.seed})
         for split in ("train", "test")
     ]
     axes = {"coordinate_names": ["x", "y", "intensity"], "downwards": True}
@@ -137,20 +133,20 @@ def _mixture(
         f"Mixture counting: how many Gaussians were {config.n_points} points in the plane drawn "
         "from?"
     )
+    params = {"n_points": config.n_points, "variant": config.variant}
+    seeds = ({"seed": config.seed}, {"seed": config.seed + 1})
     data = [
-        generate.Config(
-            dataset="gmm_components",
-            params={
-                "n_points": config.n_points,
-                "variant": config.variant,
-                "seed": config.seed + offset,
-            },
-            url=str(where / f"{split}.zarr"),
-            n_bags=n_bags,
-        )
-        for split, offset, n_bags in (("train", 0, config.n_train), ("test", 1, config.n_test))
+        _data(where, "train", "gmm_components", params | seeds[0], config.n_train),
+        _data(where, "test", "gmm_components", params | seeds[1], config.n_test),
     ]
     return _part(data, model, where, {}, console)
+
+
+def _data(
+    where: Path, split: str, dataset: str, params: dict[str, Any], n_bags: int | None = None
+) -> generate.Config:
+    url = str(where / f"{split}.zarr")
+    return generate.Config(dataset=dataset, params=params, url=url, n_bags=n_bags)
 
 
 def _part(

@@ -8,28 +8,18 @@ from typing import Any
 from pydantic import Field
 
 from .cluster import running_on
-from .config import ClusterConfig, ReportConfig
-from .sections import EmbeddingName, ModelSection
+from .config import ReportConfig
+from .sections import EmbeddingName, FittingConfig
 from .terminal import Terminal
 
 
-class Config(ClusterConfig, ReportConfig):
+class Config(FittingConfig, ReportConfig):
     """See ``configs/fit.yaml``."""
 
-    data_url: str = Field(description="the store of labelled bags")
-    model_url: str = Field(description="where the model goes")
-    target: str | list[str] | None = Field(
-        default=None, description="target, or list of them; null: the only one"
-    )
-    holdout: float = Field(
-        default=0.0, ge=0, lt=1, description="fraction of the bags kept out, for evaluate"
-    )
-    model: ModelSection = Field(default=ModelSection(), description="what is fitted")
     embedding: EmbeddingName | None = Field(
         default=None,
         description="a name in place of model.embedding; null: as model.embedding says",
     )
-    overwrite: bool = Field(default=False, description="replace a model that is there")
     checkpoint_url: str | None = Field(
         default=None,
         description="folder for finished sums, which the same fit goes on from; null: none",

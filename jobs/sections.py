@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model, m
 
 from bagbasis.errors import ConfigError
 
-from .config import Section
+from .config import ClusterConfig, Section
 from .signatures import Parameter, parameters_of, registered
 
 S = TypeVar("S", bound=Section)
@@ -185,3 +185,18 @@ class ModelSection(Section):
         if self.response_embedding is not None and self.task != "densities":
             raise ValueError("response_embedding is used with task: densities alone")
         return self
+
+
+class FittingConfig(ClusterConfig):
+    """Config of a job that fits a model to the bags of a store."""
+
+    data_url: str = Field(description="the store of labelled bags")
+    model_url: str = Field(description="where the model goes")
+    target: str | list[str] | None = Field(
+        default=None, description="target, or list of them; null: the only one"
+    )
+    holdout: float = Field(
+        default=0.0, ge=0, lt=1, description="fraction of the bags kept out, for evaluate"
+    )
+    model: ModelSection = Field(default=ModelSection(), description="what is fitted")
+    overwrite: bool = Field(default=False, description="replace a model that is there")

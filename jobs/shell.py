@@ -62,11 +62,6 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
         return FAILED
 
 
-def exit_guarded(name: str, action: Callable[[], None]) -> None:
-    """End the click command with the exit code of its action."""
-    click.get_current_context().exit(guarded(name, action))
-
-
 def complain(message: str, debug: bool = False) -> None:
     """Print one line on stderr; with ``debug`` after the traceback of what is being handled."""
     if debug:

@@ -12,8 +12,8 @@ from pydantic import Field
 from bagbasis.storage.files import writing
 
 from .cluster import running_on
-from .config import ClusterConfig, DirectoryConfig, Section
-from .sections import ModelSection, build
+from .config import DirectoryConfig, Section
+from .sections import FittingConfig, build
 from .terminal import Terminal
 from .tune_search import RUNGS, SearchSection, embeddings_of, labels_of
 
@@ -23,23 +23,12 @@ if TYPE_CHECKING:
 STATE = "state.json"
 
 
-class Config(ClusterConfig, DirectoryConfig):
+class Config(FittingConfig, DirectoryConfig):
     """See ``configs/tune.yaml``."""
 
     out_dir: str = Field(
         description="directory for report.json, best.yaml, tune.png and the state of an "
         "interrupted tune"
-    )
-    data_url: str = Field(description="the store of labelled bags")
-    model_url: str = Field(description="where the best model, fitted to all bags, goes")
-    target: str | list[str] | None = Field(
-        default=None, description="target, or list of them; null: the only one"
-    )
-    holdout: float = Field(
-        default=0.0, ge=0, lt=1, description="fraction of the bags no candidate sees, for evaluate"
-    )
-    model: ModelSection = Field(
-        default=ModelSection(), description="what is fitted, but for what is searched"
     )
     search: SearchSection = Field(default=SearchSection(), description="what is compared")
     cache_url: str | None = Field(
@@ -49,7 +38,6 @@ class Config(ClusterConfig, DirectoryConfig):
     keep_cache: bool = Field(
         default=False, description="leave the winner's coefficients and the targets there"
     )
-    overwrite: bool = Field(default=False, description="replace a model that is there")
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class Run:
             time.sleep(POLL_SECONDS)
         if state.status is Status.DONE:
             return state.report or {}
-        raise RunError(f"run {self.id} {explained(state)}")
+        raise RunError(f"run {self.id} {explain(state)}")
 
     def cancel(self) -> None:
         """Ask the driver to stop; it does within seconds, and one that died is not waited for.
@@ -162,7 +162,7 @@ def root_of(given: str | os.PathLike[str] | None) -> str | None:
     return os.fspath(given) if given is not None else os.environ.get(ROOT_VARIABLE)
 
 
-def explained(state: RunState) -> str:
+def explain(state: RunState) -> str:
     """Why a run that is over has no result."""
     if state.status is Status.FAILED:
         return f"failed: {state.error}"

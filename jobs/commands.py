@@ -1,0 +1,238 @@
+"""The commands of ``bags`` that are no jobs: ``config``, ``submit``, ``models`` and so on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+from bagbasis.errors import ConfigError, RunError
+
+from .shell import JOBS, give_up, guarded, import_job, packaged_config
+
+WATCH_SECONDS = 1.0  # between two looks at a run that is followed
+
+SET_OPTION = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a key of the config, dotted for a key in a section; the value is YAML.",
+)
+CLUSTER_OPTION = click.option(
+    "--cluster",
+    metavar="WHERE",
+    help="none (this process), local, tcp://HOST:PORT, or a profile.",
+)
+ROOT_OPTION = click.option(
+    "--root", metavar="URL", help="Where the runs' folders are (BAGBASIS_RUNS)."
+)
+REGISTRY = click.argument("url", metavar="REGISTRY_URL")
+
+
+def guarded_command(function: Callable[..., None]) -> Callable[..., None]:
+    """Turn whatever goes wrong in a command into one line and an exit code."""
+
+    @wraps(function)
+    def call(*args: Any, **values: Any) -> None:
+        context = click.get_current_context()
+        name = context.command_path.partition(" ")[2]
+        context.exit(guarded(name, lambda: function(*args, **values)))
+
+    return call
+
+
+@click.command()
+@click.argument("job", type=click.Choice(list(JOBS)))
+def config(job: str) -> None:
+    """Print the config of JOB, each key explained: bags config fit > fit.yaml"""
+    click.echo(packaged_config(job).read_text(encoding="utf-8"), nl=False)
+
+
+@click.command()
+@click.argument("job")
+@click.argument("path", required=False, metavar="[CONFIG.yaml]")
+@SET_OPTION
+@CLUSTER_OPTION
+@click.option(
+    "--launcher",
+    default="local",
+    show_default=True,
+    help="local or sbatch: how its driver is started.",
+)
+@click.option("--resume", "resumed", metavar="RUN", help="Go on with a run that died or failed.")
+@ROOT_OPTION
+@guarded_command
+def submit(
+    job: str,
+    path: str | None,
+    overrides: tuple[str, ...],
+    cluster: str | None,
+    launcher: str,
+    resumed: str | None,
+    root: str | None,
+) -> None:
+    """Start JOB in a process that outlives this one; prints the run's id and how to follow it."""
+    from .config import load_config
+    from .runs import attach, resume, submission
+
+    if job not in JOBS:
+        raise ConfigError(f"no job {job!r}; there are {', '.join(JOBS)}")
+    kind = import_job(job).Config
+    given = {} if cluster is None else {"cluster": cluster}
+    if resumed is not None and path is None and not overrides and not given:
+        run = resume(resumed, root=root)
+    else:
+        loaded = load_config(kind, path, overrides, given)
+        if resumed is None:
+            values = loaded.model_dump(mode="json", exclude_unset=True)
+            run = submission.submit(job, values, root=root, launcher=launcher)
+        else:
+            run = attach(resumed, root=root)
+            before = load_config(kind, None, (), run.record()["config"])
+            submission.check_unchanged(before.model_dump(), loaded.model_dump(), run.id)
+            run = resume(run)
+    click.echo(f"{run.id}\nbags attach {run.url}")
+
+
+@click.command()
+@ROOT_OPTION
+@guarded_command
+def runs(root: str | None) -> None:
+    """List the runs of a root, the oldest first."""
+    from .runs import runs_in
+    from .terminal import Terminal
+
+    rows = []
+    for run in runs_in(root):
+        state = run.state()
+        share = f"{100 * state.done / state.total:.0f} %" if state.total else ""
+        begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.submitted))
+        launched = run.record().get("launched", {})  # older runs do not say
+        where = ", ".join(f"{key} {value}" for key, value in launched.items())
+        rows.append([run.id, str(state.status), state.step, share, begun, where])
+    columns = ["run", "status", "step", "done", "submitted", "driver"]
+    Terminal().table("Runs", columns, rows, whole=("run",))
+
+
+@click.command()
+@click.argument("run")
+@ROOT_OPTION
+@guarded_command
+def attach(run: str, root: str | None) -> None:
+    """Follow RUN (an id, or its folder's URL) to its end. Ctrl-C leaves it running."""
+    from .runs import run as handles
+    from .terminal import Terminal
+
+    console = Terminal()
+    found = handles.attach(run, root=root)
+    with console.progress(found.record()["job"]) as progress:
+        while not (state := found.state()).status.is_over:
+            if state.total:
+                progress(state.done, state.total)
+            time.sleep(WATCH_SECONDS)
+    if state.report is None:
+        raise RunError(f"run {found.id} {handles.explain(state)}")
+    console.values(f"Run {found.id}", state.report)
+
+
+@click.command()
+@click.argument("run")
+@ROOT_OPTION
+@guarded_command
+def cancel(run: str, root: str | None) -> None:
+    """Ask RUN to stop; it does within seconds."""
+    from .runs import attach
+
+    attach(run, root=root).cancel()
+
+
+@click.command(hidden=True)
+@click.argument("url")
+@click.option("--attempt", required=True)
+@click.option("--log", required=True)
+@guarded_command
+def drive(url: str, attempt: str, log: str) -> None:
+    """Run a submitted job; this is what a launcher starts."""
+    from .runs.driver import run_driver
+
+    run_driver(url, attempt, log, give_up)
+
+
+@click.group()
+def models() -> None:
+    """The models of a registry, and which of them is the champion."""
+
+
+@models.command("list")
+@REGISTRY
+@guarded_command
+def list_models(url: str) -> None:
+    """List the models at REGISTRY_URL, the oldest first; * is the champion."""
+    from bagbasis.registry import Registry
+
+    from .terminal import Terminal
+
+    records = Registry(url).list()
+    if not records:
+        click.echo(f"{url}: no models")
+        return
+    columns = ["", "model", "registered", "estimator", "numbers"]
+    Terminal().table("Models", columns, [_row(record) for record in records], whole=("model",))
+
+
+@models.command()
+@REGISTRY
+@click.argument("name")
+@guarded_command
+def promote(url: str, name: str) -> None:
+    """Make the model NAME the champion; it is read and checked first."""
+    from bagbasis.registry import Registry
+
+    registry = Registry(url)
+    before = registry.current()
+    registry.promote(name)
+    if before == name:
+        click.echo(f"{name} is the champion already; nothing changed")
+    else:
+        click.echo(f"the champion is {name}, {_before(before)}")
+
+
+@models.command()
+@REGISTRY
+@guarded_command
+def rollback(url: str) -> None:
+    """Make the champion before the current one champion again."""
+    from bagbasis.registry import Registry
+
+    registry = Registry(url)
+    before = registry.current()
+    name = registry.rollback()
+    click.echo(f"the champion is {name} again, {_before(before)}")
+
+
+def _row(record: Any) -> list[str]:
+    """Champion's mark, name, when, estimator, and the numbers of its fit and of its report."""
+    numbers = {"bags": record.fit.get("n_bags_fitted"), **record.report}
+    shown = [
+        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"
+        for name, value in numbers.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    return [
+        "*" if record.current else "",
+        record.name,
+        record.created[:16].replace("T", " "),
+        record.estimator,
+        ", ".join(shown) if record.damage is None else f"damaged: {record.damage}",
+    ]
+
+
+def _before(name: str | None) -> str:
+    return "the first one" if name is None else f"in place of {name}"
+
+
+COMMANDS = (config, submit, runs, attach, cancel, drive, models)
