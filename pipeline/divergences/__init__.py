@@ -2,8 +2,7 @@
 
 from .kernel import DivergenceKernel, kernel_matrix, median_scale
 from .matrix import divergence_matrix, median_bandwidth
-from .nystroem import NystroemFeatures
-from .psd_repair import PSDRepair
+from .repair import NystroemFeatures, PSDRepair
 
 __all__ = [
     "DivergenceKernel",

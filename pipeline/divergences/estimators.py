@@ -1,4 +1,4 @@
-"""k-NN estimates of divergences: a statistic of each pair of bags, and what is made of it.
+"""The divergences, and their k-NN estimates: a statistic of each pair of bags, and what follows.
 
 X ∼ p has n points and Y ∼ q has m, in R^d; ρ_i is the distance of X_i to its k-th neighbour in X
 without itself, ν_i to that in Y; c_d is the volume of the unit ball. Where densities are constant
@@ -18,9 +18,69 @@ from functools import partial
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from .columns import add_own
+from ..errors import ParameterError
+from ..params import check_choice, check_integer, check_number
 from .neighbours import Block, Floats, Ints, Ranks, SearchableBags, Statistic
-from .spec import DivergenceSpec
+from .resources import add_own
+
+DIRECTED = ("kl", "renyi")
+BY_NEIGHBOURS = ("kl", "symmetric_kl", "renyi", "hellinger", "l2", "js")
+BY_KERNEL = ("mmd", "mmd_unbiased")
+
+
+@dataclass(frozen=True)
+class DivergenceSpec:
+    """One divergence with its parameters decided; those it does not have stay at the defaults.
+
+    Raises
+    ------
+    ParameterError
+        An unknown name, or a parameter out of range.
+    """
+
+    name: str
+    k: int = 3
+    alpha: float = 0.8
+    bandwidth: float | str = "median"
+
+    def __post_init__(self) -> None:
+        check_choice("divergence", self.name, BY_NEIGHBOURS + BY_KERNEL)
+        check_number("bandwidth", self.bandwidth, above=0, other=("median",))
+        # of "l2": with k = 1 its estimates have no mean
+        k = check_integer(f"k of {self.name!r}", self.k, 2 if self.name == "l2" else 1)
+        alpha = check_number("alpha", self.alpha, above=0, below=k + 1)
+        if alpha == 1:
+            raise ParameterError("alpha is 1, where Rényi's divergence is 'kl'")
+
+    @classmethod
+    def of(
+        cls, name: str, k: int | None, alpha: float | None, bandwidth: float | str | None
+    ) -> DivergenceSpec:
+        """The spec of a divergence; None is the default.
+
+        Raises
+        ------
+        ParameterError
+            As the constructor, and for a parameter that this divergence does not have.
+        """
+        check_choice("divergence", name, BY_NEIGHBOURS + BY_KERNEL)
+        given = {"k": k, "alpha": alpha, "bandwidth": bandwidth}
+        given = {key: value for key, value in given.items() if value is not None}
+        for key in given.keys() - parameters_of(name):
+            raise ParameterError(f"{key} is {given[key]!r}, which {name!r} does not have")
+        return cls(name, **given)  # type: ignore[arg-type]  # checked there
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether the divergence of p from q is another than that of q from p."""
+        return self.name in DIRECTED
+
+
+def parameters_of(divergence: str) -> set[str]:
+    """The parameters that a divergence has."""
+    if divergence in BY_KERNEL:
+        return {"bandwidth"}
+    return {"k", "alpha"} if divergence == "renyi" else {"k"}
 
 
 @dataclass(frozen=True)

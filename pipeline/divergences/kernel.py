@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import as_bags
-from ..errors import DataError, ParameterError
-from .columns import Progress
+from ..errors import DataError
+from ..params import check_number
+from .estimators import BY_KERNEL, DivergenceSpec
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
-from .memory import require_memory
 from .neighbours import Floats
-from .spec import BY_KERNEL, resolve
+from .resources import Progress, require_memory
 
 
 def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
@@ -41,7 +40,8 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
         A scale that is neither positive nor "median".
     """
     divergences = _as_matrix(D)
-    sigma = median_scale(divergences) if _is_median(scale) else _as_scale(scale)
+    sigma = check_number("scale", scale, above=0, other=("median",))
+    sigma = median_scale(divergences) if isinstance(sigma, str) else sigma
     n, m = divergences.shape
     require_memory(f"the kernel of {n:,} × {m:,} bags", FLOAT_BYTES * n * m, ADVICE)
     kernel = np.maximum(divergences, 0)
@@ -129,11 +129,12 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, progress: Progress | None = None) -> DivergenceKernel:
         """Keep the training bags; a "median" scale takes the divergences of all their pairs."""
-        if _is_median(self.scale):
+        scale = check_number("scale", self.scale, above=0, other=("median",))
+        if isinstance(scale, str):
             self.fit_transform(X, y, progress)
         else:
             self._keep(X)
-            self.scale_ = _as_scale(self.scale)
+            self.scale_ = scale
         return self
 
     def fit_transform(self, X: Any, y: Any = None, progress: Progress | None = None) -> Floats:
@@ -144,34 +145,35 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         BagError, DataError, ParameterError
             As `divergence_matrix`.
         """
-        scale = self.scale if _is_median(self.scale) else _as_scale(self.scale)
+        scale = check_number("scale", self.scale, above=0, other=("median",))
         self._keep(X)
         divergences = self._divergences(self.bags_, None, progress)
-        if self._is_directed():
+        if self._spec().is_directed:
             divergences += divergences.T
             divergences /= 2
-        self.scale_ = median_scale(divergences) if _is_median(scale) else float(scale)
+        self.scale_ = median_scale(divergences) if isinstance(scale, str) else scale
         return kernel_matrix(divergences, self.scale_)
 
     def transform(self, X: Any, progress: Progress | None = None) -> Floats:
         """The kernel of bags with the training bags, shape (n_bags, N)."""
         check_is_fitted(self)
         divergences = self._divergences(X, self.bags_, progress)
-        if self._is_directed():
+        if self._spec().is_directed:
             divergences += self._divergences(self.bags_, X, progress).T
             divergences /= 2
         return kernel_matrix(divergences, self.scale_)
 
     def _keep(self, X: Any) -> None:
-        spec = resolve(self.divergence, self.k, self.alpha, self.bandwidth)
+        spec = self._spec()
         self.bags_ = as_bags(X)
         self.bandwidth_: float | None = None
         if spec.name in BY_KERNEL:
-            median = _is_median(spec.bandwidth)
-            self.bandwidth_ = median_bandwidth(self.bags_) if median else float(spec.bandwidth)
+            given = spec.bandwidth
+            median = isinstance(given, str)
+            self.bandwidth_ = median_bandwidth(self.bags_) if median else float(given)
 
-    def _is_directed(self) -> bool:
-        return resolve(self.divergence, self.k, self.alpha, self.bandwidth).is_directed
+    def _spec(self) -> DivergenceSpec:
+        return DivergenceSpec.of(self.divergence, self.k, self.alpha, self.bandwidth)
 
     def _divergences(self, X: Any, Y: Any, progress: Progress | None) -> Floats:
         return divergence_matrix(
@@ -183,16 +185,6 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
             bandwidth=self.bandwidth_,
             progress=progress,
         )
-
-
-def _is_median(scale: Any) -> bool:
-    return isinstance(scale, str) and scale == "median"
-
-
-def _as_scale(scale: Any) -> float:
-    if not isinstance(scale, Real) or not 0 < float(scale) < np.inf:
-        raise ParameterError(f"scale is {scale!r}; expected a number > 0 or 'median'")
-    return float(scale)
 
 
 def _as_matrix(D: ArrayLike) -> Floats:

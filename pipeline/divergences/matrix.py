@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from ..bags import Bags, as_bags, concatenate
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..errors import DataError
-from .columns import BLOCK_POINTS, PairCount, Progress, n_threads
-from .estimators import estimator
-from .mean_discrepancy import TILE, squared_discrepancies
-from .memory import require_memory
+from .estimators import BY_KERNEL, DivergenceSpec, estimator
+from .mmd import TILE, squared_discrepancies
 from .neighbours import Floats, Ranks, SearchableBags, directed_matrix
-from .spec import BY_KERNEL, DivergenceSpec, resolve
+from .resources import BLOCK_POINTS, PairCount, Progress, n_threads, require_memory
 
 FLOAT_BYTES = 8
 ADVICE = (
@@ -93,7 +91,7 @@ def divergence_matrix(
     ParameterError
         A parameter that is out of range or not of this divergence.
     """
-    spec = resolve(divergence, k, alpha, bandwidth)
+    spec = DivergenceSpec.of(divergence, k, alpha, bandwidth)
     rows = as_bags(X)
     columns = None if Y is None else as_bags(Y)
     if columns is not None and columns.n_dims != rows.n_dims:

@@ -14,7 +14,7 @@ from scipy.spatial import KDTree
 
 from ..bags import Bags
 from ..errors import BagError
-from .columns import PairCount, blocks, for_each
+from .resources import PairCount, blocks, for_each
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -23,9 +23,9 @@ from bagbasis.divergences import (
     kernel_matrix,
     median_bandwidth,
     median_scale,
-    nystroem,
+    repair,
 )
-from bagbasis.divergences.spec import BY_KERNEL, BY_NEIGHBOURS
+from bagbasis.divergences.estimators import BY_KERNEL, BY_NEIGHBOURS
 from bagbasis.errors import DataError, ParameterError
 
 NAMES = BY_NEIGHBOURS + BY_KERNEL
@@ -152,7 +152,7 @@ class TestConventions:
         model.transform(BAGS[:3], progress=lambda *call: calls.append(call))
         assert calls[-1] == (15, 15)
 
-    @pytest.mark.parametrize("module", [kernel, nystroem])
+    @pytest.mark.parametrize("module", [kernel, repair])
     def test_examples(self, module):
         """The examples of the docstrings hold."""
         results = doctest.testmod(module)

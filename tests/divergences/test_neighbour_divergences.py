@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 from bagbasis.bags import Bags
 from bagbasis.divergences import divergence_matrix
-from bagbasis.divergences.columns import BLOCK_POINTS
+from bagbasis.divergences.resources import BLOCK_POINTS
 from bagbasis.errors import BagError, DataError
 from tests.oracles.divergences import PAIRWISE, matrix_by_loop
 from tests.oracles.ragged import random_bags

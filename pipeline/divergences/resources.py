@@ -1,18 +1,28 @@
-"""A matrix column by column on threads, and blocks of whole bags to work through."""
+"""Threads and memory of one matrix of bags by bags: its columns, its blocks, its limit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
-Progress = Callable[[int, int], None]  # (pairs of bags done, pairs in all)
+from ..errors import DataError
+from ..params import check_integer
 
-BLOCK_POINTS = 1 << 16
+Progress = Callable[[int, int], None]
+"""Called with (pairs of bags done, pairs in all)."""
+
+BLOCK_POINTS = 1 << 16  # of whole bags at a time, in each thread: some megabytes of distances
+CONTAINER_LIMITS = (  # of control groups, version 2 and 1
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 
 
 def n_threads() -> int:
@@ -69,3 +79,47 @@ def add_own(matrix: NDArray[np.float64], rows: NDArray[Any], columns: NDArray[An
     """Add rows_i + columns_j, in place; what was symmetric stays so to the bit."""
     for row, own in zip(matrix, rows, strict=True):
         row += own + columns
+
+
+def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None = None) -> None:
+    """Refuse work that needs more memory than there is.
+
+    Parameters
+    ----------
+    what : str
+        Named in the refusal, with its N.
+    n_bytes : int
+        What it takes: the result and the working copies.
+    advice : str
+        What to do instead.
+    max_bytes : int, optional
+        The limit; `available_bytes` when not given.
+
+    Raises
+    ------
+    DataError
+        ``n_bytes`` is above the limit.
+    ParameterError
+        ``max_bytes`` is not a positive integer.
+    """
+    given = check_integer("max_bytes", max_bytes, other=(None,))
+    limit = available_bytes() if given is None else given
+    if n_bytes > limit:
+        allowed = "are available" if max_bytes is None else "are allowed (max_bytes)"
+        raise DataError(
+            f"{what} needs {n_bytes:,} bytes ({n_bytes / 2**30:.1f} GiB) and {limit:,} bytes "
+            f"({limit / 2**30:.1f} GiB) {allowed}; {advice}"
+        )
+
+
+def available_bytes() -> int:
+    """Bytes this process may still take: of the machine, or of its container when that has less."""
+    available = int(psutil.virtual_memory().available)
+    for path in CONTAINER_LIMITS:
+        try:
+            limit = path.read_text().strip()
+        except OSError:  # another system than Linux, or no container
+            continue
+        if limit.isdigit():  # "max": no limit
+            available = min(available, int(limit))
+    return available

@@ -8,9 +8,9 @@ from scipy.spatial.distance import cdist
 
 from ..bags import Bags
 from ..errors import BagError
-from .columns import PairCount, add_own, blocks, for_each
+from .resources import PairCount, add_own, blocks, for_each
 
-TILE = 1 << 20  # kernel values at a time, in each thread
+TILE = 1 << 20  # kernel values at a time, in each thread: 8 MiB
 
 
 def squared_discrepancies(
