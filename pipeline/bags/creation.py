@@ -9,6 +9,7 @@ import numpy as np
 import zarr
 
 from ..errors import ParameterError, StoreError
+from ..params import check_integer
 from ..storage.files import storage_errors
 from ..storage.urls import local_path
 from ..storage.zarr_stores import exists, writer_store
@@ -22,14 +23,14 @@ def check_parameters(
     class_names: Mapping[str, Sequence[str]],
     dtype: Any,
     chunk_points: int | None,
+    response_dims: int | None = None,
 ) -> None:
     """Raise ParameterError for what `BagStore.create` can not use."""
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ParameterError(f"dtype is {dtype}; points are float32 or float64")
-    if n_dims < 1:
-        raise ParameterError(f"n_dims is {n_dims}; expected at least 1")
-    if chunk_points is not None and chunk_points < 1:
-        raise ParameterError(f"chunk_points is {chunk_points}; expected at least 1")
+    check_integer("n_dims", n_dims)
+    check_integer("chunk_points", chunk_points, other=(None,))
+    check_integer("response_dims", response_dims, other=(None,))
     if isinstance(target_names, str):
         raise ParameterError(f"target_names is {target_names!r}; expected a list of names")
     if len(set(target_names)) != len(target_names):
@@ -39,14 +40,6 @@ def check_parameters(
             raise ParameterError(f"class_names of {name!r}: no such target")
         if len(set(classes)) != len(classes):
             raise ParameterError(f"class_names of {name!r} are not unique: {list(classes)}")
-
-
-def check_responses(response_dims: int | None, response_box: Any) -> None:
-    """Raise ParameterError for responses that `BagStore.create` can not make room for."""
-    if response_dims is None and response_box is not None:
-        raise ParameterError("response_box is given, but no response_dims")
-    if response_dims is not None and response_dims < 1:
-        raise ParameterError(f"response_dims is {response_dims}; expected at least 1")
 
 
 def is_vacant(url: str) -> bool:

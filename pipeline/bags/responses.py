@@ -142,5 +142,6 @@ def _joined(items: Sequence[ArrayLike | None], n_dims: int | None, ids: Any) -> 
         sizes[i] = len(part)
     if n_dims is None:
         raise DataError("no bag has a response, so their dimension is not known")
-    points = np.concatenate(parts) if parts else np.empty((0, n_dims), np.float32)
-    return Responses.trusted(points, offsets_of(sizes))
+    if not parts:
+        return Responses.none(len(items), n_dims)
+    return Responses.trusted(np.concatenate(parts), offsets_of(sizes))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import WriterBusyError
+from ..errors import ParameterError, WriterBusyError
 from ..storage.lock import writer_lock
 from ..storage.urls import is_transactional, normalize_url
 from ..storage.zarr_stores import current_snapshot
 from .bags import Bags, as_bags
 from .box import Box
-from .creation import check_parameters, check_replaceable, check_responses, create_store, is_vacant
+from .creation import check_parameters, check_replaceable, create_store, is_vacant
 from .responses import Responses
 from .schema import StoreMeta, read_attributes
 from .snapshot import Snapshot
@@ -86,8 +86,9 @@ class BagStore(Snapshot):
         """
         url = normalize_url(url)
         classes = {name: list(values) for name, values in (class_names or {}).items()}
-        check_parameters(n_dims, target_names, classes, dtype, chunk_points)
-        check_responses(response_dims, response_box)
+        check_parameters(n_dims, target_names, classes, dtype, chunk_points, response_dims)
+        if response_dims is None and response_box is not None:
+            raise ParameterError("response_box is given, but no response_dims")
         meta = StoreMeta(
             n_dims=n_dims,
             target_names=tuple(target_names),

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Responses
 from ..errors import ParameterError
+from ..params import check_integer
 
-BLOCK = 1024  # bags
+BLOCK = 1024  # bags made at a time: enough for numpy to be fast, MiB of points
 BLOCK_VALUES = 2**21  # coordinates, at most: blocks of large bags hold fewer bags
 
 Block = tuple[Bags, NDArray[np.float64]]
@@ -90,10 +91,6 @@ class Dataset(ABC):
         return BLOCK
 
     @abstractmethod
-    def block_sizes(self, index: int) -> NDArray[np.int64]:
-        """Points in each bag of a block, shape (n,), without making the points."""
-
-    @abstractmethod
     def block(self, index: int) -> Block:
         """Bags of float32 points, and their targets, float64 of shape (n, len(target_names))."""
 
@@ -123,9 +120,6 @@ class ResponseDataset(Dataset):
     def block(self, index: int) -> Block:
         bags, targets, _ = self.response_block(index)
         return bags, targets
-
-    def block_sizes(self, index: int) -> NDArray[np.int64]:
-        return self.response_block(index).bags.sizes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,9 +153,6 @@ class RandomDataset(Dataset):
     def block_bags(self) -> int:
         return max(1, min(BLOCK, BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
 
-    def block_sizes(self, index: int) -> NDArray[np.int64]:
-        return self._sizes(block_rng(self.seed, index))
-
     def _sizes(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """The first draw from a block's generator."""
         lo, hi = self._size_range
@@ -175,11 +166,3 @@ def block_rng(seed: int, index: int) -> np.random.Generator:
     stream with ``SeedSequence(other_seed)``.
     """
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(index,))))
-
-
-def check_integer(name: str, value: Any, lo: int, hi: int | None = None) -> None:
-    """Raise ParameterError unless ``value`` is an integer with lo <= value <= hi."""
-    integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not integer or value < lo or (hi is not None and value > hi):
-        upper = "" if hi is None else f" and at most {hi}"
-        raise ParameterError(f"{name} is {value!r}; expected an integer, at least {lo}{upper}")

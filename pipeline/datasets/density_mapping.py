@@ -11,7 +11,8 @@ from scipy.linalg import solve_triangular
 
 from ..bags import Bags, Responses
 from ..bags.bags import offsets_of
-from .base import RandomDataset, ResponseBlock, ResponseDataset, block_rng, check_integer
+from ..params import check_integer
+from .base import RandomDataset, ResponseBlock, ResponseDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 
 MOST_COMPONENTS = 3

@@ -59,9 +59,6 @@ class Digits(Dataset):
     def n_bags(self) -> int:
         return len(split_members(self.split, self.seed))
 
-    def block_sizes(self, index: int) -> NDArray[np.int64]:
-        return np.full(len(self._members(index)), SIDE**2, dtype=np.int64)
-
     def block(self, index: int) -> Block:
         intensities, labels = images()
         members = self._members(index)
@@ -70,7 +67,8 @@ class Digits(Dataset):
         points[..., 0] = centres
         points[..., 1] = centres[:, None]
         points[..., 2] = intensities[members] / MAX_INTENSITY
-        bags = Bags.trusted(points.reshape(-1, 3), offsets_of(self.block_sizes(index)))
+        sizes = np.full(len(members), SIDE**2, dtype=np.int64)
+        bags = Bags.trusted(points.reshape(-1, 3), offsets_of(sizes))
         return bags, labels[members][:, None].astype(np.float64)
 
     def _members(self, index: int) -> NDArray[np.int64]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bags.bags import offsets_of
-from .base import Block, RandomDataset, block_rng, check_integer
+from ..params import check_integer
+from .base import Block, RandomDataset, block_rng
 
 ALPHA_RANGE = (0.1, 10.0)
 

@@ -11,7 +11,8 @@ from scipy.special import ndtr
 
 from ..bags import Bags
 from ..bags.bags import offsets_of
-from .base import Block, RandomDataset, block_rng, check_integer
+from ..params import check_integer
+from .base import Block, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 
 N_TERMS = 10

@@ -59,5 +59,5 @@ def test_split_is_drawn_from_the_seed() -> None:
 
 def test_last_block_holds_the_rest() -> None:
     """1,797 bags are a full block and a part of one, and nothing lies behind them."""
-    assert [len(Digits().block_sizes(i)) for i in range(3)] == [1024, 773, 0]
+    assert [len(Digits().block(i)[0]) for i in range(3)] == [1024, 773, 0]
     assert Digits().class_names == {"digit": tuple("0123456789")}

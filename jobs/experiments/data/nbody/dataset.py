@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from bagbasis.bags import Bags, Responses
 from bagbasis.bags.bags import concatenate, offsets_of
 from bagbasis.datasets import register_dataset
-from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng, check_integer
+from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution import lane
+from bagbasis.params import check_integer
 
 from .cosmology import A_EARLY, Cosmology, check_positive
 from .initial_conditions import displacements, lattice, linear_density, perturbed, wrap

@@ -165,7 +165,7 @@ def test_store_holds_whole_boxes(tmp_path: Path) -> None:
     [
         ({"n_boxes": 0}, "n_boxes is 0"),
         ({"n_particles": 33}, "n_particles is 33; expected an even number"),
-        ({"n_particles": 2}, "n_particles is 2; expected an integer, at least 4"),
+        ({"n_particles": 2}, "n_particles is 2; expected an integer ≥ 4"),
         ({"n_particles": 32, "n_cubes": 9}, "n_cubes is 9; .* at most 8"),
         ({"mesh_factor": 1}, "mesh_factor is 1; .*at least 2"),
         ({"n_steps": 0}, "n_steps is 0"),
