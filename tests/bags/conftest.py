@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 
 import fsspec
 import pytest
+
+from bagbasis.bags import BagStore
+from tests.bags.six_bags import make, six_bags
 
 
 @pytest.fixture(params=["path", "memory://"])
@@ -31,3 +35,22 @@ def memory_url():
     fs = fsspec.filesystem("memory")
     if fs.exists(place):
         fs.rm(place, recursive=True)
+
+
+@pytest.fixture
+def model():
+    """What `store` holds."""
+    return six_bags()
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory):
+    """A local store of six bags over four objects of points."""
+    return make(tmp_path_factory.mktemp("template") / "s.zarr", six_bags())
+
+
+@pytest.fixture
+def store(tmp_path, template):
+    """A copy of the template, to be maltreated."""
+    shutil.copytree(template.url, tmp_path / "s.zarr")
+    return BagStore.open(tmp_path / "s.zarr")

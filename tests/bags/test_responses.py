@@ -15,7 +15,7 @@ from bagbasis.bags.bags import offsets_of
 from bagbasis.bags.plan import plan_partitions
 from bagbasis.bags.reading import iter_pairs, pair_partitions, partitions, sample_of_responses
 from bagbasis.bags.schema import ATTRIBUTE
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.errors import DataError
 from tests.oracles.ragged import (
     StoreModel,
     assert_same_bags,
@@ -204,30 +204,6 @@ def test_a_snapshot_keeps_its_responses(url):
     assert reader.responses().points.tolist() == [[5.0]]
     assert reader.n_response_points == 1
     assert reader.refresh().responses().points.tolist() == [[5.0], [6.0], [7.0]]
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"response_dims": 0}, ParameterError, "response_dims is 0"),
-        ({"response_box": [(0, 1)]}, ParameterError, "response_box is given, but no response_dims"),
-        (
-            {"response_dims": 2, "response_box": [(0, 1)]},
-            DataError,
-            "response_box has 1 dimensions",
-        ),
-        (
-            {"response_dims": 1, "response_box": [(1, 0)]},
-            DataError,
-            "response_box, dimension 0: .1.0, 0.0. is not a finite range",
-        ),
-    ],
-)
-def test_stores_that_can_not_be_made(tmp_path, options, error, message):
-    """Named before anything is written."""
-    with pytest.raises(error, match=message):
-        BagStore.create(tmp_path / "s.zarr", 2, **options)
-    assert not (tmp_path / "s.zarr").exists()
 
 
 # ---------------------------------------------------------------------- in parts

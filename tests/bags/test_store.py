@@ -6,18 +6,15 @@ import pickle
 
 import fsspec
 import numpy as np
-import pandas as pd
 import pytest
 import zarr
 
 from bagbasis.bags import Bags, BagStore, Box
-from bagbasis.bags.schema import ATTRIBUTE, CHUNKS_PER_SHARD, Array
-from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
+from bagbasis.bags.schema import ATTRIBUTE, CHUNKS_PER_SHARD
+from bagbasis.errors import DataError, StoreError
 from tests.oracles.ragged import SIZES, StoreModel, random_bags
 
 ONE = [np.zeros((1, 2))]
-
-
 SMALL = (1, 2, 30, 17, 16, 1, 1, 40)  # over objects of 16 and of 112 rows
 
 
@@ -96,59 +93,6 @@ def test_long_runs_of_ids_in_any_order(tmp_path):
                 with pytest.raises(DataError, match=f"duplicate bag id {some[0]}"):
                     session.write(Bags.from_list([[0.0]]), ids=some[:1])
     assert store.ids().tolist() == ids.tolist()
-    store.verify()
-
-
-@pytest.mark.parametrize(
-    "targets",
-    [
-        {"y": [1, 2], "c": ["red", "blue"]},
-        {"c": np.array(["red", "blue"]), "y": np.array([1.0, 2.0])},
-        {"c": pd.Categorical(["red", "blue"]), "y": pd.Series([1, 2], index=[5, 6])},
-        pd.DataFrame({"c": pd.array(["red", "blue"], "string"), "y": [1.0, 2.0], "i": 0})[
-            ["c", "y"]
-        ],
-        np.array([[1.0, 0.0], [2.0, 1.0]]),
-        np.array([[1.0, "red"], [2.0, "blue"]], dtype=object),
-        [[1, 0], [2, 1]],
-    ],
-    ids=["lists", "arrays", "series", "frame", "matrix", "objects", "nested"],
-)
-def test_targets_in_every_form(tmp_path, targets):
-    """Mappings, data frames and matrices give one float64 matrix; text is a class number."""
-    store = BagStore.create(
-        tmp_path / "s.zarr", 2, ["y", "c"], class_names={"c": ["red", "blue", "green"]}
-    )
-    store.append(ONE * 2, targets)
-    np.testing.assert_array_equal(store.targets(), [[1, 0], [2, 1]])
-    np.testing.assert_array_equal(store.targets(1, 2, ["c"]), [[1]])
-    np.testing.assert_array_equal(store.targets(names=["c", "y"]), [[0, 1], [1, 2]])
-    assert store.meta.class_names == {"c": ["red", "blue", "green"]}
-
-
-@pytest.mark.parametrize(
-    "targets", [[1.0, 2.0], np.array([1, 2]), pd.Series([1.0, 2.0], index=["a", "b"])]
-)
-def test_one_target_may_be_a_vector(tmp_path, targets):
-    """With one target, values without a name are enough."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE * 2, targets)
-    np.testing.assert_array_equal(store.targets(), [[1], [2]])
-
-
-def test_missing_labels_are_nan(tmp_path):
-    """None, NaN, pandas' NA and empty text are bags without a label; so is no target at all."""
-    store = BagStore.create(tmp_path / "s.zarr", 2, ["c"], class_names={"c": ["red"]})
-    labels = np.array([None, np.nan, pd.NA, "", "red", pd.NaT], dtype=object)
-    store.append(ONE * 6, {"c": labels}).append(ONE)
-    np.testing.assert_array_equal(np.isnan(store.targets()[:, 0]), [1, 1, 1, 1, 0, 1, 1])
-    store.verify()
-
-
-def test_a_store_without_targets(tmp_path):
-    """Bags need no labels: the target matrix has no columns then."""
-    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE * 3)
-    assert store.targets().shape == (3, 0)
-    assert store.target_columns() == []
     store.verify()
 
 
@@ -284,96 +228,6 @@ def test_pickling_keeps_the_snapshot(url):
     copy = pickle.loads(blob)
     assert (copy.n_bags, len(copy.read())) == (2, 2)
     assert copy.append(ONE).n_bags == 4
-
-
-# ---------------------------------------------------------------------- creating
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_dims": 0}, "n_dims is 0"),
-        ({"dtype": np.int32}, "points are float32 or float64"),
-        ({"chunk_points": 0}, "chunk_points is 0"),
-        ({"chunk_points": -3}, "chunk_points is -3"),
-        ({"target_names": ["y", "y"]}, "not unique"),
-        ({"target_names": "label"}, "expected a list of names"),
-        ({"target_names": ["y"], "class_names": {"x": ["a"]}}, "'x': no such target"),
-        ({"target_names": ["y"], "class_names": {"y": ["a", "a"]}}, "'y' are not unique"),
-    ],
-)
-def test_wrong_parameters_are_named(tmp_path, arguments, message):
-    """A parameter out of its range is refused before anything is made."""
-    with pytest.raises(ParameterError, match=message):
-        BagStore.create(tmp_path / "s.zarr", **{"n_dims": 2, **arguments})
-    assert not (tmp_path / "s.zarr").exists()
-
-
-def test_a_box_of_another_dimension_is_refused(tmp_path):
-    """The box has one range a coordinate."""
-    with pytest.raises(DataError, match="box has 1 dimensions, the points have 2"):
-        BagStore.create(tmp_path / "s.zarr", 2, box=[(0, 1)])
-
-
-def test_a_store_with_bags_is_only_replaced_on_request(url):
-    """`create` refuses a store that holds bags, replaces it on request, and an empty one freely."""
-    BagStore.create(url, 2)
-    store = BagStore.create(url, 3).append([np.zeros((1, 3))])
-    with pytest.raises(StoreError, match="exists already"):
-        BagStore.create(url, 2)
-    assert BagStore.open(url).n_bags == store.n_bags == 1
-    store = BagStore.create(url, 2, overwrite=True)
-    assert BagStore.open(url).n_bags == 0
-    store.append(ONE)
-    store.verify()
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_not_a_store_is_never_replaced(tmp_path, overwrite):
-    """A folder, a file, a Zarr group or array of others survives `create`, even on request."""
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "thesis.tex").write_text("years of work")
-    (tmp_path / "file").write_text("years of work")
-    zarr.create_group(tmp_path / "group").create_array("x", data=np.arange(3))
-    zarr.create_array(tmp_path / "array", data=np.arange(3))
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    for name in ("folder", "file", "group", "array"):
-        with pytest.raises(StoreError, match=f"{name}: .*not a bag store"):
-            BagStore.create(tmp_path / name, 2, overwrite=overwrite)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
-
-
-def test_an_empty_folder_is_a_place_for_a_store(tmp_path):
-    """A folder made beforehand, say by a scheduler, can become a store."""
-    (tmp_path / "s.zarr").mkdir()
-    BagStore.create(tmp_path / "s.zarr", 2).append(ONE).verify()
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_a_store_being_written_is_not_replaced(url, overwrite):
-    """`create` can not pull a store away from under a writer, even while it has no bags yet."""
-    store = BagStore.create(url, 2)
-    with store.appending() as session:
-        session.write(Bags.from_list(ONE))
-        with pytest.raises(WriterBusyError):
-            BagStore.create(url, 2, overwrite=overwrite)
-    assert BagStore.open(url).n_bags == 1
-    store.verify()
-
-
-def test_an_interrupted_create_is_named_and_made_again(url, monkeypatch):
-    """A `create` that was killed leaves something that says so and that `create` replaces."""
-
-    def killed(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Array, "create", killed)
-        with pytest.raises(KeyboardInterrupt):
-            BagStore.create(url, 2)
-    with pytest.raises(StoreError, match="interrupted; make it again"):
-        BagStore.open(url)
-    BagStore.create(url, 2).append(ONE).verify()
 
 
 def test_unknown_places_are_store_errors(tmp_path):

@@ -1,0 +1,64 @@
+"""Targets in every form that callers have them, as a store keeps them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bagbasis.bags import BagStore
+
+ONE = [np.zeros((1, 2))]
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        {"y": [1, 2], "c": ["red", "blue"]},
+        {"c": np.array(["red", "blue"]), "y": np.array([1.0, 2.0])},
+        {"c": pd.Categorical(["red", "blue"]), "y": pd.Series([1, 2], index=[5, 6])},
+        pd.DataFrame({"c": pd.array(["red", "blue"], "string"), "y": [1.0, 2.0], "i": 0})[
+            ["c", "y"]
+        ],
+        np.array([[1.0, 0.0], [2.0, 1.0]]),
+        np.array([[1.0, "red"], [2.0, "blue"]], dtype=object),
+        [[1, 0], [2, 1]],
+    ],
+    ids=["lists", "arrays", "series", "frame", "matrix", "objects", "nested"],
+)
+def test_targets_in_every_form(tmp_path, targets):
+    """Mappings, data frames and matrices give one float64 matrix; text is a class number."""
+    store = BagStore.create(
+        tmp_path / "s.zarr", 2, ["y", "c"], class_names={"c": ["red", "blue", "green"]}
+    )
+    store.append(ONE * 2, targets)
+    np.testing.assert_array_equal(store.targets(), [[1, 0], [2, 1]])
+    np.testing.assert_array_equal(store.targets(1, 2, ["c"]), [[1]])
+    np.testing.assert_array_equal(store.targets(names=["c", "y"]), [[0, 1], [1, 2]])
+    assert store.meta.class_names == {"c": ["red", "blue", "green"]}
+
+
+@pytest.mark.parametrize(
+    "targets", [[1.0, 2.0], np.array([1, 2]), pd.Series([1.0, 2.0], index=["a", "b"])]
+)
+def test_one_target_may_be_a_vector(tmp_path, targets):
+    """With one target, values without a name are enough."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE * 2, targets)
+    np.testing.assert_array_equal(store.targets(), [[1], [2]])
+
+
+def test_missing_labels_are_nan(tmp_path):
+    """None, NaN, pandas' NA and empty text are bags without a label; so is no target at all."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["c"], class_names={"c": ["red"]})
+    labels = np.array([None, np.nan, pd.NA, "", "red", pd.NaT], dtype=object)
+    store.append(ONE * 6, {"c": labels}).append(ONE)
+    np.testing.assert_array_equal(np.isnan(store.targets()[:, 0]), [1, 1, 1, 1, 0, 1, 1])
+    store.verify()
+
+
+def test_a_store_without_targets(tmp_path):
+    """Bags need no labels: the target matrix has no columns then."""
+    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE * 3)
+    assert store.targets().shape == (3, 0)
+    assert store.target_columns() == []
+    store.verify()
