@@ -237,8 +237,9 @@ class DensityDetails:
     own : float
         Of the bag's own density; NaN where bags and responses do not share a box.
     noise : float
-        How far the series of the responses lie from those of their densities, by the variance of
-        the functions over their points: the part of every error that no model can lower.
+        How far the series of a Poisson sample of as many points lies from that of its density, by
+        the variance of the functions over the points: a floor of the error only where a
+        response's points are drawn independently of the bag's.
     """
 
     average: float

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -13,8 +14,8 @@ from sklearn.kernel_approximation import RBFSampler
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
 from bagbasis.execution import lane
-from bagbasis.jobs.experiments.peers_regression import bag_features, fit_dask, fit_sklearn
-from bagbasis.random_features.fourier_kernels import sine_cosine
+from bagbasis.jobs.experiments.peers_regression import fit_dask, fit_sklearn
+from tests.oracles.table import TIMED
 
 from .data import mixture_store
 from .hdd import hdd
@@ -24,45 +25,22 @@ from .serving import serving
 SCALE = 1.0
 
 
-def projection() -> list[Row]:
-    """The kernel against a per-bag numpy loop: n = 200, d = 2, 10² cosines."""
-    bags = mixture_store(20_000).read()
-    embedding = ProjectionEmbedding(box=[(-10, 10)] * 2).fit(bags)
-    unit = [(bag + 10) / 20 for bag in bags[:2000]]
-    row = pair(
-        "projection kernel, 20,000 bags, against a numpy loop over 2,000 (× 10)",
-        lambda: embedding.transform(bags),
-        lambda: [bag_features(bag) for bag in unit],
-        target="≥ 15 ×",
-    )
-    scaled = Row(
-        f"projection kernel ({row.ours / len(bags) * 1e6:.2f} µs a bag) / per-bag numpy loop",
-        row.ours,
-        row.other * 10,
-        row.ratio * 10,
-        row.low * 10,
-        row.high * 10,
-        row.target,
-    )
-    return [scaled]
-
-
-def sine_and_cosine() -> list[Row]:
-    """The fused kernel against numpy's two functions, float32."""
-    phases = np.random.default_rng(0).normal(0, 5, (4096, 2048)).astype(np.float32)
-    ours = np.empty((4096, 4096), dtype=np.float32)
-    other = np.empty_like(ours)
-
-    def fused() -> None:
-        ours[:, :2048] = phases
-        sine_cosine(ours, np.float32(0.02))
-
-    def plain() -> None:
-        np.sin(phases, out=other[:, :2048])
-        np.cos(phases, out=other[:, 2048:])
-        np.multiply(other, np.float32(0.02), out=other)
-
-    return [pair("fused sin/cos / numpy's", fused, plain, target="> 1 ×")]
+def table() -> list[Row]:
+    """Every implementation of the oracles' table that has a peer, beside it: what tests compare
+    with the same oracle is what is timed."""
+    rows = []
+    for name, entry in TIMED.items():
+        assert entry.peer is not None
+        inputs = entry.make(np.random.default_rng(0), entry.n_timed)
+        rows.append(
+            pair(
+                f"{name} / peer, {entry.n_timed:,}",
+                partial(entry.implementation, *inputs),
+                partial(entry.peer, *inputs),
+                target=entry.target,
+            )
+        )
+    return rows
 
 
 def floor(n_bags: int = 200_000, n_features: int = 4096) -> list[Row]:
@@ -90,7 +68,10 @@ def floor(n_bags: int = 200_000, n_features: int = 4096) -> list[Row]:
 
 
 def peers(n_bags: int = 50_000, n_features: int = 4096) -> list[Row]:
-    """A whole fit against scikit-learn, and against dask.array on two workers."""
+    """A whole fit against scikit-learn, and against dask.array on two workers.
+
+    Both as the experiment `peers` has them: float32 all through, bags of one size in one product.
+    """
     store = mixture_store(n_bags)
     gamma, alpha = 1 / (2 * SCALE**2), 1e-3 * n_bags
     sampler = RBFSampler(gamma=gamma, n_components=n_features, random_state=0)
@@ -124,8 +105,7 @@ def memory(n_bags: int = 100_000, n_features: int = 2048) -> list[Row]:
 
 
 SUITES: dict[str, Callable[[], list[Row]]] = {
-    "projection": projection,
-    "sincos": sine_and_cosine,
+    "table": table,
     "floor": floor,
     "peers": peers,
     "memory": memory,
