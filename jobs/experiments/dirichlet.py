@@ -20,6 +20,7 @@ from ..terminal import Callback
 from .kernel_kernel import N_ROUNDS
 from .kit.experiment import Params
 from .kit.frame import Floats
+from .kit.notes import remarks
 from .kit.timing import least_in_turn
 from .kit.verdicts import numbers
 from .learning import mean_squares
@@ -77,23 +78,10 @@ class DirichletParameters(OverSizes):
             f"{name}: at n = {numbers([s.n_points for s in sizes if s.mse('2BE') < s.mse(name)])}"
             for name in ("KK", "MLE", "MLE, clipped")
         )
-        return [
-            "The paper: the 2BE has the lowest error and the lowest time at every n, against "
-            f"maximum likelihood as it comes. Here its error is lower than that of {lower}. "
-            f"Lowest of all: {_lowest(sizes)}; within two of its standard errors of the 2BE: "
-            f"{_level(sizes)}.",
-            "Maximum likelihood knows no upper bound of alpha: of a few points that lie close "
-            f"together it makes a very large one. Clipped to {ALPHA_RANGE[0]:g} … "
-            f"{ALPHA_RANGE[1]:g}, the range that the 2BE knows from its training bags, it is a "
-            "stronger peer than the paper has. The more points, the less is there to know "
-            "beforehand: likelihood is efficient, and the 2BE can but come near it, for it adds "
-            "the error of its own approximation, which training bags and features lower.",
-            f"{N_CATEGORIES} categories (the paper does not say how many it has); the error is the "
-            "mean over parameters. Newton's method (Minka 2000) takes all bags of a batch at once, "
-            "in numpy, and their points in double precision; its time does not depend on training "
-            f"bags, and {_where_fastest(sizes)}. The paper's, of a MATLAB toolbox, was slower than "
-            "its 2BE.",
-        ]
+        return remarks(
+            "over_sizes", "dirichlet", lower=lower, lowest=_lowest(sizes), level=_level(sizes),
+            range=ALPHA_RANGE, n_categories=N_CATEGORIES, where_fastest=_where_fastest(sizes),
+        )  # fmt: skip
 
 
 def _lowest(sizes: Sequence[AtSize]) -> str:

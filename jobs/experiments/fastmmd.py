@@ -21,6 +21,7 @@ from ..terminal import Callback
 from .data.two_sample_data import blobs, ring, uniform
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, frame, pair, table, whole_table
+from .kit.notes import remarks
 from .kit.plots import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, Curve, lines
 from .kit.timing import DISTURBED, exponent, one_thread, timed_in_turn, timed_once
 from .two_sample import (
@@ -58,7 +59,7 @@ TIMED = {
 TESTED = ("random features", "exact", "B-test", "linear")
 SPREAD = ("random features", "B-test", "linear")
 PAPER_SHUFFLES = 1000
-PAPER_SPEEDUP, PAPER_SIZE, PAPER_B_TEST = 2000, 100_000, 5  # 002, §4.3, N = 10^5
+PAPER_SPEEDUP, PAPER_SIZE = 2000, 100_000  # 002, §4.3, N = 10^5
 
 
 class Sizes(Scale):
@@ -128,7 +129,9 @@ class FastMMD(Experiment[Sizes]):
         """Relative differences from the exact MMD² of one pair of sets."""
         rng = self.rng(0)
         X, Y = (blobs(rng, p["n_points"], ratio) for ratio in (1.0, RATIO))
-        seeds = [int(seed) for seed in self.rng(2, p["L"]).integers(2**32, size=p["n_trials"])]
+        seeds: list[int] = np.ravel(
+            self.rng(2, p["L"]).integers(2**32, size=p["n_trials"])
+        ).tolist()
         found: list[tuple[float, float]] = []
         with one_thread():
             exact = np.array(exact_mmd(X, Y, SIGMA, "float64"))
@@ -328,18 +331,9 @@ def _tests_of(
 def _error_table(rows: pd.DataFrame) -> Table:
     """002, Figure 5."""
     slopes = {form: exponent(*pair(rows, "L", form)) for form in ("biased", "unbiased")}
-    first = rows.iloc[0]
-    return table(
-        f"Mean relative error of MMD², {first['n_points']:,} points a set",
-        rows,
-        {"frequencies L": "L", "biased": "biased", "unbiased": "unbiased"},
-        [
-            f"Errors ∝ L^{slopes['biased']:.3f} (biased) and L^{slopes['unbiased']:.3f} "
-            "(unbiased); 002 has O(L^(−1/2)). It draws its errors and prints none.",
-            f"Of the exact {first['exact_biased']:.5f} and {first['exact_unbiased']:.5f}: the two "
-            "have the same absolute error, relative to a smaller value.",
-        ],
-    )
+    title = f"Mean relative error of MMD², {rows['n_points'][0]:,} points a set"
+    columns = {"frequencies L": "L", "biased": "biased", "unbiased": "unbiased"}
+    return table(title, rows, columns, remarks("fastmmd", "error", first=rows.iloc[0], **slopes))
 
 
 def _spread_table(rows: pd.DataFrame) -> Table:
@@ -350,12 +344,10 @@ def _spread_table(rows: pd.DataFrame) -> Table:
             shown[f"{what}, {NAMES[method]}"] = rows[method].str[i]
     pairs = zip(rows["B-test"], rows["random features"], strict=True)
     gains = [blocks[1] / features[1] for blocks, features in pairs]
-    remark = (
-        f"L = 1,024; blocks of 14 points. The standard deviation is over draws of frequencies, and "
-        f"over orders of the points; that of the B-test is {min(gains):.1f} to {max(gains):.1f} "
-        "times that of random features (002 draws it as much larger, without numbers)."
+    title = "Unbiased MMD² of 200 points of a ring and 200 around it"
+    return whole_table(
+        title, shown, remarks("fastmmd", "spread", least=min(gains), most=max(gains))
     )
-    return whole_table("Unbiased MMD² of 200 points of a ring and 200 around it", shown, [remark])
 
 
 def speedup(
@@ -369,13 +361,13 @@ def speedup(
     return float(at_largest / seconds[-1]), bool(sizes[-1] == n[-1])
 
 
-def _time_table(title: str, rows: pd.DataFrame, param: str, over: str, remarks: list[str]) -> Table:
-    shown = pd.DataFrame({"N" if over == "points" else "d": rows[param]})
+def _time_table(title: str, rows: pd.DataFrame, over: str, notes: list[str]) -> Table:
+    shown = pd.DataFrame({"N": rows["n_points"]} if over == "points" else {"d": rows["d"]})
     for method in TIMED[over]:
         if method in rows:
             shown[f"{NAMES[method]}, ms"] = 1e3 * rows[method]
     shown["exact / random features"] = rows["exact"] / rows["random features"]
-    return whole_table(title, shown, remarks)
+    return whole_table(title, shown, notes)
 
 
 def _times_over_points(rows: pd.DataFrame) -> Table:
@@ -386,34 +378,19 @@ def _times_over_points(rows: pd.DataFrame) -> Table:
     b_test, _ = speedup(rows, slow="B-test")
     of_b_test, _ = speedup(rows, "mean map", "B-test")
     how = "" if measured else ", extrapolated as N² and not measured there"
-    before, last = rows.iloc[-2], rows.iloc[-1]
+    before, last, upper = rows.iloc[-2], rows.iloc[-1], rows.iloc[-3:]
     growth = (last["n_points"] / before["n_points"]) ** 2
-    upper = rows.iloc[-3:]
     slopes = [
         f"{NAMES[m]} N^{exponent(*pair(upper, 'n_points', m)):.2f}"
         for m in TIMED["points"]
         if len(pair(upper, "n_points", m)[0]) > 1
     ]
-    remarks = [
-        f"At N = {last['n_points']:,} the exact MMD² takes {ratio:,.0f} times as long as random "
-        f"features through matrix products and {of_mean_map:,.0f} times as long as "
-        "`MeanMapEmbedding`, which sums the same features as it makes them (the paper: "
-        f"{PAPER_SPEEDUP:,} at N = {PAPER_SIZE:,}); the B-test {b_test:.1f} and {of_b_test:.1f} "
-        f"times (the paper: {PAPER_B_TEST}); the exact one in double precision from distances "
-        f"(`divergence_matrix`) {double:,.0f} times as long as `MeanMapEmbedding`{how}.",
-        f"Fitted to the three largest N: {', '.join(slopes)}.",
-        f"The exact one's time at N = {before['n_points']:,} times the growth of N² gives "
-        f"{before['exact'] * growth / last['random features']:,.0f} "
-        "times at the largest N. On a machine that is not alone a call of a minute, made once, "
-        "suffers more from others than the median of short ones: the lower of the two ratios is "
-        "the safer.",
-        "All on one thread, in single precision but for the last. The exact one is a matrix "
-        "product and an exponential a tile of pairs, symmetric tiles once: several times faster "
-        "than a pass over all pairs without, so that the ratio falls short of the paper's, whose "
-        "methods are Matlab's.",
-        DISTURBED,
-    ]
-    return _time_table("Milliseconds an MMD², d = 16, L = 128", rows, "n_points", "points", remarks)
+    notes = remarks(
+        "fastmmd", "points", last=last, before=before, ratio=ratio, of_mean_map=of_mean_map,
+        b_test=b_test, of_b_test=of_b_test, double=double, how=how, slopes=", ".join(slopes),
+        by_growth=before["exact"] * growth / last["random features"], disturbed=DISTURBED,
+    )  # fmt: skip
+    return _time_table("Milliseconds an MMD², d = 16, L = 128", rows, "points", notes)
 
 
 def _times_over_dims(rows: pd.DataFrame) -> Table:
@@ -425,54 +402,33 @@ def _times_over_dims(rows: pd.DataFrame) -> Table:
         if ratios.min() > 1
         else "Random features lose to the exact MMD² at some d"
     )
-    remarks = [
-        f"{verdict}: {ratios.min():.2f} to {ratios.max():.2f} times as fast. They make 2 N L inner "
-        "products of length d and as many sines and cosines, the exact MMD² 2 N² products and as "
-        f"many exponentials: with L / N = {n_frequencies / n:.2g} there is little to gain. 002 "
-        "draws its exact MMD² as far slower, without matrix products. What is gained is gained "
-        "over N, at a fixed L.",
-        DISTURBED,
-    ]
+    notes = remarks("fastmmd", "dims", verdict=verdict, least=ratios.min(), most=ratios.max(),
+                    share=n_frequencies / n, disturbed=DISTURBED)  # fmt: skip
     title = f"Milliseconds an MMD², N = {n:,}, L = {n_frequencies:,}"
-    return _time_table(title, rows, "d", "dims", remarks)
+    return _time_table(title, rows, "dims", notes)
 
 
 def _rejection_tables(powers: pd.DataFrame, tests: pd.DataFrame) -> list[Table]:
     """002, Figure 8, and the error of the first kind."""
     p = powers.iloc[0]
-    n, seconds = p["n_shuffles"], powers["took"].sum() + tests["took"].sum()
-    ours, theirs = ((0.05 * 0.95 / shuffles) ** 0.5 for shuffles in (n, PAPER_SHUFFLES))
+    ours, theirs = ((0.05 * 0.95 / n) ** 0.5 for n in (p["n_shuffles"], PAPER_SHUFFLES))
     null = tests["ratio"] == 1
     what = [f"{ratio:g}" if ratio != 1 else "1: error of the first kind" for ratio in tests.ratio]
     over_ratios = pd.DataFrame({"ε": what})
     for method in TESTED:
         over_ratios[NAMES[method]] = tests[method].where(null, 1 - tests[method])
     over_ratios["data sets"] = tests["n_tests"]
+    power = {"L": powers["L"], "random features": 1 - powers["random features"]}
+    notes = remarks(
+        "fastmmd", "power", p=p, ours=ours, theirs=theirs, more=PAPER_SHUFFLES / p["n_shuffles"],
+        seconds=powers["took"].sum() + tests["took"].sum(),
+    )  # fmt: skip
+    title = f"Error of the second kind over L, ε = {p['ratio']:g}"
     return [
-        table(
-            f"Error of the second kind over L, ε = {p['ratio']:g}",
-            powers,
-            {"L": "L", "random features": lambda f: 1 - f["random features"]},
-            [
-                f"Level .05, {p['n_points']:,} points a set, {p['n_tests']} data sets, {n} "
-                "shuffles. It falls with L, as drawn in 002.",
-                f"{n} shuffles save time where the paper has {PAPER_SHUFFLES:,}: this table and "
-                f"the next took {seconds:.0f} s, and would take up to {PAPER_SHUFFLES / n:.1f} "
-                f"times that. A p-value of .05 has a standard error of {ours:.3f} instead of "
-                f"{theirs:.3f}.",
-            ],
-        ),
+        whole_table(title, pd.DataFrame(power), notes),
         whole_table(
             "Errors of the second kind over ε",
             over_ratios,
-            [
-                f"Level .05, L = {tests['L'][0]}. Random features and the exact MMD² are compared "
-                "with the same shuffles; B-test (blocks of √N points) and MMD-linear with the "
-                "normal limit. In the first row both sets have one density, and .05 is right.",
-                "Where random features have more error than the exact MMD² (002 finds them "
-                "comparable), it is the finite L: more frequencies close the gap (the table over "
-                "L). 002 does not print the spacing, the direction or the scale of its blobs; its "
-                "problem may be an easier one.",
-            ],
+            remarks("fastmmd", "ratios", L=tests["L"][0]),
         ),
     ]

@@ -21,6 +21,7 @@ from ..terminal import Callback
 from .gram_peer import GramPeer
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, pivot, select
+from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, RED, Curve, lines, plain_log
 from .kit.verdicts import listing
 from .learning import Geometries, Learner, describe_all, draw_bags, errors
@@ -240,49 +241,31 @@ def _remarks(results: Sequence[Result], n_points: int, last: pd.DataFrame) -> li
     chosen = {r.params["method"]: r.values["choice"] for r in select(results, measure="2be")}
     verdict = f"All of JS, Hellinger and TV are better than {listing(ahead)}. " if ahead else ""
     if behind:
-        verdict += (
-            f"{listing(behind)} beat one of them at least: "
-            + ", ".join(f"{m} {rmse[m]:.3f}" for m in behind)
-            + ", against "
-            + listing([f"{h} {rmse[h]:.3f}" for h in HDD])
-            + ". "
-        )
-    return [
-        f"± is a standard error over test bags; methods share these, so that differences are surer "
-        f"than it says. Best: {best}. {verdict}".strip(),
-        _beside_em(results, best, last.loc[best]),
-        _beside_paper(results, n_points),
-        "Seconds: one fit, λ chosen by a held-out tenth, and predictions of all test bags. For AIC "
-        "and BIC: both together, ten EM fits a bag, scaled to all test bags.",
-        "Chosen by the held-out tenth of the first training bags (σ over the median distance; "
-        "seconds for all candidates): "
-        + "; ".join(f"{method} {_choice(choice)}" for method, choice in chosen.items())
-        + ".",
-        "KL is the symmetrised k-NN estimate in a full kernel matrix, of few bags for it costs a "
-        "fixed time a pair: its error is to be compared with JS's at as many bags, below it. "
-        "The paper prints numbers of AIC, BIC and the constant; the others' are in a figure.",
-    ]
+        theirs = ", ".join(f"{m} {rmse[m]:.3f}" for m in behind)
+        hdds = listing([f"{h} {rmse[h]:.3f}" for h in HDD])
+        verdict += f"{listing(behind)} beat one of them at least: {theirs}, against {hdds}. "
+    return remarks(
+        "gmm-components", "errors", best=best, verdict=verdict.strip(),
+        em=without_training(results)["AIC"],
+        beside_em=_beside_em(results, last.loc[best].to_dict()), n_test=results[0].params["n_test"],
+        beside_paper=_beside_paper(results, n_points),
+        chosen="; ".join(f"{method} {_choice(choice)}" for method, choice in chosen.items()),
+    )  # fmt: skip
 
 
-def _beside_em(results: Sequence[Result], best: str, ours: Mapping[str, Any] | Any) -> str:
-    """Whether AIC and BIC are surely behind the best regression, and why they have few bags."""
-    em, n_test = without_training(results), results[0].params["n_test"]
-    parts = []
+def _beside_em(results: Sequence[Result], ours: Mapping[str, Any]) -> str:
+    """Whether AIC and BIC are surely behind the best regression."""
+    em, parts = without_training(results), []
     for name in ("AIC", "BIC"):
         gap = em[name]["rmse"] - ours["rmse"]
         error = (em[name]["se"] ** 2 + ours["se"] ** 2) ** 0.5
         sure = "" if abs(gap) > 2 * error else f": level, by {abs(gap) / error:.1f} standard errors"
         parts.append(f"{name} {gap:+.2f} ± {error:.2f}{sure}")
-    n, seconds = em["AIC"]["n"], em["AIC"]["seconds"]
-    return (
-        f"Beside {best} with all training bags: {'; '.join(parts)}. EM has {n} of the "
-        f"{n_test:,} test bags for its time, {seconds:.2f} s a bag; predictions of single bags "
-        f"are not kept, so that {best}'s error on these {n} is not known."
-    )
+    return "; ".join(parts)
 
 
 def _beside_paper(results: Sequence[Result], n_points: int) -> str:
-    """Errors that the paper prints, ours beside them, and what is known of why they differ."""
+    """Errors that the paper prints beside ours, and whether they surely differ."""
     parts = []
     for name, values in without_training(results).items():
         if n_points in PAPER[name]:
@@ -292,12 +275,7 @@ def _beside_paper(results: Sequence[Result], n_points: int) -> str:
                 f"{name} {values['rmse']:.2f} ± {values['se']:.2f} ({PAPER[name][n_points]}; here "
                 f"{'worse' if gap > 0 else 'better'}, {within})"
             )
-    return (
-        f"Here and (as the paper prints): {', '.join(parts)}. The error is two standard errors and "
-        "half of the last printed digit. A constant 5.5 has 2.87 in expectation, for k is uniform "
-        "on 1 … 10. EM is scikit-learn's, of one start by k-means, and the paper does not name its "
-        "own: where AIC and BIC differ by more than the error, that may be why."
-    )
+    return ", ".join(parts)
 
 
 def _choice(choice: Mapping[str, Any]) -> str:

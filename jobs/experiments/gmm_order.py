@@ -16,12 +16,14 @@ from bagbasis.datasets import GMMComponents
 
 from ..terminal import Callback
 from .kit.experiment import Params
+from .kit.notes import remarks
 from .learning import draw_bags, mean_squares
 from .mixture_order import order_by_cross_validation, orders_by_criteria
 from .over_sizes import AtSize, OverSizes
 
 MOST_COMPONENTS = 10
 N_FOLDS = 5
+BEATEN = "it has the lowest error at each"
 
 
 class GMMOrder(OverSizes):
@@ -73,22 +75,11 @@ class GMMOrder(OverSizes):
         close = f" (within two standard errors: {', '.join(near)})" if near else ""
         least = min(size.time("AIC", "single") / size.time("2BE", "batch") for size in sizes)
         most = max(size.time("CV", "single") / size.time("2BE", "batch") for size in sizes)
-        return [
-            "The paper: the 2BE has the lowest error and the lowest time at every n, orders of "
-            "magnitude below AIC, BIC and CV. Here: "
-            + (f"it does not beat {', '.join(lost)}" if lost else "it has the lowest error at each")
-            + f"{close}; AIC to CV take {least:,.0f} to {most:,.0f} times its time in batches.",
-            f"AIC, BIC and CV have the first {n} test bags (the column beside them has the 2BE on "
-            f"the same), the others all {self.settings.n_test:,}, for which those three would take "
-            f"{_hours(sizes, self.settings.n_test):.1f} h. Their fits are by "
-            f"scikit-learn's `GaussianMixture`, full covariances, k-means starts; CV has {N_FOLDS} "
-            "folds. AIC and BIC share ten fits, of which each one's time is all. "
-            "Their times are medians over bags, which EM takes one after the other, on one core.",
-            "Why AIC, BIC and CV lose: with few points to a component the likelihood has peaks "
-            "where components sit on single points, that no penalty makes up for; and EM knows "
-            "neither that components weigh the same nor how they are spread, as the 2BE does from "
-            "its training bags.",
-        ]
+        verdict = f"it does not beat {', '.join(lost)}" if lost else BEATEN
+        return remarks(
+            "over_sizes", "gmm-order", verdict=verdict, close=close, least=least, most=most, n=n,
+            n_test=self.settings.n_test, hours=_hours(sizes, self.settings.n_test), n_folds=N_FOLDS,
+        )  # fmt: skip
 
 
 def _not_surely_beaten(sizes: Sequence[AtSize], margin: float) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,12 @@ from .gmm_components import HDD, OTHERS, STYLES
 from .gram_peer import GramPeer
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, select
+from .kit.notes import remarks
 from .kit.plots import Curve, lines, plain_log
 from .kit.verdicts import MEANING, PICKED, lead_text, order_verdict
 from .learning import Geometries, Learner, describe_all, draw_bags
 
 CIFAR_FOLDER = "cifar-10-batches-bin"
-DIGITS = (
-    "Why digits give another order was not tested. Likely: an image has 8 × 8 pixels of 17 grey "
-    "values, so that smooth embeddings as those of L2 and MMD lose little of it, while bins cut "
-    "between neighbouring values that mean the same.",
-)
-
 Labelled = tuple[Bags, Floats]
 
 
@@ -74,7 +70,7 @@ class ImageClasses(Experiment[Tasks]):
     source = "001, §5.3"
     kind = Tasks
 
-    @property
+    @cached_property
     def tasks(self) -> dict[str, Task]:
         """Those whose images are here."""
         every = self.settings.tasks.items()
@@ -247,40 +243,19 @@ def _table(results: Sequence[Result], name: str, n_train: Sequence[int]) -> Tabl
     columns = ["", *(f"accuracy, {n:,}" for n in n_train), "standard deviation at the last", *(
         f"s, {n:,}" for n in n_train)]  # fmt: skip
     n_splits, n_test = max(len(shares) for shares in found.values()), results[0].values["n_test"]
-    remarks = [
-        f"Means over {n_splits} split{'s' * (n_splits > 1)}, {n_test:,} test images each: the "
-        f"standard error of an accuracy of 0.97 on one split is "
-        f"{(0.97 * 0.03 / n_test) ** 0.5:.3f}.",
-        _verdict(found, n_train[-1]),
-        *(DIGITS if name == "digits" else ()),
-        "Seconds: one fit, λ chosen by a held-out tenth, and predictions of all test images; "
-        "medians over splits. All methods are one-hot ridge regressions, where the paper has "
-        "support vector machines. KL is one with the full kernel matrix, of points spread over "
-        "their pixels, for it needs continuous densities; the paper too could run it for the "
-        "smallest training set only. On the digits it learns little, at the edge of the σ and λ "
-        "that it may choose from: 64 points, at the same (x, y) in all bags, are poor data for "
-        "distances of neighbours.",
-        f"Chosen on the first split: {'; '.join(map(_choice, results))}.",
-        "The paper prints no number: its figure has JS and Hellinger level with Hist JS, TV above "
-        "them, and L2 and MMD below all.",
-    ]
-    return Table(f"{name}: accuracy and time over the number of training images", columns, rows,
-                 remarks)  # fmt: skip
-
-
-def _verdict(found: dict[str, Any], largest: int) -> str:
-    """Whether the paper's order holds, by the differences on the same splits."""
     last = {method: shares[:, -1] for method, shares in found.items() if method != "KL"}
     best = max(HDD, key=lambda method: last[method].mean())
-    parts = [f"{other} {lead_text(last[best], last[other], 4)}" for other in OTHERS]
     claims = [("TV", ">", "JS"), (best, "≥", "Hist JS")]
     claims += [(one, ">", other) for one in (best, "Hist JS") for other in ("L2", "MMD")]
-    return (
-        f"With {largest:,} training images the best HDD is {best}, "
-        f"{last[best].mean():.4f}; its lead: {', '.join(parts)} (± standard errors over splits; "
-        f"negative: it loses). {PICKED} The paper's order: TV > JS; HDD ≥ Hist JS > L2, MMD. "
-        f"{order_verdict(last, claims, 4)} {MEANING}"
-    )
+    notes = remarks(
+        "images", "accuracies", splits=f"{n_splits} split{'s' * (n_splits > 1)}", n_test=n_test,
+        error=(0.97 * 0.03 / n_test) ** 0.5, largest=n_train[-1], best=best,
+        accuracy=last[best].mean(), picked=PICKED, verdict=order_verdict(last, claims, 4),
+        leads=", ".join(f"{other} {lead_text(last[best], last[other], 4)}" for other in OTHERS),
+        meaning=MEANING, digits=name == "digits", chosen="; ".join(map(_choice, results)),
+    )  # fmt: skip
+    title = f"{name}: accuracy and time over the number of training images"
+    return Table(title, columns, rows, notes)
 
 
 def _choice(result: Result) -> str:

@@ -21,6 +21,7 @@ from ..terminal import Callback
 from .data.truncated_mixtures import truncated_mixtures
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, frame, table
+from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, Curve, bars, lines
 
 NAMES = {"js": "JS", "hellinger": "Hellinger", "tv": "TV", "chi2": "χ²"}
@@ -83,20 +84,11 @@ class JSGram(Experiment[Sizes]):
             if not behind
             else f"R² of JS is below the paper's on some data set: {', '.join(behind)}."
         )
-        remarks = [
-            f"Medians over the data sets, and the worst of them. {verdict}",
-            "R² is the squared correlation, as in the paper. It does not see a wrong scale; "
-            "1 − SSE/SST does: the estimates lie a little high, for smoothing takes distance away, "
-            "most of χ².",
-            "Random features are paired sines and cosines of one set of frequencies; orthogonal "
-            "ones have less variance. TV's R² suffers most, for the values of its kernel lie "
-            "closest together: their standard deviation is little more than half of JS's.",
-        ]
         columns = {"distance": "distance", "kernel from": "estimate"}
         columns |= {"R²": "r2", "R², least": "r2 least", "1 − SSE/SST": "determination"}
         columns |= {"1 − SSE/SST, least": "determination least", "R², paper": "paper"}
         title = f"Agreement with the kernel of the true densities, {len(results)} data sets"
-        return [table(title, rows, columns, remarks)]
+        return [table(title, rows, columns, remarks("js-gram", "agreement", verdict=verdict))]
 
     def draw(self, results: Sequence[Result]) -> None:
         last = results[-1]

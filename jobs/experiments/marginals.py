@@ -22,6 +22,7 @@ from .data.patches import Patches
 from .gmm_components import HDD
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import select
+from .kit.notes import remarks
 from .kit.plots import BLACK, BLUE, ORANGE, Curve, lines
 from .kit.verdicts import MEANING, PICKED, lead_text, order_verdict
 from .learning import Geometries, Learner, describe, describe_all
@@ -33,13 +34,6 @@ FILTERS = {"independent": False, "dependent": True}
 LINEAR_ALPHAS = 10.0 ** np.arange(-3.0, 2.5, 0.5)
 BESIDE = ("MMD", "L2", "Hist JS", "moments")
 WAYS = {"linear": "linear", "rbf": "random features (RBF)"}
-ABOUT = {
-    "independent": "Each filter of a patch sees a part of its own: marginals hold all that "
-    "there is.",
-    "dependent": "All filters of a patch see the same part. The marginals are those of the "
-    "independent filters; which filters fire together they do not show, and MMD and moments "
-    "(all covariances), which take all dimensions at once, do.",
-}
 
 
 class Sizes(Scale):
@@ -184,29 +178,22 @@ def _table(results: Sequence[Result], kind: str) -> Table:
         means = [float(each.mean()) for each in shares]
         rows.append([method, *(v for both in zip(means, deviations, strict=True) for v in both)])
     columns = ["", "linear", "standard deviation", "RBF", "standard deviation"]
-    remarks = [
-        ABOUT[kind],
-        *(_verdict(found[way], text) for way, text in WAYS.items()),
-        f"{MEANING} {PICKED} Why leads are small was not tested. Likely: in "
-        "generated bags classes differ in how often and how strongly each filter fires, which a "
-        "mean, a histogram or a projection of each dimension shows nearly as well as a density "
-        "does, and moments too.",
-        "The paper prints no numbers of these methods: its figure, on photographs, has HDD at or "
-        "above MMD and both far above L2 and histograms. Its best is about 92 %, with features of "
-        "a network.",
+    notes = [
+        *remarks("marginals", kind),
+        *(note for way, text in WAYS.items() for note in _verdict(found[way], text)),
+        *remarks("marginals", "both", meaning=MEANING, picked=PICKED),
     ]
     repeats = f"{n_repeats} repeat{'s' * (n_repeats > 1)} with other classes"
-    return Table(f"{kind} filters: accuracy on test images, {repeats}", columns, rows, remarks)
+    return Table(f"{kind} filters: accuracy on test images, {repeats}", columns, rows, notes)
 
 
-def _verdict(shares: dict[str, NDArray[np.float64]], way: str) -> str:
+def _verdict(shares: dict[str, NDArray[np.float64]], way: str) -> list[str]:
     """The lead of the best HDD over each other method, on the same images."""
     best = max(HDD, key=lambda method: shares[method].mean())
-    parts = [f"{other} {lead_text(shares[best], shares[other], 3)}" for other in BESIDE]
+    leads = [f"{other} {lead_text(shares[best], shares[other], 3)}" for other in BESIDE]
     claims = [(best, "≥", "MMD")]
     claims += [(one, "≫", other) for one in (best, "MMD") for other in ("L2", "Hist JS")]
-    return (
-        f"Best HDD, {way}: {best}, {shares[best].mean():.3f}; its lead: {', '.join(parts)} "
-        "(± standard errors over repeats; negative: it loses). The paper's order: HDD ≥ MMD ≫ "
-        f"L2, Hist JS. {order_verdict(shares, claims, 3)}"
-    )
+    return remarks(
+        "marginals", "verdict", way=way, best=best, accuracy=shares[best].mean(),
+        leads=", ".join(leads), verdict=order_verdict(shares, claims, 3),
+    )  # fmt: skip

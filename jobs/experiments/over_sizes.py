@@ -25,6 +25,7 @@ from .kernel_kernel import (
     smooth,
 )
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
+from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, Curve, lines
 from .kit.timing import DISTURBED
 from .kit.verdicts import listing
@@ -211,10 +212,10 @@ class OverSizes(Experiment[Sizes]):
     def tables(self, results: Sequence[Result]) -> list[Table]:
         sizes = at_sizes(results)
         n_queries = next(r.params["n_queries"] for r in results if "n_queries" in r.params)
-        remarks = [*self.remarks(sizes), *_remarks(sizes)]
+        notes = [*self.remarks(sizes), *_remarks(sizes)]
         fewer = self.settings.n_classical < self.settings.n_test
         return [
-            _error_table(sizes, self.target, fewer, remarks),
+            _error_table(sizes, self.target, fewer, notes),
             *(_time_table(sizes, way, n_queries) for way in WAYS),
         ]
 
@@ -246,9 +247,7 @@ class OverSizes(Experiment[Sizes]):
             lines(right, seconds, x, "seconds a query", log="xy", ticks=n, legend=aside)
 
 
-def _error_table(
-    sizes: Sequence[AtSize], target: str, fewer: bool, remarks: Sequence[str]
-) -> Table:
+def _error_table(sizes: Sequence[AtSize], target: str, fewer: bool, notes: Sequence[str]) -> Table:
     """Mean squared errors over n."""
     classical = sizes[0].classical
     same = ["2BE, same bags"] if fewer and classical else []
@@ -261,7 +260,7 @@ def _error_table(
             size.n_points, size.mse("2BE"), size.methods["2BE"]["se"], size.mse("KK"), *compared,
             *map(size.mse, classical), size.mse(CONSTANT), best,
         ])  # fmt: skip
-    return Table(f"Mean squared error of {target}", columns, rows, remarks)
+    return Table(f"Mean squared error of {target}", columns, rows, notes)
 
 
 def _remarks(sizes: Sequence[AtSize]) -> list[str]:
@@ -272,34 +271,21 @@ def _remarks(sizes: Sequence[AtSize]) -> list[str]:
         f"({s.choices['KK']['n_coefficients']} coefficients)"
         for s in sizes
     )
-    return [
-        "± is the standard error over test bags of the 2BE's error. The paper gives its errors in "
-        "a figure and prints none of them; its claim is the order.",
-        f"Chosen by training bags alone: {chosen}.",
-    ]
+    return remarks("over_sizes", "errors", chosen=chosen)
 
 
 def _time_table(sizes: Sequence[AtSize], way: str, n_queries: int) -> Table:
     """Milliseconds a query over n, of a way to predict."""
     methods = sizes[0].timed
-    remarks = {
-        "batch": [
-            "From points in memory to the prediction, without training, the least of calls in "
-            f"turn; a batch has {n_queries} bags and goes through BLAS.",
-            f"Choosing and fitting took the 2BE {_span(sizes, '2BE')} and KK {_span(sizes, 'KK')}.",
-        ],
-        "single": [
-            "KK is one product of all training rows with the query, one exponential of all and one "
-            "sum, as lean as numpy has it. Of the 2BE's time most is the call and not the numbers.",
-        ],
-    }
     rows: list[list[Any]] = []
     for size in sizes:
         seconds = {method: size.time(method, way) for method in methods}
         fastest = min(seconds, key=seconds.__getitem__)
         rows.append([size.n_points, *(1e3 * each for each in seconds.values()), fastest])
     title, columns = f"Milliseconds a query, {WAYS[way]}", ["points a bag", *methods, "fastest"]
-    return Table(title, columns, rows, [*remarks[way], DISTURBED])
+    spans = {"of_2be": _span(sizes, "2BE"), "of_kk": _span(sizes, "KK")}
+    notes = remarks("over_sizes", way, n_queries=n_queries, **spans)
+    return Table(title, columns, rows, [*notes, DISTURBED])
 
 
 def _span(sizes: Sequence[AtSize], method: str) -> str:

@@ -19,6 +19,7 @@ from bagbasis.errors import ConfigError
 
 from .kit.experiment import Experiment, Measure, Result, Scale, Table
 from .kit.frame import select
+from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Curve, lines, plain_log
 from .kit.verdicts import listing
 from .peers_measures import measure_mmd, measure_projection, measure_transport
@@ -243,54 +244,17 @@ def regression_table(found: Sequence[Result]) -> Table:
         what = f"fit, N = {p['n_train']:,}"
         rows.append([what, p["peer"], *cells(v), v["quality"], v["peer_quality"]])
     single = any("precision" in r.params for r in found)
-    how = "in float32, many bags at once" if single else "bag by bag, in double"
-    return Table(
-        "Regression from the same store",
-        columns("s", "test RMSE"),
-        rows,
-        [
-            "The same projection (10² functions), σ and penalty a bag, chosen for ours at N = "
-            f"10,000, all with an intercept; D = {found[0].params['D']:,} random features or "
-            f"centres; a constant has RMSE {found[0].values['constant']:.3f}. Every fit begins at "
-            f"the store; scikit-learn and dask.array read and project with numpy, {how}.",
-            MEDIANS,
-            "KernelRidge and the FALKON-style solver (Nyström centres, its preconditioner, "
-            f"{ITERATIONS} conjugate gradients in float32 on all cores, kernel values kept in "
-            f"memory) begin with our projection, which favours them: a peer of its own would add "
-            "the numpy projection's time. FALKON itself is not on PyPI.",
-            "dask.array and ours ran on the same two workers of one core; all else in one process "
-            "on all cores.",
-            *_regression_losses(rows, max(r.values["gap_error"] for r in found)),
-        ],
-    )
-
-
-def _regression_losses(rows: Sequence[Sequence[Any]], gap_error: float) -> list[str]:
     slower = [(row[1], f"{row[1]} at {row[0][5:]}") for row in rows if row[4] < 1]
     worse = [f"{row[1]} at {row[0][5:]}" for row in rows if row[6] > HARDLY * row[7]]
-    text = []
-    if slower:
-        text.append(f"We lose in time to {listing([where for _, where in slower])}.")
-    if any(peer == "FALKON" for peer, _ in slower):
-        text.append(
-            "FALKON makes a row of N M kernel values once and passes over them twice an iteration; "
-            "ours has one product of N D² steps, which is more where D is large. The "
-            "preconditioner is a fixed cost, so it wins with many bags; memory grows with them "
-            "unless each iteration makes the values anew, and it solves for one penalty and "
-            "one target."
-        )
-    if any(peer != "FALKON" for peer, _ in slower):
-        text.append("With few bags our fixed costs weigh: planning, and what runs in threads.")
-    if worse:
-        text.append(
-            f"We have the larger error (by .5 % and more) beside {listing(worse)}; the standard "
-            f"error of a difference is up to {gap_error:.4f}, for all have the same test bags. "
-            "Kernels of "
-            "centres or of all bags follow the data, random frequencies do not: they need a larger "
-            "D for the same kernel. RBFSampler's and dask.array's are other draws of random "
-            "frequencies."
-        )
-    return text or ["We lose to none of them here, in time or error."]
+    notes = remarks(
+        "peers", "regression", D=found[0].params["D"], constant=found[0].values["constant"],
+        how="in float32, many bags at once" if single else "bag by bag, in double",
+        medians=MEDIANS, iterations=ITERATIONS, slower=listing([where for _, where in slower]),
+        falkon=any(peer == "FALKON" for peer, _ in slower), worse=listing(worse),
+        others=any(peer != "FALKON" for peer, _ in slower), nothing=not (slower or worse),
+        gap_error=max(r.values["gap_error"] for r in found),
+    )  # fmt: skip
+    return Table("Regression from the same store", columns("s", "test RMSE"), rows, notes)
 
 
 def _projection_table(found: Sequence[Result]) -> Table:
@@ -304,26 +268,8 @@ def _projection_table(found: Sequence[Result]) -> Table:
         for v in r.values["sizes"]:
             what, peer = f"{size}, s = {v['s']:,}", f"finufft, {v['setting']}"
             rows.append([what, peer, *cells(v, 1e6), v["quality"], v["peer_quality"]])
-    return Table(
-        "Projection coefficients of a bag",
-        columns("µs", "largest error"),
-        rows,
-        [
-            "One thread, float32; errors are those of coefficients, against sums of numpy's "
-            "cosines in double. finufft: one type-1 transform a bag, planned once a call (in its "
-            "time; a call has all bags, of a million points one), the quicker of upsampfac 2 "
-            "(tolerance 10⁻⁶) and 1.25 (10⁻⁴, about the least it has without a warning in "
-            "float32), then the sums over signs that make cosines of exponentials.",
-            MEDIANS,
-            f"finufft is quicker from this number of functions on: {'; '.join(where)}.",
-            "We lose with one huge bag and many functions: our kernel takes n s steps, the "
-            "transform n wᵈ (w: the points of the grid that a point is spread to, here 7 or 8) and "
-            "an FFT of the grid. With bags of some hundred points and a hundred functions there "
-            "is nothing to win: a transform has the grid's FFT and the call to pay for each bag. "
-            "Where a million points fall on the few cells of a small grid, its float32 sums lose "
-            "digits; ours add blocks of points in double.",
-        ],
-    )
+    notes = remarks("peers", "projection", medians=MEDIANS, where="; ".join(where))
+    return Table("Projection coefficients of a bag", columns("µs", "largest error"), rows, notes)
 
 
 def quicker_from(result: Result) -> float | None:
@@ -351,24 +297,8 @@ def _mmd_table(found: Sequence[Result]) -> Table:
     matrix = FLOAT_BYTES * (2 * n) ** 2 / 2**30
     slower, worse = [row[0] for row in rows if row[4] < 1], max(row[6] for row in rows)
     lost = f"We lose in time with {listing(slower)}." if slower else "We lose in time at no size."
-    return Table(
-        "MMD² of two sets of n points",
-        columns("ms", "relative difference"),
-        rows,
-        [
-            "One thread; all are the biased statistic with the kernel exp(−‖x − y‖² / 2σ²), σ = 1 "
-            "(γ = ½ is given to hyppo), of 5 × 5 blobs in the plane; no permutations. Differences "
-            "are from MMD² of all pairs in double.",
-            "`hyppo.ksample.MMD` does not return MMD²: its statistic is the correlation of the "
-            "kernel and the labels, times the factor that turns a covariance into MMD². Its "
-            "difference is that of the MMD² computed back from it (outside the timer).",
-            MEDIANS,
-            f"hyppo holds several matrices of all 2n points in double, {matrix:.2g} GiB each at "
-            f"n = {n:,}; ours go by tiles, or by points alone.",
-            f"{lost} In accuracy we lose: random features are off by up to {worse:.2g} with L "
-            "frequencies (∝ L^(−½)), and all pairs by what float32 rounds.",
-        ],
-    )
+    notes = remarks("peers", "mmd", medians=MEDIANS, matrix=matrix, n=n, lost=lost, worse=worse)
+    return Table("MMD² of two sets of n points", columns("ms", "relative difference"), rows, notes)
 
 
 def _transport_table(found: Result) -> Table:
@@ -384,46 +314,18 @@ def _transport_table(found: Result) -> Table:
         for name, m in methods.items()
         if m["seconds_a_pair"] is not None
     )
-    error = max(m["se"] for m in methods.values())
-    return Table(
-        f"Regression on distances of bags, {p['n_train']:,} training bags of {p['n_points']:,} "
-        "points",
-        columns("s", "test RMSE", "ours"),
-        rows,
-        [
-            f"One thread; choosing σ and λ, fit and predictions of {p['n_test']:,} test bags "
-            f"(standard error of an RMSE: {error:.2f}; they share the bags; a constant has "
-            f"{found.values['constant']:.3f}). Embeddings: Double-Basis regression, D = "
-            f"{p['D']:,}. Wasserstein distances, squared, and our k-NN KL go through the same "
-            "kernel ridge regression, exp(−D / 2σ²), indefinite matrices repaired.",
-            f"A pair: {pairs}. A distance is paid for every pair, an embedding for every bag: with "
-            "ten times the bags the peers take a hundred times as long.",
-            "Sliced distances of bags of one size are Euclidean distances of sorted projections, "
-            "so they could be an embedding as well; POT computes them pair by pair.",
-            f"The least error has {min(methods, key=lambda name: methods[name]['rmse'])}.",
-            *_transport_losses(methods, found.values["pairs"]),
-        ],
-    )
-
-
-def _transport_losses(methods: Mapping[str, Any], pairs: Mapping[str, Any]) -> list[str]:
-    both = [(ours, peer) for ours, v in pairs.items() for peer in v]
-    slower = [f"{ours} to {peer}" for ours, peer in both if pairs[ours][peer]["ratio"] < 1]
-    worse = [f"{ours} to {peer}" for ours, peer in both
-             if methods[ours]["rmse"] > SURELY * methods[peer]["rmse"]]  # fmt: skip
-    text = []
-    if slower:
-        text.append(
-            f"We lose in time: {listing(slower)}: choosing among embeddings and widths has a price "
-            "that few bags do not pay back, and k-NN distances search trees for each pair."
-        )
-    if worse:
-        text.append(
-            f"We lose in error (more than 5 %): {listing(worse)}. Transport compares where the "
-            "mass is, without smoothing; k-NN divergences of few points are noisy, and few bags "
-            "are not what random features are for."
-        )
-    return text or ["We lose to none of them here, in time or (by more than 5 %) in error."]
+    both = [(ours, peer, v) for ours, of in found.values["pairs"].items() for peer, v in of.items()]
+    slower = [f"{ours} to {peer}" for ours, peer, v in both if v["ratio"] < 1]
+    rmse = {name: m["rmse"] for name, m in methods.items()}
+    worse = [f"{ours} to {peer}" for ours, peer, _ in both if rmse[ours] > SURELY * rmse[peer]]
+    notes = remarks(
+        "peers", "transport", p=p, error=max(m["se"] for m in methods.values()), pairs=pairs,
+        constant=found.values["constant"], best=min(rmse, key=rmse.__getitem__),
+        slower=listing(slower), worse=listing(worse), nothing=not (slower or worse),
+    )  # fmt: skip
+    title = f"{p['n_train']:,} training bags of {p['n_points']:,} points"
+    return Table(f"Regression on distances of bags, {title}", columns("s", "test RMSE", "ours"),
+                 rows, notes)  # fmt: skip
 
 
 def _draw_mmd(axis: Axes, found: Sequence[Result]) -> None:

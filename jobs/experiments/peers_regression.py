@@ -250,7 +250,7 @@ def gap_error(ours: Array, peer: Array, y: Array) -> float:
 
 
 def measure_regression(
-    params: Params, seed: int, out_dir: Path, progress: Callback
+    params: Params, progress: Callback, seed: int, out_dir: Path
 ) -> dict[str, Any]:
     """Seconds of whole fits from the store, in turn, and RMSE on test bags of both."""
     n_bags, D = params["n_train"], params["D"]

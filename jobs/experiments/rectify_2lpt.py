@@ -32,14 +32,13 @@ from ..terminal import Callback
 from .data import NBody
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table, digest
 from .kit.frame import column, frame, select, whole_table
+from .kit.notes import remarks
 from .kit.plots import BLUE, GREY, ORANGE, Curve, bars, lines
 from .kit.timing import exponent, timed_in_turn
 
 PAPER_PAIRS = 900_000
 PAPER_MSE = {"3BE": 4.958, "LSE": 6.816, "2LPT": 6.424, "AD": 9.289}  # 004, Table 3.1
 PAPER_SECONDS = {"3BE": 0.009, "LSE": 4.977}
-PAPER_GAIN = 0.5
-GAIN_AIMED_AT = 0.3
 LEAST_ALPHA = 1e-7  # per bag: the end of the estimator's default grid
 METHODS = {
     "3BE": "3BE",
@@ -372,32 +371,14 @@ def _error_remarks(results: Sequence[Result], ours: dict[str, float]) -> list[st
     fit, n_fits, v = fits[0].values, len(fits), errors.values
     seconds = sum(r.seconds for r in [*fits, *select(results, measure="smoother")])
     among = f", by generalised cross-validation among {n_fits}" if n_fits > 1 else ""
-    edge = (
-        ["λ is the least of the grid, 10⁻⁷ a training pair: smaller ones were not tried, "
-         "generalised cross-validation takes the views of a box for independent pairs, and float32 "
-         "resolves λ down to about 10⁻⁶."]
-        if fit["alpha_a_bag"] <= LEAST_ALPHA * (1 + 1e-9)
-        else []
+    paper, edge = PAPER_MSE, fit["alpha_a_bag"] <= LEAST_ALPHA * (1 + 1e-9)
+    return remarks(
+        "rectify-2lpt", "errors", gain=gain(ours), fit=fit, width=v["scale_multiplier"],
+        three_be=ours["3BE"] / ours["2LPT"], paper_three_be=paper["3BE"] / paper["2LPT"],
+        lse=ours["LSE"] / ours["2LPT"], paper_lse=paper["LSE"] / paper["2LPT"], among=among,
+        noise=v["noise_mse"] / ours["AD"], edge=edge, seconds=seconds,
+        times=PAPER_PAIRS / fit["n_pairs"],
     )  # fmt: skip
-    return [
-        f"R² of the 3BE over that of 2LPT: {gain(ours):+.1%} with {fit['n_pairs']:,} training "
-        f"pairs (aimed at on scale paper: {GAIN_AIMED_AT:+.0%}; the paper: over {PAPER_GAIN:+.0%} "
-        "with over 900,000 pairs).",
-        f"MSE of the 3BE over that of 2LPT {ours['3BE'] / ours['2LPT']:.3f} (the paper: "
-        f"{PAPER_MSE['3BE'] / PAPER_MSE['2LPT']:.3f}), of the LSE {ours['LSE'] / ours['2LPT']:.3f} "
-        f"(the paper: {PAPER_MSE['LSE'] / PAPER_MSE['2LPT']:.3f}).",
-        "The paper's simulations are others, so that R² and ratios compare and MSEs do not. The "
-        f"noise, {v['noise_mse'] / ours['AD']:.1%} of AD's MSE, is that of a Poisson sample of as "
-        "many particles as a response has: a floor only where the points of a response are drawn "
-        "independently of the bag's. Here both hold the same particles, so that methods may fall "
-        "below it.",
-        f"{fit['n_inputs']} input and {fit['n_outputs']} output coefficients (the paper: "
-        f"365 and 401); σ = {v['scale_multiplier']:g} medians of the distance{among}.",
-        *edge,
-        f"Time, not memory, limits the training pairs: fits and smoother took {seconds:,.0f} s, "
-        "beside making the simulations, and the paper's number of pairs takes "
-        f"{PAPER_PAIRS / fit['n_pairs']:.1f} times both at least.",
-    ]
 
 
 def time_rows(results: Sequence[Result]) -> pd.DataFrame:
@@ -437,19 +418,12 @@ def time_table(found: pd.DataFrame) -> Table:
     columns = ["training pairs"]
     for text in WAYS.values():
         columns += [f"LSE, {text}, ms", f"3BE, {text}, ms", f"ratio, {text}"]
-    remarks = [
-        f"From points to coefficients, data in memory, medians of calls in turn; a batch has "
-        f"{found['n_queries'][0]} bags and goes through BLAS, in both methods.",
-        "The LSE is `KernelSmoother` with its training rows and their norms in memory, float32: a "
-        "call makes two matrix products and the exponential.",
-        "The extrapolation takes both times at the largest N, which were measured in turn, and "
-        "lets the LSE's grow in proportion to N, and the 3BE's stay: nothing was measured there.",
-    ]
+    notes = remarks("rectify-2lpt", "times", n_queries=found["n_queries"][0])
     first = found["n_pairs"].iloc[-N_FITTED:].iloc[0]
     for way, text in WAYS.items():
         of_lse, of_ratio = exponents(found, way)
-        remarks.append(
+        notes.append(
             f"Fitted exponents of N from {first:,} pairs on, {text}: LSE {of_lse:.2f}, ratio "
             f"{of_ratio:.2f} (linear growth: 1)."
         )
-    return Table("Prediction time a bag", columns, rows, remarks)
+    return Table("Prediction time a bag", columns, rows, notes)

@@ -22,6 +22,7 @@ from bagbasis import RandomFourierFeatures
 from ..terminal import Callback
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, frame, table
+from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, Curve, lines
 from .kit.timing import exponent
 
@@ -160,25 +161,16 @@ def mean_square(rows: pd.DataFrame, form: str) -> float:
 
 
 def _remarks(rows: pd.DataFrame) -> list[str]:
-    remarks, expected = [], expected_squares()
+    notes, expected = [], expected_squares()
     for form, proposition in zip(FORMS, ("3.4", "3.5"), strict=True):
         low, high = PAPER_EXPONENT[form]
-        slope = exponent(column(rows, "n_features"), column(rows, f"{form}.most"))
-        remarks.append(
-            f"{NAMES[form]}: D · E‖f‖² {mean_square(rows, form):.4f} over all D (exactly, by "
-            f"Proposition {proposition} on these points: {expected[form]:.4f}; the paper: "
-            f"{PAPER_SQUARE[form]}). E max error ∝ D^{slope:.3f} (the paper's interval: {low} to "
-            f"{high})."
-        )
+        notes += remarks(
+            "rff-error", "form", name=NAMES[form], square=mean_square(rows, form), low=low,
+            proposition=proposition, expected=expected[form], paper=PAPER_SQUARE[form], high=high,
+            slope=exponent(column(rows, "n_features"), column(rows, f"{form}.most")),
+        )  # fmt: skip
     better = all((rows[f"paired.{key}"] < rows[f"phase.{key}"]).all() for key in ("most", "scaled"))
-    remarks.append(
-        "The paper prints no mean maximum errors, it draws them (Figure 3.4). Its D · E‖f‖² is "
-        "that of the squared norm, whose square is missing in print. Paired features have less "
-        "error at every D: D/2 frequencies with sine and cosine, and 1 on the diagonal exactly."
-        if better
-        else "Paired features do not have less error at every D here, as the theory has it."
-    )
-    return remarks
+    return [*notes, *remarks("rff-error", "both", better=better, worse=not better)]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from bagbasis.regression.statistics import BLOCK_BYTES, BLOCK_ROWS
 
 from .kit.experiment import Result, Table
 from .kit.frame import Column, column, frame, table
+from .kit.notes import remarks
 from .kit.timing import upper_exponent
 from .scaling_fits import Size
 
@@ -67,16 +68,7 @@ def time_tables(results: Sequence[Result], middle: Size) -> list[Table]:
         ["varied", "from", "to", "fitted over", "fit, measured", "without its solve",
          "cost model"],
         rows,
-        [
-            "Seconds are CPU seconds of this process on one core, reading and decoding included: "
-            "on a machine that is shared they say what wall seconds do not. The solve is a "
-            "Cholesky decomposition (one penalty), measured alone; the cost model "
-            "(`pass_seconds`) has no solve, sines and cosines (∝ N D) or decoding (∝ N n d), for "
-            "it only cuts fits into tasks: it needs the right order.",
-            "Exponents below one are those of sums: what does not grow with the variable, or grows "
-            "slower, is still part of the time. Those of d come from its largest values alone, "
-            "with s kept the same.",
-        ],
+        remarks("scaling", "exponents"),
     )  # fmt: skip
     columns: dict[str, Column] = {"varied": "varied", "value": "value", "fit (s)": "fit"}
     columns |= {"of that, solve (s)": "solve", "pass by the cost model (s)": "model"}
@@ -88,14 +80,9 @@ def time_tables(results: Sequence[Result], middle: Size) -> list[Table]:
     eigen = "; ".join(
         f"D = {r['D']:,}: {r['gcv']:.3g} s against {r['one']:.3g} s" for _, r in grids.iterrows()
     )
-    remarks = [
-        f"In the middle: {size}. The least of {seconds['n_rounds'][0]} fits each.",
-        f"A pass takes {low['ratio']:.2f} ({low['varied']} = {low['value']:,}) to "
-        f"{high['ratio']:.2f} ({high['varied']} = {high['value']:,}) times what the cost model "
-        "says; tasks are longer or shorter by as much.",
-        f"A solve by GCV over a grid is one eigendecomposition instead: {eigen}.",
-    ]
-    return [exponents, table("CPU seconds of one fit on one core", seconds, columns, remarks)]
+    notes = remarks("scaling", "seconds", size=size, n_rounds=seconds["n_rounds"][0], low=low,
+                    high=high, eigen=eigen)  # fmt: skip
+    return [exponents, table("CPU seconds of one fit on one core", seconds, columns, notes)]
 
 
 # ---------------------------------------------------------------------- memory
@@ -130,16 +117,8 @@ def memory_tables(results: Sequence[Result]) -> list[Table]:
         over_bags,
         {"N": "N", "points in the store (MiB)": _mib("points"), "least peak (MiB)": _mib("least"),
          "largest (MiB)": _mib("largest")},
-        [
-            f"D = {first['D']:,}, n = {first['n']:,}, d = {first['d']}. As `tracemalloc` has it: "
-            "what numpy allocates, without the interpreter, code and caches of libraries. Points "
-            "are read by partitions of 32 MiB, of which one is worked on while the next is "
-            "decoded; where the store has not three of them the peak is lower. From the last N but "
-            f"one to the last the least peak changes by a factor {least[-1] / least[-2]:.3f}, the "
-            f"largest by {peaks[-1] / peaks[-2]:.3f} (fits each: {first['n_rounds']}); in the "
-            f"upper half the least is ∝ N^{upper_exponent(bags, least):.2f}. Fits of one size "
-            "differ, probably by what the decoding threads hold when the work's peak comes.",
-        ],
+        remarks("scaling", "memory over N", first=first, least=least[-1] / least[-2],
+                largest=peaks[-1] / peaks[-2], slope=upper_exponent(bags, least)),
     )  # fmt: skip
     features, peaks, rest = (column(over_features, key) for key in ("D", "largest", "rest"))
     squares = table(
@@ -147,15 +126,9 @@ def memory_tables(results: Sequence[Result]) -> list[Table]:
         over_features,
         {"D": "D", "peak (MiB)": _mib("largest"), "of that, block of rows (MiB)": _mib("block"),
          "rest (MiB)": _mib("rest"), "rest / D² (bytes)": lambda f: f["rest"] / f["D"] ** 2},
-        [
-            f"Peak ∝ D^{upper_exponent(features, peaks):.2f}, and without the block of "
-            f"rows ∝ D^{upper_exponent(features, rest):.2f}, in the upper half. The block "
-            f"has {BLOCK_ROWS:,} rows up to D = {BLOCK_BYTES // (4 * BLOCK_ROWS):,}, so it is ∝ D, "
-            f"and takes {BLOCK_BYTES // MIB} MiB from there on: a buffer that makes the products "
-            "fast, and most of the peak where D is small. The pass has 8 D² bytes beside it, a "
-            "float64 triangle and a float32 square; the solve has no block and 12 D², which is "
-            "more only beyond the block's limit.",
-        ],
+        remarks("scaling", "memory over D", slope=upper_exponent(features, peaks),
+                of_rest=upper_exponent(features, rest), rows=BLOCK_ROWS, mib=BLOCK_BYTES // MIB,
+                most=BLOCK_BYTES // (4 * BLOCK_ROWS)),
     )  # fmt: skip
     return [flat, squares, _memory_over_others(results)]
 
@@ -173,11 +146,7 @@ def _memory_over_others(results: Sequence[Result]) -> Table:
         pd.concat(found),
         {"varied": "varied", "value": "value", "least peak (MiB)": _mib("least"),
          "largest (MiB)": _mib("largest")},
-        [
-            "The fits that are timed above. The least peak is, in the upper half of each, ∝ "
-            f"{', '.join(exponents)}. n and d are the size of the store, of which at most some "
-            "partitions of 32 MiB are in memory; of s there is a block of bags' coefficients.",
-        ],
+        remarks("scaling", "memory over others", exponents=", ".join(exponents)),
     )  # fmt: skip
 
 
@@ -213,13 +182,7 @@ def cluster_tables(results: Sequence[Result], cores: int) -> list[Table]:
             {"workers": "n_workers", "wall (s)": "wall", "times as fast as one": "faster",
              "CPU of all workers (s)": "cpu", "CPU / that of one worker": "more",
              "peak memory a worker (MiB)": _mib("peak_a_worker"), "the same bits as one's": "same"},
-            [
-                f"N = {one['N']:,}, D = {one['D']:,}, n = {one['n']}, d = {one['d']}, s = "
-                f"{one['s']}; the least of {one['n_rounds']} fits each. More workers than this "
-                f"machine's {cores} cores can not make it faster; what counts there is that their "
-                "CPU time does not grow. Memory is all that is resident, the interpreter and "
-                "libraries included.",
-            ],
+            remarks("scaling", "workers", one=one, cores=cores),
         ),
         table(
             "A scheduler under simulated workers",
@@ -230,17 +193,7 @@ def cluster_tables(results: Sequence[Result], cores: int) -> list[Table]:
              "% of a core when idle": lambda f: 100 * f["idle"],
              "% of a core, tasks of a minute": "busy",
              "memory for workers and graph (MiB)": _mib("memory")},
-            [
-                "The scheduler has a process of its own and runs a fit's graph (tasks, merges, "
-                "progress events) over TCP on workers that are real to it, but share two processes "
-                "and sleep instead of working. Its CPU time and memory are those of a real "
-                "cluster's; the wall time is not: so many workers take more of this machine's "
-                "cores than there are.",
-                "A task's CPU time is without that of the heartbeats (the idle scheduler's), and "
-                "with that of its progress events, one a second or heartbeat. The last but one "
-                "column is computed: idle, and a task a minute from each worker; where tasks took "
-                "less than a minute here, they had fewer events.",
-            ],
+            remarks("scaling", "scheduler"),
         ),
     ]  # fmt: skip
 
@@ -255,15 +208,8 @@ def graph_table(graphs: pd.DataFrame) -> Table:
     columns |= {"graph (KiB)": lambda f: f["bytes"] / 1024}
     columns |= {"bytes a task": lambda f: f["bytes"] / f["tasks"]}
     columns |= {"of these shared by all (bytes)": "shared", "CPU s to make and pickle": "seconds"}
-    remark = (
-        "A task is a range of bags of at most about a minute on one core, and a GiB of points; "
-        f"there are at most {PassLimits().max_tasks:,}. It "
-        "travels as two numbers, a topic and an index, beside merges in a tree; store, "
-        "features and encoding are one node that a worker gets once, and random frequencies "
-        "are made again from their seed. Bytes are those of the pickled nodes, without the "
-        "priority that each has."
-    )
-    return table("The graph of a fit, made without data", graphs, columns, [remark])
+    notes = remarks("scaling", "graph", most=PassLimits().max_tasks)
+    return table("The graph of a fit, made without data", graphs, columns, notes)
 
 
 @dataclass(frozen=True)
@@ -350,22 +296,9 @@ def cost_table(results: Sequence[Result], middle: Size) -> Table:
     columns |= {"tasks a node": "waves", "pass (s)": "work", "reading (s)": "reading"}
     columns |= {"scheduler (s)": "scheduling", "last merges (s)": "merging"}
     columns |= {"solve (s)": "solve", "total (s)": "total"}
-    return table(
-        f"Computed, not measured: {most:,} bags on {NODES:,} nodes",
-        rows,
-        columns,
-        [
-            f"Assumed: {CORES_PER_NODE} cores a node as fast as this one, all of them busy, "
-            f"{DISK_PER_NODE / 1e9:g} GB/s from disk or object store and {NETWORK_PER_NODE / 1e9:g}"
-            f" GB/s of network for each node, n = {middle.n}, d = {middle.d}, s = {middle.s}. "
-            f"Measured: CPU of a fit of {middle.N:,} bags without its solve, the size of its "
-            "store, the solve (one penalty, one core), and the scheduler's CPU time of a task and "
-            "of heartbeats under the most simulated workers.",
-            "The pass is that of the busiest node, whose tasks are a whole number; reading and "
-            "scheduling go on beside it and the slowest of the three counts. The last merges are "
-            f"the worst case: {SPLIT_EVERY - 1} partials of ZᵀZ a level of the tree, one after the "
-            "other.",
-            "Tasks are cut by the data and the features alone, so that results are the same on any "
-            "cluster.",
-        ],
-    )
+    notes = remarks(
+        "scaling", "cost", cores=CORES_PER_NODE, disk=DISK_PER_NODE / 1e9, middle=middle,
+        network=NETWORK_PER_NODE / 1e9, merges=SPLIT_EVERY - 1,
+    )  # fmt: skip
+    title = f"Computed, not measured: {most:,} bags on {NODES:,} nodes"
+    return table(title, rows, columns, notes)

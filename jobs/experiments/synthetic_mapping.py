@@ -30,6 +30,7 @@ from .kernel_kernel import (
 )
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table, digest
 from .kit.frame import Column, Floats, column, frame, select, table, whole_table
+from .kit.notes import remarks
 from .kit.plots import BLUE, GREY, ORANGE, Curve, lines
 from .kit.verdicts import crossing, two_digits
 from .learning import Training, mean_squares
@@ -237,19 +238,10 @@ def _error_table(results: Sequence[Result]) -> Table:
         for _, row in rows.iterrows()
     )
     verdict = f"not better at {', '.join(lost)}" if lost else "better at each N"
-    remarks = [
-        "The paper: both are alike, the 2BE somewhat better at each N (its errors are in a figure "
-        f"and not printed). Here: the 2BE is {verdict}.",
-        "KK: Gaussian kernel density estimates with reflection at the walls, the L2 distance "
-        "between them and a Gaussian kernel of it (004, eq. 3.4); the estimates are compared by "
-        "their cosine coefficients down to those that the kernel damps to 3 %. It costs a pass "
-        "over the training bags, so that it predicts fewer test bags.",
-        f"± is a standard error over test bags. Chosen by training bags alone: {chosen}. The first "
-        f"basis and its kernel width, and KDE's bandwidth, by the first {n_choose:,} of them at "
-        "any N, so that what suits more bags is not "
-        "looked for: a likely reason where the 2BE is not better.",
-    ]
-    return table("Mean squared error", rows, columns, remarks)
+    notes = remarks(
+        "synthetic-mapping", "errors", verdict=verdict, chosen=chosen, n_choose=n_choose
+    )
+    return table("Mean squared error", rows, columns, notes)
 
 
 def _time_table(results: Sequence[Result]) -> Table:
@@ -261,22 +253,12 @@ def _time_table(results: Sequence[Result]) -> Table:
         shown[f"ratio, {text}"] = rows[way]
     shown["ratio, paper"] = rows["n"].map(PAPER_RATIOS).astype(object)
     n_queries = rows["seconds.n_queries"][0]
-    remarks = [
-        "From points to predictions, in memory, the least of calls in turn; a batch has "
-        f"{n_queries} bags. KK is not the paper's, of whose code nothing is said: it compares "
-        "coefficients by one matrix product, keeps rows and norms in float32, and one bag a call "
-        "is one product, one exponential and one sum over all rows. Its matrix products run on "
-        "all cores, its exponentials on one: on c cores its time could fall by less than c. "
-        "One bag a call, most of the 2BE's time is that of the call, which many bags share.",
-        *[_crossings(rows, way) for way in WAYS],
-    ]
+    notes = remarks("synthetic-mapping", "times", n_queries=n_queries)
+    notes += [_crossings(rows, way) for way in WAYS]
     if select(results, measure="time"):
         least = min(r.params["n_train"] for r in select(results, measure="kk"))
-        remarks.append(
-            f"Below N = {least:,} nothing but the number of KK's rows changes: bags and 2BE "
-            f"are those of N = {least:,}."
-        )
-    return whole_table("Time a query", shown, remarks)
+        notes += remarks("synthetic-mapping", "few", least=least)
+    return whole_table("Time a query", shown, notes)
 
 
 def _crossings(rows: pd.DataFrame, way: str) -> str:

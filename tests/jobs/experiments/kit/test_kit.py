@@ -15,7 +15,7 @@ from bagbasis.errors import ConfigError, StoreError
 from bagbasis.execution.lanes import lane_cores
 from bagbasis.jobs.experiments import EXPERIMENTS
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment
-from bagbasis.jobs.experiments.kit import runner
+from bagbasis.jobs.experiments.kit import notes, runner
 from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale, Table
 from bagbasis.jobs.experiments.kit.frame import frame, pair, pivot, select, table
 from bagbasis.jobs.experiments.kit.machine import machine, versions
@@ -246,6 +246,18 @@ def test_frame():
     x, y = pair(rows, "n", "x.r")
     assert (x.tolist(), y.tolist()) == ([7], [0.5])
     assert len(pair(rows, "n", "z")[0]) == 0
+
+
+def test_remarks(tmp_path, monkeypatch):
+    """Paragraphs of a section with values in their places; some only where a value is there."""
+    (tmp_path / "n.md").write_text(
+        "# About\n\n## a\n\nTwo\nlines, {x:.1f}.\n\n{?y} With {y}.\n\n## b\n\n{row[k]:,}\n"
+    )
+    monkeypatch.setattr(notes, "FOLDER", tmp_path)
+    notes.sections.cache_clear()
+    assert notes.remarks("n", "a", x=1.25, y="") == ["Two lines, 1.2."]
+    assert notes.remarks("n", "a", x=1, y="z") == ["Two lines, 1.0.", "With z."]
+    assert notes.remarks("n", "b", row={"k": 1000}) == ["1,000"]
 
 
 def test_pivot():

@@ -1,0 +1,38 @@
+"""Remarks below tables: Markdown with places for figures, in ``notes/NAME.md``."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent.parent / "notes"
+_CONDITION = re.compile(r"\{\?(\w+)\} ")  # before a paragraph that is left out where it is empty
+
+
+def remarks(name: str, section: str, /, **values: Any) -> list[str]:
+    """The paragraphs of a section, with values in their places.
+
+    A paragraph that begins with ``{?key}`` stands where the value of ``key`` is neither empty nor
+    false. Places are those of `str.format`: ``{ratio:.2f}``, ``{row[n_points]:,}``.
+    """
+    found = []
+    for text in sections(name)[section]:
+        condition = _CONDITION.match(text)
+        if condition is None:
+            found.append(text.format(**values))
+        elif values[condition.group(1)]:
+            found.append(text[condition.end() :].format(**values))
+    return found
+
+
+@lru_cache
+def sections(name: str) -> dict[str, list[str]]:
+    """Paragraphs, each one line, by the heading that they stand under."""
+    found: dict[str, list[str]] = {}
+    for part in (FOLDER / f"{name}.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        heading, _, body = part.partition("\n")
+        paragraphs = [" ".join(text.split()) for text in body.split("\n\n")]
+        found[heading.strip()] = [text for text in paragraphs if text]
+    return found
