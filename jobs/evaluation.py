@@ -17,7 +17,7 @@ from bagbasis.densities import Densities
 from bagbasis.errors import ConfigError
 from bagbasis.evaluation import Errors, evaluate, evaluate_together
 from bagbasis.evaluation.errors import ClassDetails
-from bagbasis.regression.double_basis import DoubleBasis
+from bagbasis.regression.base import DoubleBasis
 
 from .pictures.densities import draw_bags, draw_densities
 from .pictures.evaluation import draw_confusion, draw_predictions, draw_residuals

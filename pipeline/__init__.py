@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         MomentsEmbedding,
         ProjectionEmbedding,
     )
+    from .evaluation import evaluate
     from .random_features import RandomFourierFeatures
     from .regression import (
         DoubleBasisClassifier,
@@ -47,6 +48,7 @@ __all__ = [
     "RandomFourierFeatures",
     "TripleBasisRegressor",
     "connect",
+    "evaluate",
     "features",
     "load_model",
 ]
@@ -62,6 +64,7 @@ _ROOMS = {
         "MomentsEmbedding",
         "ProjectionEmbedding",
     ),
+    "evaluation": ("evaluate",),
     "random_features": ("RandomFourierFeatures",),
     "regression": (
         "DoubleBasisClassifier",

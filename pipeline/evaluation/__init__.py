@@ -1,6 +1,6 @@
 """The error of a model on labelled bags: one definition for reports, gates and experiments."""
 
 from .errors import Errors
-from .evaluate import evaluate, evaluate_together
+from .judging import evaluate, evaluate_together
 
 __all__ = ["Errors", "evaluate", "evaluate_together"]

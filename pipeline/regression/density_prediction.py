@@ -1,7 +1,8 @@
-"""What estimators share whose predictions are coefficients of densities."""
+"""What estimators share whose predictions are coefficients of densities, and how these score."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..bags import Bags, as_bags
+from ..bags import Bags, as_bags, concatenate
 from ..bags.labelled import LabelledBags
-from ..bags.sampling import CHOICE_SAMPLE
+from ..bags.sampling import CHOICE_SAMPLE, JUDGED_SAMPLE
+from ..bags.splits import Split
 from ..densities import Densities
+from ..densities.valid import MOST_DIMS, quasi_random_points
 from ..embeddings import ProjectionEmbedding, ProjectionSpec
-from ..errors import ParameterError
+from ..errors import DataError, ParameterError
 from ..execution import lane
+from .feature_map import FeatureMap
+from .ridge import RidgeSolution
 
 
 class DensityPrediction:
@@ -128,3 +133,75 @@ def resolve_response(third: Any, pairs: LabelledBags) -> ProjectionSpec:
             pairs.response_box,
             lambda: pairs.response_sample(CHOICE_SAMPLE),
         )
+
+
+@dataclass(frozen=True)
+class ProjectedScore:
+    """Judges solutions by the nearest valid densities that they predict for held-out bags.
+
+    For a response of m points y the score of a density p is ∫p² − 2/m Σ p(y): without bias that
+    is ‖p − q‖² − ‖q‖² for the density q which the points were drawn from, whatever the third
+    basis leaves out of q.
+
+    Attributes
+    ----------
+    features : shape (n, D)
+        z of the held-out bags.
+    responses : Bags
+        n of them.
+    spec : ProjectionSpec
+        The third basis.
+    """
+
+    features: NDArray[Any]
+    responses: Bags
+    spec: ProjectionSpec
+
+    @classmethod
+    def of(
+        cls,
+        pairs: LabelledBags,
+        spec: ProjectionSpec,
+        features: FeatureMap,
+        precision: str,
+        validation: Split,
+        holdout: Split | None,
+    ) -> ProjectedScore:
+        """Of the labelled bags that validation holds out, among evenly spread runs.
+
+        Raises
+        ------
+        DataError
+            There are none.
+        """
+        blocks, responses = [], []
+        held = replace(pairs, left_out=holdout, only=validation)
+        for batch in held.batches_of(JUDGED_SAMPLE.ranges(pairs.start, pairs.end)):
+            if len(batch):
+                blocks += [z.copy() for _, z, _ in features.blocks(batch.bags, precision)]
+                responses.append(batch.labels.present)
+        if not responses:
+            raise DataError(
+                "no bag with a response was held out for validation; hold out a larger fraction"
+            )
+        return cls(np.concatenate(blocks), concatenate(responses), spec)
+
+    def __call__(self, solution: RidgeSolution) -> float:
+        """The mean score, of densities on the unit cube; lower is better."""
+        coefficients = self.features @ solution.coef.T + solution.intercept
+        spec = self.spec
+        predicted = Densities(coefficients, spec.indices, spec.basis, spec.box).valid()
+        total = 0.0
+        for i in range(len(predicted)):
+            values = predicted.volume * _values_over_box(predicted[i])
+            at_points = predicted.volume * predicted[i].at(self.responses[i])
+            total += float((values**2).mean() - 2 * at_points.mean())
+        return total / len(predicted)
+
+
+def _values_over_box(densities: Densities) -> NDArray[np.float64]:
+    """Values where `Densities.valid` solves: their means are means over the box."""
+    if densities.n_dims <= MOST_DIMS:
+        return densities.on_grid()
+    lo, hi = np.array(densities.box.lo), np.array(densities.box.hi)
+    return densities.at(lo + quasi_random_points(densities.n_dims) * (hi - lo))

@@ -15,8 +15,8 @@ from ..bags.plan import Range
 from ..bags.targets import MISSING
 from ..errors import DataError
 from ..execution import Progress
+from .base import DoubleBasis, Problem
 from .checkpoints import CheckpointsLike
-from .double_basis import DoubleBasis, Problem
 from .outcomes import Classes, Reals
 
 MAX_CLASSES = 10_000

@@ -6,7 +6,7 @@ import os
 
 from ..errors import ModelError
 from ..storage.urls import normalize_url
-from .double_basis import DoubleBasis
+from .base import DoubleBasis
 from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
 from .saving import ModelState, read_arrays, read_state
 from .triple_basis import TripleBasisRegressor

@@ -7,9 +7,10 @@ what an error is, and what a saved model keeps.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from ..embeddings import ProjectionSpec
 from ..errors import DataError
 
 Rows = NDArray[np.float64]
+FLOAT = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Prediction:
     probabilities: Rows | None = None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays by the names that they have in a store of predictions."""
+        """Return the arrays by the names that they have in a store of predictions."""
         if self.probabilities is None:
             return {"predictions": self.values}
         return {"predictions": self.values, "probabilities": self.probabilities}
@@ -46,45 +48,59 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Column:
-    """Shape and type of an array of predictions, but for its first axis, the bags."""
+    """Shape and type of an array of predictions, except its first axis, the bags."""
 
     tail: tuple[int, ...]
     dtype: np.dtype[Any]
 
 
-class Outcome(Protocol):
-    """A kind of label with everything decided: immutable, small, picklable."""
+class Outcome(ABC):
+    """A kind of label with everything decided: immutable, small, picklable.
+
+    Attributes
+    ----------
+    key : str
+        Where a saved model keeps what only this kind of outcome has.
+    names : tuple of str
+        The store's targets; empty for labels in memory, and for responses.
+    n_targets : int
+        Columns that are regressed, k.
+    measure : str
+        What `error` is, in words.
+    """
 
     key: ClassVar[str]
-    """Under which a saved model keeps what only this outcome has."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the targets in a store; empty for labels in memory, and for responses."""
-        ...
+    if TYPE_CHECKING:  # at run time an inherited property would shadow a field of its name
 
-    @property
-    def n_targets(self) -> int:
-        """Columns that are regressed, k."""
-        ...
+        @property
+        def names(self) -> tuple[str, ...]: ...
+        @property
+        def n_targets(self) -> int: ...
+        @property
+        def measure(self) -> str: ...
 
-    @property
-    def measure(self) -> str:
-        """What `error` is, in words."""
-        ...
+    # ------------------------------------------------------------------ labels
 
     def take_labels(self, store: BagStore) -> LabelledBags:
-        """The bags of a store with the labels of this kind.
+        """Return the bags of a store with the labels of this kind.
 
         Raises
         ------
         DataError
             The store has none, or others.
         """
-        ...
+        if not self.names:
+            raise DataError(
+                f"{store.url}: the model was fitted to labels in memory, whose name in a store is "
+                "not known; give LabelledBags(store, Targets(names))"
+            )
+        store.target_columns(self.names)
+        return LabelledBags(store, Targets(self.names))
 
+    @abstractmethod
     def encode(self, labels: Any) -> tuple[Rows, int]:
-        """What is regressed for labelled bags, and the points of responses outside their box.
+        """Return what is regressed, and the points of responses outside their box.
 
         Parameters
         ----------
@@ -95,80 +111,72 @@ class Outcome(Protocol):
         -------
         float64, shape (n, k)
         """
-        ...
+
+    def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
+        """Return labels among some blocks that have no column yet, sorted.
+
+        The blocks are read only where there can be such labels.
+        """
+        return np.empty(0)
+
+    # ------------------------------------------------------------------ predictions
 
     def predict(self, scores: Rows) -> Prediction:
         """Turn the regression's raw rows, shape (n, k), into predictions."""
-        ...
+        return Prediction(scores)
+
+    def stored(self) -> dict[str, Column]:
+        """Describe the arrays of `Prediction.arrays` before there are any."""
+        return {"predictions": Column((self.n_targets,), FLOAT)}
+
+    @abstractmethod
+    def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        """Return the predictions as named columns of a table."""
+
+    # ------------------------------------------------------------------ errors
 
     def losses(self, scores: Rows, targets: Rows) -> Rows:
-        """How wrong raw rows are about encoded labels, one row per bag."""
-        ...
+        """Measure how wrong raw rows are about encoded labels, one row per bag."""
+        return np.asarray((scores - targets) ** 2)
 
     def error(self, losses: Rows, variances: Rows) -> float:
-        """One number from the mean loss of each column, see `measure`; lower is better.
+        """Return one number from the mean loss of each column; lower is better.
 
         ``variances`` are those of the encoded labels, shape (k,).
         """
-        ...
-
-    def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        """Labels among some blocks that have no column yet, sorted; read only where that can be."""
-        ...
+        return float(losses.sum())
 
     def units(self) -> Rows | None:
-        """Squared errors of each target are divided by these where a penalty is chosen.
+        """Return what each target's squared error is divided by where a penalty is chosen.
 
         None: by the variance of the target.
         """
-        ...
+        return None
 
-    def stored(self) -> dict[str, Column]:
-        """The arrays of `Prediction.arrays`, before there are any."""
-        ...
-
-    def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
-        """The predictions as named columns of a table."""
-        ...
+    # ------------------------------------------------------------------ descriptions
 
     def describe(self) -> dict[str, Any]:
-        """What reports and stores of predictions say of it, in types that JSON knows."""
-        ...
+        """Return what reports and stores of predictions say of it, in types that JSON knows."""
+        return self.to_dict()
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """What a saved model keeps under `key`, beside the names, as its item."""
-        ...
+        """Return what a saved model keeps of it beside the names: one item, under `key`."""
 
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
+        """Return the outcome of a model with k columns from what `to_dict` gave.
 
-def _take_targets(store: BagStore, names: tuple[str, ...]) -> LabelledBags:
-    if not names:
-        raise DataError(
-            f"{store.url}: the model was fitted to labels in memory, whose name in a store is not "
-            "known; give LabelledBags(store, Targets(names))"
-        )
-    store.target_columns(names)
-    return LabelledBags(store, Targets(names))
-
-
-class _ByPosition:
-    """Labels of a whole batch, with the positions of those that are encoded."""
-
-    def labelled(self, labels: Any) -> NDArray[np.bool_]:
-        """Which bags of the batch have a label, shape (n_bags,)."""
-        if isinstance(labels, Responses):
-            return np.asarray(labels.sizes > 0)
-        return np.asarray(~np.isnan(labels).any(axis=1))
-
-    def rows(self, labels: Any, rows: NDArray[np.int64]) -> tuple[Rows, int]:
-        """As `Outcome.encode`, of labelled bags of the batch."""
-        if isinstance(labels, Responses):
-            chosen = labels.of(rows)
-            return self.encode(Responses.trusted(chosen.points, chosen.offsets))  # type: ignore[attr-defined]
-        return self.encode(labels[rows])  # type: ignore[attr-defined]
+        Raises
+        ------
+        ValueError
+            It does not fit k columns.
+        """
 
 
 @dataclass(frozen=True)
-class Reals(_ByPosition):
+class Reals(Outcome):
     """The targets themselves.
 
     Attributes
@@ -185,57 +193,52 @@ class Reals(_ByPosition):
 
     @property
     def measure(self) -> str:
+        """See `Outcome`."""
         if self.n_targets == 1:
             return "RMSE"
         return "root of the targets' mean of squared error over variance"
 
-    def take_labels(self, store: BagStore) -> LabelledBags:
-        return _take_targets(store, self.names)
-
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
+        """See `Outcome.encode`."""
         return labels, 0
 
     def predict(self, scores: Rows) -> Prediction:
+        """See `Outcome.predict`."""
         return Prediction(scores[:, 0] if self.single else scores)
 
-    def losses(self, scores: Rows, targets: Rows) -> Rows:
-        return np.asarray((scores - targets) ** 2)
-
-    def error(self, losses: Rows, variances: Rows) -> float:
-        if self.n_targets > 1:
-            losses = losses / np.where(variances > 0, variances, 1.0)
-        return float(np.sqrt(losses.mean()))
-
-    def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        return np.empty(0)
-
-    def units(self) -> None:
-        return None
-
     def stored(self) -> dict[str, Column]:
-        tail = () if self.single else (self.n_targets,)
-        return {"predictions": Column(tail, np.dtype(np.float64))}
+        """See `Outcome.stored`."""
+        return {"predictions": Column(() if self.single else (self.n_targets,), FLOAT)}
 
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        """See `Outcome.columns`."""
         if self.single:
             return {self.names[0] if self.names else "prediction": prediction.values}
         names = self.names or [f"prediction_{j}" for j in range(self.n_targets)]
         return dict(zip(names, prediction.values.T, strict=True))
 
+    def error(self, losses: Rows, variances: Rows) -> float:
+        """See `Outcome.error`."""
+        if self.n_targets > 1:
+            losses = losses / np.where(variances > 0, variances, 1.0)
+        return float(np.sqrt(losses.mean()))
+
     def describe(self) -> dict[str, Any]:
+        """See `Outcome.describe`."""
         return {}
 
     def to_dict(self) -> dict[str, Any]:
+        """See `Outcome.to_dict`."""
         return {self.key: self.single}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Reals:
-        """The inverse of `to_dict`, of a model with k columns."""
+    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
+        """See `Outcome.from_dict`."""
         return cls(k, values[cls.key], names)
 
 
 @dataclass(frozen=True)
-class Classes(_ByPosition):
+class Classes(Outcome):
     """One column per class.
 
     Attributes
@@ -252,6 +255,7 @@ class Classes(_ByPosition):
 
     @property
     def n_targets(self) -> int:
+        """The number of classes."""
         return len(self.classes)
 
     @property
@@ -266,55 +270,47 @@ class Classes(_ByPosition):
             return np.arange(len(self.classes), dtype=np.float64)
         return np.array(self.classes, dtype=np.float64)
 
-    def take_labels(self, store: BagStore) -> LabelledBags:
-        return _take_targets(store, self.names)
-
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
+        """See `Outcome.encode`; a label of no class has a row of zeros."""
         return (labels == self.codes).astype(np.float64), 0
 
+    def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
+        """See `Outcome.find_new`."""
+        found = np.empty(0)
+        for block in blocks:
+            found = np.union1d(found, block)
+        return np.setdiff1d(found, self.codes)
+
     def predict(self, scores: Rows) -> Prediction:
+        """See `Outcome.predict`."""
         positive = np.maximum(scores, 0.0)
         total = positive.sum(axis=1, keepdims=True)
         even = np.full_like(positive, 1.0 / positive.shape[1])
         shares = np.divide(positive, total, out=even, where=total > 0)
         return Prediction(self.values[scores.argmax(axis=1)], shares)
 
-    def losses(self, scores: Rows, targets: Rows) -> Rows:
-        """1 for a wrong class and 0 for the right one, shape (n, 1)."""
-        return 1.0 - np.take_along_axis(targets, scores.argmax(axis=1)[:, None], axis=1)
-
-    def error(self, losses: Rows, variances: Rows) -> float:
-        return float(losses.sum())
-
-    def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        found = np.empty(0)
-        for block in blocks:
-            found = np.union1d(found, block[~np.isnan(block)])
-        return np.setdiff1d(found, self.codes)
-
-    def units(self) -> None:
-        return None
-
     def stored(self) -> dict[str, Column]:
-        return {
-            "predictions": Column((), self.values.dtype),
-            "probabilities": Column((self.n_targets,), np.dtype(np.float64)),
-        }
+        """See `Outcome.stored`."""
+        probabilities = Column((self.n_targets,), FLOAT)
+        return {"predictions": Column((), self.values.dtype), "probabilities": probabilities}
 
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        """See `Outcome.columns`."""
         assert prediction.probabilities is not None
         shares = {f"p_{c}": prediction.probabilities[:, j] for j, c in enumerate(self.classes)}
         return {self.names[0] if self.names else "prediction": prediction.values, **shares}
 
-    def describe(self) -> dict[str, Any]:
-        return self.to_dict()
+    def losses(self, scores: Rows, targets: Rows) -> Rows:
+        """Return 1 for a wrong class and 0 for the right one, shape (n, 1)."""
+        return 1.0 - np.take_along_axis(targets, scores.argmax(axis=1)[:, None], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
+        """See `Outcome.to_dict`."""
         return {self.key: list(self.classes)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Classes:
-        """The inverse of `to_dict`; ValueError unless there are k classes."""
+    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
+        """See `Outcome.from_dict`."""
         classes = values[cls.key]
         if len(classes) != k:
             raise ValueError(f"{k} rows of coefficients, but classes {classes}")
@@ -322,7 +318,7 @@ class Classes(_ByPosition):
 
 
 @dataclass(frozen=True)
-class Densities(_ByPosition):
+class Densities(Outcome):
     """Projection coefficients of response bags, the third basis (004, §3.4)."""
 
     spec: ProjectionSpec
@@ -333,9 +329,11 @@ class Densities(_ByPosition):
 
     @property
     def n_targets(self) -> int:
+        """The number of coefficients, r."""
         return self.spec.n_features
 
     def take_labels(self, store: BagStore) -> LabelledBags:
+        """See `Outcome.take_labels`."""
         if store.response_dims != self.spec.n_dims:
             raise DataError(
                 f"{store.url}: responses have dimension {store.response_dims}, the model predicts "
@@ -344,52 +342,37 @@ class Densities(_ByPosition):
         return LabelledBags(store, ResponseBags())
 
     def encode(self, labels: Responses) -> tuple[Rows, int]:
+        """See `Outcome.encode`."""
         out = np.empty((len(labels), self.n_targets))
         return out, self.spec.embed(labels.present, out)
 
-    def predict(self, scores: Rows) -> Prediction:
-        return Prediction(scores)
-
-    def losses(self, scores: Rows, targets: Rows) -> Rows:
-        """Squared errors of the coefficients: their sum is a squared L2 distance (Parseval)."""
-        return np.asarray((scores - targets) ** 2)
-
-    def error(self, losses: Rows, variances: Rows) -> float:
-        return float(losses.sum())
-
-    def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        return np.empty(0)
-
-    def units(self) -> Rows:
-        """Alike for all coefficients: an average of errors in units of 1/r is their sum."""
-        return np.full(self.n_targets, 1.0 / self.n_targets)
-
-    def stored(self) -> dict[str, Column]:
-        return {"predictions": Column((self.n_targets,), np.dtype(np.float64))}
-
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        """See `Outcome.columns`."""
         names = ["a_" + "_".join(map(str, alpha)) for alpha in self.spec.indices.tolist()]
         return dict(zip(names, prediction.values.T, strict=True))
 
-    def describe(self) -> dict[str, Any]:
-        return self.to_dict()
+    def units(self) -> Rows:
+        """See `Outcome.units`: alike for all coefficients, so that the average error in these
+        units is the sum of squared errors, by Parseval a squared L2 distance."""
+        return np.full(self.n_targets, 1.0 / self.n_targets)
 
     def to_dict(self) -> dict[str, Any]:
+        """See `Outcome.to_dict`."""
         return {self.key: self.spec.to_dict()}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Densities:
-        """The inverse of `to_dict`; ValueError unless the basis has k functions."""
+    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
+        """See `Outcome.from_dict`."""
         spec = ProjectionSpec.from_dict(values[cls.key])
         if spec.n_features != k:
             raise ValueError(f"{k} rows of coefficients do not fit the response basis")
         return cls(spec)
 
 
-OUTCOMES: tuple[type[Reals] | type[Classes] | type[Densities], ...] = (Reals, Classes, Densities)
+OUTCOMES: tuple[type[Outcome], ...] = (Reals, Classes, Densities)
 
 
 def identify_outcome(outcome: Outcome) -> dict[str, Any]:
-    """Everything that encoded labels depend on, in types that JSON knows."""
+    """Return everything that encoded labels depend on, in types that JSON knows."""
     k = outcome.n_targets
     return {"kind": type(outcome).__name__, "n_targets": k, **outcome.to_dict()}

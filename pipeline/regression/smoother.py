@@ -24,8 +24,8 @@ from ..embeddings import ProjectionEmbedding
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import Reduction, run_pass
+from .base import check_share
 from .density_prediction import DensityPrediction, resolve_response
-from .double_basis import check_share
 from .feature_map import resolve_features
 from .outcomes import Densities, Outcome, Reals
 from .smoother_sums import (

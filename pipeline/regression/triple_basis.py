@@ -9,18 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore
-from ..bags.labelled import take_range, with_responses
+from ..bags.labelled import LabelledBags, take_range, with_responses
 from ..bags.plan import Range
 from ..bags.splits import holdout_split
 from ..errors import ParameterError
 from ..execution import Progress
 from .accumulate import FitStatistics
+from .base import DoubleBasis, Problem
 from .checkpoints import CheckpointsLike
-from .density_prediction import DensityPrediction, resolve_response, where
-from .double_basis import DoubleBasis, Problem
+from .density_prediction import DensityPrediction, ProjectedScore, resolve_response, where
 from .feature_map import FeatureMap
 from .outcomes import Densities
-from .projected_score import ProjectedScore
 from .ridge import RidgeSolution, solve_judged
 
 
@@ -103,12 +102,17 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         self.fit_problem(self.problem(X, responses, None), holdout, progress, checkpoints)
         return self
 
-    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+    def labelled(self, X: Any, labels: Any, target: Any) -> LabelledBags:
+        """See `DoubleBasis.labelled`."""
         if target is not None:
             raise ParameterError(
                 f"target is {target!r}; a TripleBasisRegressor learns responses: leave it out"
             )
-        pairs = take_range(with_responses(X, labels), bags)
+        return with_responses(X, labels)
+
+    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+        """See `DoubleBasis.problem`."""
+        pairs = take_range(self.labelled(X, labels, target), bags)
         return Problem(pairs, Densities(resolve_response(self.response_embedding, pairs)))
 
     def _solve(

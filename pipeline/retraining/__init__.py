@@ -1,9 +1,7 @@
 """Models that follow a growing store at the cost of its new bags."""
 
-from .gates import DriftGate
-from .retrain import Outcome, retrain
-from .spec import Retraining
+from .retrain import Outcome, RoundResult, retrain
+from .settings import DriftGate, Retraining, Window
 from .state import Round
-from .window import Window
 
-__all__ = ["DriftGate", "Outcome", "Retraining", "Round", "Window", "retrain"]
+__all__ = ["DriftGate", "Outcome", "Retraining", "Round", "RoundResult", "Window", "retrain"]

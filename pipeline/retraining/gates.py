@@ -2,101 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from ..bags import Bags, BagStore
-from ..bags.bags import concatenate
-from ..bags.plan import Range, sample_ranges
-from ..errors import ModelError, ParameterError
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import BagStore, concatenate
+from ..bags.labelled import LabelledBags
+from ..bags.plan import Range
+from ..bags.sampling import RunSample
+from ..bags.splits import Split
+from ..embeddings import EmbeddingSpec
+from ..errors import ModelError
+from ..evaluation import evaluate_together
+from ..execution import Progress
 from ..monitoring import DriftResult, drift_test
-from ..regression.double_basis import FittedModel
+from ..regression.base import FittedModel
 from ..regression.outcomes import Densities
+from .settings import DriftGate, Retraining
 
-ACTIONS = ("report", "refuse")
-RUNS, RUN_LENGTH = 32, 8  # of a sample: at most so many, at least so long; few chunks are touched
+BAGS_PER_READ = 2**18  # whose labels are read at a time: some MiB
 
 
 @dataclass(frozen=True)
-class DriftGate:
-    """The test of the new bags against those of the window before.
+class Judgement:
+    """Errors on the same ``n`` bags; None where there are none, or no champion."""
+
+    n: int
+    error: float | None = None
+    champion_error: float | None = None
+
+
+def judge(
+    models: Sequence[FittedModel], bags: LabelledBags, progress: Progress | None
+) -> Judgement:
+    """The errors of the challenger and, if there is one, of the champion behind it.
 
     Parameters
     ----------
-    alpha : float in (0, 1)
-        A p-value at or below it is a drift.
-    n_bags : int ≥ 2
-        Sampled of each side.
-    n_permutations : int ≥ 1
-        Of the test.
-    action : {"report", "refuse"}
-        What a drift does: stand in the report, or keep the champion.
+    bags : LabelledBags
+        See `newest_held_out`.
     """
-
-    alpha: float = 0.01
-    n_bags: int = 1000
-    n_permutations: int = 999
-    action: str = "report"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ParameterError(f"alpha of the drift test: {self.alpha!r}; expected 0 < … < 1")
-        if self.n_bags < 2:
-            raise ParameterError(f"bags of the drift test: {self.n_bags!r}; expected at least 2")
-        if self.action not in ACTIONS:
-            raise ParameterError(f"action is {self.action!r}; expected one of {list(ACTIONS)}")
-
-    def test(
-        self, store: BagStore, reference: Range, new: Range, embedding: Any
-    ) -> DriftResult | None:
-        """Compare samples of two ranges of a store's bags; None where one has fewer than two.
-
-        Parameters
-        ----------
-        embedding : EmbeddingSpec
-            The model's.
-        """
-        if min(reference[1] - reference[0], new[1] - new[0]) < 2:
-            return None
-        samples = [_sample(store, bags, self.n_bags) for bags in (reference, new)]
-        return drift_test(*samples, embedding=embedding, n_permutations=self.n_permutations)
-
-
-def objections(
-    error: float | None,
-    champion_error: float | None,
-    tolerance: float,
-    drift: DriftResult | None,
-    gate: DriftGate,
-) -> list[str]:
-    """Why the champion stays; empty: the challenger takes its place.
-
-    Parameters
-    ----------
-    error, champion_error : float or None
-        On the same bags; None where there was nothing to judge on.
-    tolerance : float ≥ 0
-        How much larger than the champion's the error may be, relative to it.
-    """
-    found = []
-    if error is None or champion_error is None:
-        found.append("no labelled bag of the window is held out, so nothing judges the models")
-    elif not error <= champion_error * (1 + tolerance):
-        found.append(
-            f"its error is {error:.6g}, the champion's {champion_error:.6g}; at most "
-            f"{champion_error * (1 + tolerance):.6g} is allowed"
-        )
-    if gate.action == "refuse" and drift is not None and drift.p_value <= gate.alpha:
-        found.append(f"the new bags drifted (p = {drift.p_value:.3g}, alpha = {gate.alpha:g})")
-    return found
-
-
-def _sample(store: BagStore, bags: Range, n: int) -> Bags:
-    """About n of the bags, in evenly spread runs."""
-    start, stop = bags
-    n_runs = min(RUNS, max(1, n // RUN_LENGTH))
-    runs = sample_ranges(stop - start, n_runs, n // n_runs)
-    return concatenate([store.read(start + a, start + b) for a, b in runs])
+    if not bags.n_bags:
+        return Judgement(0)
+    errors = evaluate_together(models, bags, progress)
+    return Judgement(errors[0].n, *[one.error for one in errors])
 
 
 def check_comparable(
@@ -104,15 +55,74 @@ def check_comparable(
 ) -> None:
     """Raise ModelError for a champion that predicts something else than the challenger."""
     ours, theirs = challenger.outcome_, champion.outcome_
-    same = {
+    alike = {
         "kind": type(champion) is type(challenger),
         "dimension": champion.features_.n_dims == challenger.features_.n_dims,
         "targets": theirs.names == ours.names,
-        "response basis": theirs.describe() == ours.describe() or theirs.key != Densities.key,
+        "response basis": theirs == ours or theirs.key != Densities.key,
     }
-    for what, alike in same.items():
-        if not alike:
+    for what, is_same in alike.items():
+        if not is_same:
             raise ModelError(
                 f"{registry_url}: the champion {name} has another {what} than the model that is "
                 "retrained; promote a model of that kind, or give another registry_url"
             )
+
+
+def measure_drift(
+    gate: DriftGate, store: BagStore, reference: Range, new: Range, embedding: EmbeddingSpec
+) -> DriftResult | None:
+    """Compare samples of two ranges of a store's bags; None where one has fewer than two.
+
+    Parameters
+    ----------
+    embedding : EmbeddingSpec
+        The model's.
+    """
+    if min(reference[1] - reference[0], new[1] - new[0]) < 2:
+        return None
+    runs = RunSample.of_about(gate.n_bags)
+    ranges = (LabelledBags(store, None, *bags) for bags in (reference, new))
+    samples = (concatenate(list(bags.sample(runs))) for bags in ranges)
+    return drift_test(*samples, embedding=embedding, n_permutations=gate.n_permutations)
+
+
+def find_objections(spec: Retraining, judged: Judgement, drift: DriftResult | None) -> list[str]:
+    """Why the champion stays; empty: the challenger takes its place."""
+    found = []
+    if judged.error is None or judged.champion_error is None:
+        found.append("no labelled bag of the window is held out, so nothing judges the models")
+    elif not judged.error <= (most := judged.champion_error * (1 + spec.tolerance)):
+        found.append(
+            f"its error is {judged.error:.6g}, the champion's {judged.champion_error:.6g}; at most "
+            f"{most:.6g} is allowed"
+        )
+    gate = spec.drift
+    if gate.action == "refuse" and drift is not None and drift.p_value <= gate.alpha:
+        found.append(f"the new bags drifted (p = {drift.p_value:.3g}, alpha = {gate.alpha:g})")
+    return found
+
+
+def count_labelled(bags: LabelledBags) -> int:
+    """How many of a store's bags have a label; no points are read."""
+    return sum(int(known.sum()) for _, known in _known_labels(bags))
+
+
+def newest_held_out(bags: LabelledBags, held_out: Split, n: int) -> LabelledBags:
+    """The last ``n`` of a store's labelled bags that the split holds out."""
+    found = 0
+    for start, known in _known_labels(bags):
+        chosen = start + np.flatnonzero(held_out.members(start, start + len(known)) & known)
+        found += len(chosen)
+        if found >= n:
+            return replace(bags, start=int(chosen[found - n]), only=held_out)
+    return replace(bags, only=held_out, stop=bags.end if found else bags.start)
+
+
+def _known_labels(bags: LabelledBags) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Blocks of a store's bags, the newest first: the first bag, and which have a label."""
+    assert isinstance(bags.data, BagStore)
+    assert bags.labels is not None
+    for stop in range(bags.end, bags.start, -BAGS_PER_READ):
+        start = max(bags.start, stop - BAGS_PER_READ)
+        yield start, bags.labels.known_in(bags.data, start, stop)

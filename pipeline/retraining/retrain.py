@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..bags import BagStore
@@ -24,11 +24,10 @@ from ..storage.files import storage_errors
 from ..storage.lock import writer_lock
 from ..storage.urls import local_path, normalize_url
 from ..storage.zarr_stores import exists
-from .fingerprint import check_same_store
-from .labels import n_labelled
-from .rounds import NewRound
-from .spec import Retraining
-from .state import Journal, Round, State, StateFolder
+from .gates import count_labelled
+from .round import NewRound
+from .settings import Retraining
+from .state import Journal, Round, State, StateFolder, check_same_store
 
 NOTHING = "nothing"
 
@@ -39,23 +38,36 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RoundResult:
     """What a call did.
 
     Attributes
     ----------
     decision : {"promoted", "kept", "nothing"}
     report : dict
-        Of the round, see `round_report`; of "nothing" only the reason.
+        Of "nothing" only the reason; of a round what `Round` has, in types that JSON knows, and
+
+        - ``reasons``: why the champion stayed; ``champion_before``
+        - ``measure``, ``n_judged``: what the errors are, on how many bags
+        - ``window``, ``n_left``: the bags of the sums, and how many left them
+        - ``new_line``, ``recomputed``: why features were decided anew, why all bags were counted;
+          None: they were not
+        - ``check``, ``corrupt``: of the running sums, see `Check`
+        - ``n_outside_box``: points of the new bags outside the box (in a new line, of all bags)
+        - ``drift``: see `drift_test`
+        - ``bag_passes``: bags that went through the bases, by purpose
     """
 
     decision: str
     report: dict[str, Any]
 
 
+Outcome = RoundResult  # its name before `regression.outcomes` had one of the same
+
+
 def retrain(
     spec: Retraining, publish: Publish | None = None, computing: Computing | None = None
-) -> Outcome:
+) -> RoundResult:
     """Finish a round that was cut off, then do one if there are enough new bags.
 
     Parameters
@@ -96,18 +108,17 @@ def retrain(
         store = BagStore.open(spec.data_url)
         reason = _nothing_to_do(spec, store, state)
         if reason is not None:
-            return outcome or Outcome(NOTHING, {"decision": NOTHING, "reason": reason})
+            return outcome or RoundResult(NOTHING, {"decision": NOTHING, "reason": reason})
         with checkpoints_of(spec.checkpoint_url, spec.checkpoint_seconds) as checkpoints:
             with nullcontext() if computing is None else computing(store) as progress:
-                made = NewRound(spec, folder, store, state, progress, checkpoints)
-                journal = made.decide()
+                journal = NewRound(spec, folder, store, state, progress, checkpoints).decide()
             folder.decide(journal)
         return _carry_out(spec, folder, journal, publish)
 
 
 def _carry_out(
     spec: Retraining, folder: StateFolder, journal: Journal, publish: Publish | None
-) -> Outcome:
+) -> RoundResult:
     """Promote, commit, report; every step but the promotion may be done twice."""
     registry = Registry(spec.registry_url)
     n_changes, name = len(registry.history()), journal.state.model
@@ -124,7 +135,7 @@ def _carry_out(
     if publish is not None:
         publish(journal.report, journal.state.rounds)
     folder.close(journal.state)
-    return Outcome(journal.report["decision"], journal.report)
+    return RoundResult(journal.report["decision"], journal.report)
 
 
 def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> str | None:
@@ -134,7 +145,7 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> st
     first = 0 if state is None else state.stop
     if store.n_bags == first:
         return f"nothing new: {store.url} has {first:,} bags, as it had in the last round"
-    found = n_labelled(store, spec.target_names(store), (first, store.n_bags))
+    found = count_labelled(replace(spec.labelled(store), start=first))
     if found < spec.min_new_bags:
         return (
             f"{found:,} of {store.n_bags - first:,} new bags have a label, fewer than "

@@ -9,10 +9,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
+from ..bags import BagStore
+from ..errors import StoreError
 from ..regression.accumulate import FitStatistics
 from ..regression.partials import read_partial, write_partial
 from ..storage.files import discard, names_in, read_json, reading, write_json, writing
@@ -20,6 +23,7 @@ from ..storage.files import discard, names_in, read_json, reading, write_json, w
 FORMAT_VERSION = 1
 STATE, JOURNAL = "state.json", "round.json"
 PROMOTED, KEPT = "promoted", "kept"
+LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
 
 T = TypeVar("T")
 
@@ -200,3 +204,49 @@ class StateFolder:
     def _write(self, name: str, values: dict[str, Any]) -> None:
         self._check()
         write_json(f"{self.url}/{name}", values, format_version=FORMAT_VERSION)
+
+
+def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
+    """What identifies the first ``stop`` bags of a store, in types that JSON knows.
+
+    Only the last 1,024 of them are looked at.
+    """
+    digest = hashlib.sha256()
+    digest.update(repr(store.ids(max(0, stop - LAST_BAGS), stop).tolist()).encode())
+    digest.update(repr(store.offsets(max(0, stop - LAST_BAGS), stop).tolist()).encode())
+    return {
+        "n_bags": stop,
+        "n_dims": store.n_dims,
+        "box": [list(bounds) for bounds in store.box.bounds],
+        "target_names": list(store.target_names),
+        "response_dims": store.response_dims,
+        "last_bags": digest.hexdigest(),
+    }
+
+
+def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) -> None:
+    """Raise StoreError for a store that was replaced or shrunk since.
+
+    Parameters
+    ----------
+    before : dict
+        Of `fingerprint`.
+    state_url : str
+        Whose rounds saw it, for the message.
+    """
+    what = ""
+    if store.n_bags < before["n_bags"]:
+        what = f"it has {store.n_bags} bags, {before['n_bags']} were learned from"
+    else:
+        now = fingerprint(store, before["n_bags"])
+        changed = [name for name in before if now[name] != before[name]]
+        if changed == ["last_bags"]:
+            what = f"its bags before {before['n_bags']} have other ids or sizes"
+        elif changed:
+            name = changed[0]
+            what = f"its {name} is {now[name]}, it was {before[name]}"
+    if what:
+        raise StoreError(
+            f"{store.url}: not the store that {state_url} was made from: {what}; put it back, or "
+            "give another state_url to begin anew"
+        )

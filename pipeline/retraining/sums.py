@@ -1,19 +1,104 @@
-"""The statistics of a window that moved on: those of the bags that came, less those that left."""
+"""The statistics of a window that moved on: those of the bags that came, less those that left.
+
+Statistics of the same features add up and subtract, so the model of more bags, or of a window that
+moved, costs a pass over those that came and those that left, not over all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
+from sklearn.base import clone
 
+from ..bags import BagStore
+from ..bags.labelled import take_range
 from ..bags.plan import Range
-from ..regression import RidgeStatistics
+from ..execution import Progress
+from ..regression import Checkpoints, FeatureMap, RidgeStatistics
 from ..regression.accumulate import FitStatistics
+from ..regression.base import DoubleBasis, Problem
+from ..regression.outcomes import Outcome
 
 BOUNDS = {"float32": 1e-5, "float64": 1e-9}  # far above rounding: float32 blocks are cut anew
 
 Count = Callable[[Range], FitStatistics]
+
+
+@dataclass(frozen=True)
+class ModelLine:
+    """What the models of a line share: each is solved from the sums of its own bags.
+
+    Attributes
+    ----------
+    estimator : estimator
+        With the parameters of all; never fitted itself.
+    features : FeatureMap
+        Both bases with everything decided.
+    outcome : Outcome
+        What is learnt.
+    holdout : float
+        Share of the bags that enter no model.
+    """
+
+    estimator: DoubleBasis
+    features: FeatureMap
+    outcome: Outcome
+    holdout: float
+
+    @classmethod
+    def begin(
+        cls,
+        estimator: DoubleBasis,
+        store: BagStore,
+        bags: Range,
+        target: str | Sequence[str] | None,
+        holdout: float,
+    ) -> ModelLine:
+        """Decide features and classes as a fit to these bags of the store does.
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+            As `DoubleBasisRegressor.fit`.
+        """
+        estimator.check_parameters(holdout)
+        problem = estimator.problem(store, None, target, bags)
+        features = estimator.resolve(problem.source)
+        return cls(estimator, features, problem.outcome, float(holdout))
+
+    @classmethod
+    def of(cls, model: DoubleBasis) -> ModelLine:
+        """The line of a model that was fitted to a store."""
+        return cls(clone(model), model.features_, model.outcome_, model.holdout_)
+
+    def statistics(
+        self,
+        store: BagStore,
+        bags: Range,
+        progress: Progress | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> FitStatistics:
+        """One pass over these bags of the store, on the open cluster or in this process."""
+        task = self.estimator.task(self._problem(store, bags), self.features, self.holdout)
+        return task.run(progress, checkpoints.keeper(task) if checkpoints else None)
+
+    def model(self, statistics: FitStatistics, store: BagStore, bags: Range) -> DoubleBasis:
+        """The fitted estimator of these bags, from their statistics.
+
+        Raises
+        ------
+        DataError
+            None of the bags has a label.
+        """
+        model = clone(self.estimator)
+        model.learn(self._problem(store, bags), self.features, self.holdout, statistics)
+        return model
+
+    def _problem(self, store: BagStore, bags: Range) -> Problem:
+        """These bags with the labels of the line's outcome."""
+        return Problem(take_range(self.outcome.take_labels(store), bags), self.outcome)
 
 
 @dataclass(frozen=True)
@@ -61,13 +146,13 @@ class WindowSums:
     check: Check | None = None
 
 
-def all_of(window: Range, count: Count, purpose: str, why: str) -> WindowSums:
+def sum_window(window: Range, count: Count, purpose: str, why: str) -> WindowSums:
     """The statistics of a window from all of its bags."""
     sums = count(window)
     return WindowSums(sums, {purpose: window[1] - window[0]}, _outside(sums), why)
 
 
-def moved(before: Range, sums: FitStatistics, window: Range, count: Count) -> WindowSums:
+def slide_window(before: Range, sums: FitStatistics, window: Range, count: Count) -> WindowSums:
     """The statistics of a window from those of the window before.
 
     Where fewer bags stay than leave, those that stay are counted again instead. Every bag is
@@ -75,7 +160,7 @@ def moved(before: Range, sums: FitStatistics, window: Range, count: Count) -> Wi
     """
     (first, last), (start, stop) = before, window
     if start >= last:
-        return all_of(window, count, "new", "no bag of the window before stays")
+        return sum_window(window, count, "new", "no bag of the window before stays")
     new = count((last, stop))
     passes = {"new": stop - last}
     if start - first > last - start:
@@ -89,7 +174,7 @@ def moved(before: Range, sums: FitStatistics, window: Range, count: Count) -> Wi
     return WindowSums(sums + new, passes, _outside(new))
 
 
-def checked(
+def recount_and_compare(
     before: Range, sums: FitStatistics, window: Range, count: Count, bound: float
 ) -> WindowSums:
     """The statistics of a window from all bags of it and of the window before; each once.

@@ -24,7 +24,7 @@ from ..execution import Progress, lane
 from ..execution.progress import silent
 from ..regression import RidgeStatistics
 from ..regression.accumulate import FitStatistics
-from ..regression.double_basis import DoubleBasis
+from ..regression.base import DoubleBasis
 from ..regression.outcomes import identify_outcome
 from ..regression.ridge import solve_validation
 from ..storage.urls import normalize_url

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bagbasis.bags import Bags
 from bagbasis.bags.labelled import Batch, LabelledBags, Targets
 from bagbasis.evaluation import Errors
-from bagbasis.evaluation.evaluate import JUDGES
+from bagbasis.evaluation.judging import JUDGES
 from bagbasis.regression.outcomes import Classes, Reals
 
 

@@ -17,7 +17,8 @@ from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import ConfigError, DataError, ModelError, StoreError
 from bagbasis.registry import Registry
 from bagbasis.regression.partials import read_partial, write_partial
-from bagbasis.retraining import DriftGate, Window, retrain, rounds
+from bagbasis.retraining import DriftGate, Window, retrain
+from bagbasis.retraining import round as new_round
 from tests.retraining.problems import TASKS, create, difference, from_scratch, grow, spec
 
 
@@ -134,7 +135,7 @@ def test_window_of_days(tmp_path, monkeypatch):
         def now(cls, tz):
             return begun + timedelta(days=cls.day)
 
-    monkeypatch.setattr(rounds, "datetime", Clock)
+    monkeypatch.setattr(new_round, "datetime", Clock)
     store, made = create(tmp_path / "bags.zarr"), spec(tmp_path, window=Window(days=2.5))
     for day, window in ((0, [0, 60]), (1, [0, 120]), (2, [0, 180]), (3, [60, 240])):
         Clock.day = day
@@ -316,7 +317,7 @@ def test_damaged_sums_are_counted_again(given, store, caplog, how):
 
 def test_sums_of_another_version_are_counted_again(given, store, monkeypatch):
     """Features may change between versions: their sums are not mixed."""
-    monkeypatch.setattr(rounds, "version", lambda name: "99")
+    monkeypatch.setattr(new_round, "version", lambda name: "99")
     assert retrain_grown(given, store)["recomputed"].startswith("the sums were those of bagbasis")
     assert retrain_grown(given, store)["recomputed"] is None
 

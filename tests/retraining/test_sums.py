@@ -7,8 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from bagbasis.regression.line import ModelLine
-from bagbasis.retraining.sums import BOUNDS, all_of, checked, differences, moved
+from bagbasis.retraining.sums import (
+    BOUNDS,
+    ModelLine,
+    differences,
+    recount_and_compare,
+    slide_window,
+    sum_window,
+)
 from tests.retraining.problems import HOLDOUT, create, difference, estimator, grow
 
 WIDTH, STEP, ROUNDS = 120, 20, 50
@@ -45,7 +51,7 @@ def test_fifty_rounds_of_a_sliding_window(store, alpha):
     sums = count(window)
     for _ in range(ROUNDS):
         before, window = window, (window[0] + STEP, window[1] + STEP)
-        sums = moved(before, sums, window, count).statistics
+        sums = slide_window(before, sums, window, count).statistics
     again = count(window)
     drifted, right = (line.model(one, store, window) for one in (sums, again))
     assert difference(drifted, right) < 1e-6
@@ -73,13 +79,13 @@ def test_float32_stays_inside_its_bound(store):
         ((110, 120), [(110, 120)], {"new": 10}, "no bag of the window before stays"),
     ],
 )
-def test_moved_counts_each_bag_once_at_most(store, window, asked, passes, why):
+def test_sliding_counts_each_bag_once_at_most(store, window, asked, passes, why):
     """Bags that come and, of those that leave and those that stay, the fewer; the sums are those
     of the window."""
     count = Counter(line_of(store), store)
     before = count((0, 100))
     count.ranges.clear()
-    found = moved((0, 100), before, window, count)
+    found = slide_window((0, 100), before, window, count)
     assert count.ranges == asked
     assert found.passes == passes
     assert (why is None) if found.why is None else found.why.startswith(why)
@@ -92,7 +98,7 @@ def test_check_of_sound_sums(store, window):
     count = Counter(line_of(store), store)
     before = count((0, 100))
     count.ranges.clear()
-    found = checked((0, 100), before, window, count, BOUNDS["float64"])
+    found = recount_and_compare((0, 100), before, window, count, BOUNDS["float64"])
     assert found.check.passed
     ranges = sorted(count.ranges)
     assert all(a[1] <= b[0] for a, b in pairwise(ranges))
@@ -113,16 +119,16 @@ def test_check_finds_corruption(store, array, window):
         value = value.copy()
         value.flat[-1] += 1e-6 * abs(value).max()
     corrupt = replace(before, train=replace(before.train, **{array: value}))
-    found = checked((0, 100), corrupt, window, count, BOUNDS["float64"])
+    found = recount_and_compare((0, 100), corrupt, window, count, BOUNDS["float64"])
     assert not found.check.passed
     worst = max(found.check.differences, key=found.check.differences.get)
     assert worst == ("counts" if array == "n" else array)
     assert max(differences(found.statistics, count(window)).values()) < 1e-12
 
 
-def test_all_of_counts_everything(store):
+def test_a_window_from_scratch(store):
     """A window from scratch."""
     count = Counter(line_of(store), store)
-    found = all_of((20, 100), count, "recomputation", "because")
+    found = sum_window((20, 100), count, "recomputation", "because")
     assert (found.passes, found.why) == ({"recomputation": 80}, "because")
     assert count.ranges == [(20, 100)]

@@ -15,7 +15,7 @@ from bagbasis import (
 )
 from bagbasis.bags import BagStore
 from bagbasis.regression import Checkpoints
-from bagbasis.regression.line import ModelLine
+from bagbasis.retraining.sums import ModelLine
 from tests.oracles.labelled import labelled_bags
 
 N = 150

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Protocol, Self
@@ -14,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
-from ..bags.labelled import LabelledBags
+from ..bags.labelled import LabelledBags, with_targets
 from ..bags.plan import Range
 from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..embeddings import ProjectionEmbedding
@@ -102,6 +103,30 @@ class DoubleBasis(BaseEstimator):
 
     # ------------------------------------------------------------------ fitting
 
+    def labelled(self, X: Any, labels: Any, target: Any) -> LabelledBags:
+        """Return the labelled bags that `fit` is given.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        labels : array, list or None
+            Of bags in memory: targets, or responses.
+        target : str, list of str or None
+            Of a store.
+
+        Raises
+        ------
+        DataError
+            No bags or no labels, or labels that do not fit the bags.
+        ParameterError
+            Labels beside a store, or a target beside bags in memory.
+        """
+        return with_targets(X, labels, target)[0]
+
+    @abstractmethod
+    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+        """Return what `fit` is given, see `labelled`; ``bags`` are those of a store, None: all."""
+
     def fit_problem(
         self,
         problem: Problem,
@@ -175,10 +200,6 @@ class DoubleBasis(BaseEstimator):
         }
         if problem.source.snapshot is not None:
             self.report_["data_snapshot"] = problem.source.snapshot
-
-    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
-        """What `fit` was given; ``bags`` are those of a store that are taken, None: all."""
-        raise NotImplementedError
 
     def resolve(self, source: LabelledBags) -> FeatureMap:
         """Both bases for this data; parameters are cloned, so that a fit never uses an old one."""

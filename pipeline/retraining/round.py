@@ -1,0 +1,240 @@
+"""A round: new sums, a new model, and whether it becomes the champion. Nothing is promoted here."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+from ..bags import BagStore
+from ..bags.labelled import LabelledBags, take_range
+from ..bags.plan import Range
+from ..bags.splits import holdout_split
+from ..execution import Progress
+from ..monitoring import DriftResult
+from ..registry import Registry
+from ..regression import Checkpoints, load_model
+from ..regression.accumulate import FitStatistics
+from ..regression.base import DoubleBasis
+from .gates import (
+    Judgement,
+    check_comparable,
+    count_labelled,
+    find_objections,
+    judge,
+    measure_drift,
+    newest_held_out,
+)
+from .settings import DriftGate, Retraining
+from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder, fingerprint
+from .sums import (
+    BOUNDS,
+    ModelLine,
+    WindowSums,
+    recount_and_compare,
+    slide_window,
+    sum_window,
+)
+
+PACKAGE = "bagbasis"
+FIRST = "first round"
+COORDINATES_IN_REPORT = 5  # of a drift, those that differ most
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class NewRound:
+    """A round that is being decided.
+
+    Attributes
+    ----------
+    spec : Retraining
+    folder : StateFolder
+    store : BagStore
+        At its committed length when the round began: what is appended meanwhile waits.
+    state : State or None
+        Of the round before.
+    progress, checkpoints
+        Of every pass.
+    at : datetime
+        When the round began.
+    """
+
+    spec: Retraining
+    folder: StateFolder
+    store: BagStore
+    state: State | None
+    progress: Progress | None
+    checkpoints: Checkpoints | None
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def decide(self) -> Journal:
+        """Do everything up to the decision; the challenger is registered then."""
+        begun, state = time.perf_counter(), self.state
+        registry = Registry(self.spec.registry_url)
+        n_changes, champion = len(registry.history()), registry.current()
+        line, new_line = self._choose_line(registry)
+        sums = self._sum(line, new_line)
+        model = line.model(sums.statistics, self.store, self.window)
+        judged = self._judge(model, registry, champion)
+        embedding = line.features.embedding
+        drift = measure_drift(self.spec.drift, self.store, self.before, self.new, embedding)
+        against = [] if champion is None else find_objections(self.spec, judged, drift)
+        name = registry.register(model, report={"bags": list(self.window)})
+        round_ = Round(
+            number=1 + len(self._rounds),
+            at=self.at.isoformat(timespec="milliseconds"),
+            stop=self.store.n_bags,
+            model=name,
+            decision=KEPT if against else PROMOTED,
+            n_new=self.new[1] - self.new[0],
+            n_new_labelled=count_labelled(self._labelled(self.new)),
+            error=judged.error,
+            champion_error=judged.champion_error,
+            p_value=drift.p_value if drift else None,
+        )
+        committed = State(
+            settings=dict(self.spec.settings),
+            model=name,
+            sums=self.folder.write_sums(round_.number, sums.statistics),
+            start=self.window[0],
+            stop=self.window[1],
+            n_summed=0 if sums.why or state is None else state.n_summed + 1,
+            version=version(PACKAGE),
+            store=fingerprint(self.store, self.window[1]),
+            rounds=(*self._rounds, round_),
+        )
+        report = {
+            **asdict(round_),
+            **_report_sums(sums, new_line),
+            "champion_before": champion,
+            "reasons": against,
+            "measure": model.outcome_.measure,
+            "n_judged": judged.n,
+            "data_url": self.store.url,
+            "registry_url": registry.url,
+            "window": list(self.window),
+            "n_left": max(0, self.window[0] - self.before[0]),
+            "n_bags_fitted": model.report_["n_bags_fitted"],
+            "alpha": model.alpha_,
+            "drift": None if drift is None else _report_drift(drift, self.spec.drift),
+            "bag_passes": {
+                **sums.passes,
+                "evaluation": judged.n * (1 if champion is None else 2),
+                "drift": 0 if drift is None else drift.n_reference + drift.n_new,
+            },
+            "seconds": time.perf_counter() - begun,
+        }
+        return Journal(committed, not against, n_changes, report)
+
+    # ------------------------------------------------------------------ which bags
+
+    @property
+    def before(self) -> Range:
+        """The window of the round before."""
+        return (0, 0) if self.state is None else (self.state.start, self.state.stop)
+
+    @property
+    def new(self) -> Range:
+        """The bags that no round has seen."""
+        return self.before[1], self.store.n_bags
+
+    @cached_property
+    def window(self) -> Range:
+        """The bags that the challenger is made of, held-out and unlabelled ones among them."""
+        stop = self.store.n_bags
+        return self.spec.window.start(self._rounds, self.before[0], stop, self.at), stop
+
+    @property
+    def _rounds(self) -> tuple[Round, ...]:
+        return () if self.state is None else self.state.rounds
+
+    def _labelled(self, bags: Range) -> LabelledBags:
+        return take_range(self.spec.labelled(self.store), bags)
+
+    # ------------------------------------------------------------------ the challenger
+
+    def _choose_line(self, registry: Registry) -> tuple[ModelLine, str | None]:
+        """The line, and why it is a new one; None: it is the one of the round before."""
+        spec, why = self.spec, FIRST
+        if self.state is not None:
+            line = ModelLine.of(load_model(registry.model_url(self.state.model)))
+            blocks = self._labelled(self.new).label_blocks()
+            found = line.outcome.find_new(labels for _, _, labels in blocks)
+            if not len(found):
+                return line, None
+            why = f"new classes: {', '.join(f'{x:g}' for x in found)}"
+        line = ModelLine.begin(spec.estimator, self.store, self.window, spec.target, spec.holdout)
+        return line, why
+
+    def _sum(self, line: ModelLine, new_line: str | None) -> WindowSums:
+        """The sums of the window; those kept are used where that is possible and right."""
+
+        def count(bags: Range) -> FitStatistics:
+            return line.statistics(self.store, bags, self.progress, self.checkpoints)
+
+        state, window = self.state, self.window
+        if state is None or new_line is not None:
+            purpose = "new" if state is None else "recomputation"
+            return sum_window(window, count, purpose, str(new_line))
+        if state.version != version(PACKAGE):
+            why = f"the sums were those of {PACKAGE} {state.version}"
+            return sum_window(window, count, "recomputation", why)
+        try:
+            kept = self.folder.read_sums(state)
+        except ValueError as error:
+            why = f"the sums {state.sums} were damaged ({error})"
+            logger.warning("%s: %s; all bags are counted again", self.folder.url, why)
+            return sum_window(window, count, "recomputation", why)
+        if state.n_summed + 1 < self.spec.recompute_every:
+            return slide_window(self.before, kept, window, count)
+        bound = BOUNDS[line.estimator.precision]
+        sums = recount_and_compare(self.before, kept, window, count, bound)
+        if sums.check is not None and not sums.check.passed:
+            logger.error(
+                "%s: CORRUPT SUMS: they differ from the same sums of the bags counted again by up "
+                "to %.3g (rounding stays below %.0e); those counted again are used from here on",
+                self.folder.url,
+                max(sums.check.differences.values()),
+                bound,
+            )
+        return sums
+
+    def _judge(self, model: DoubleBasis, registry: Registry, champion: str | None) -> Judgement:
+        """Challenger and champion on the newest bags of the window that entered neither."""
+        models = [model]
+        if champion is not None:
+            models.append(load_model(registry.model_url(champion)))
+            check_comparable(models[1], model, champion, registry.url)
+        held_out = holdout_split(self.spec.holdout)
+        assert held_out is not None  # the share is above 0
+        bags = newest_held_out(self._labelled(self.window), held_out, self.spec.evaluate_bags)
+        return judge(models, bags, self.progress)
+
+
+def _report_sums(sums: WindowSums, new_line: str | None) -> dict[str, Any]:
+    check = sums.check
+    return {
+        "new_line": new_line,
+        "recomputed": sums.why,
+        "check": None if check is None else asdict(check),
+        "corrupt": check is not None and not check.passed,
+        "n_outside_box": sums.n_outside,
+    }
+
+
+def _report_drift(result: DriftResult, gate: DriftGate) -> dict[str, Any]:
+    values = result.to_dict()
+    values["coordinates"].sort(key=lambda one: min(one["mean_p_value"], one["spread_p_value"]))
+    return {
+        **values,
+        "coordinates": values["coordinates"][:COORDINATES_IN_REPORT],
+        "alpha": gate.alpha,
+        "drifted": result.p_value <= gate.alpha,
+        "action": gate.action,
+    }

@@ -1,0 +1,172 @@
+"""What people set: the window, the gates, and everything else a retraining depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from ..bags import BagStore
+from ..bags.labelled import LabelledBags
+from ..errors import ParameterError
+from ..params import check_choice, check_integer, check_number, check_share
+from ..regression.base import DoubleBasis
+from ..storage.urls import normalize_url
+
+ACTIONS = ("report", "refuse")
+
+
+class Seen(Protocol):
+    """A round that saw the bags before ``stop`` first at the time ``at``, ISO 8601."""
+
+    @property
+    def stop(self) -> int: ...
+    @property
+    def at(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """The newest bags: so many, or those of so many days; all of them when neither is given.
+
+    A bag's day is that of the round that found it first, so bags leave a window of days by the
+    round they came with, and only when there is a new round.
+
+    Parameters
+    ----------
+    bags : int ≥ 1, optional
+        So many bags, labelled or not, held out or not.
+    days : float > 0, optional
+        The bags that a round of so many days found first.
+    """
+
+    bags: int | None = None
+    days: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.bags is not None and self.days is not None:
+            raise ParameterError("a window has so many bags or so many days, not both")
+        check_integer("bags of the window", self.bags, other=(None,))
+        check_number("days of the window", self.days, above=0, other=(None,))
+
+    def start(self, rounds: Sequence[Seen], first: int, stop: int, now: datetime) -> int:
+        """The first bag of the window that ends at ``stop``.
+
+        Parameters
+        ----------
+        rounds : sequence
+            The rounds before, oldest first.
+        first : int
+            The first bag of the window before: bags that have left do not come back.
+        """
+        if self.bags is not None:
+            return max(first, stop - self.bags)
+        if self.days is None:
+            return first
+        oldest = now - timedelta(days=self.days)
+        gone = [seen.stop for seen in rounds if datetime.fromisoformat(seen.at) < oldest]
+        return max(first, *gone) if gone else first
+
+
+@dataclass(frozen=True)
+class DriftGate:
+    """The test of the new bags against those of the window before.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+        A p-value at or below it is a drift.
+    n_bags : int ≥ 2
+        Sampled of each side.
+    n_permutations : int ≥ 1
+        Of the test.
+    action : {"report", "refuse"}
+        What a drift does: stand in the report, or keep the champion.
+    """
+
+    alpha: float = 0.01
+    n_bags: int = 1000
+    n_permutations: int = 999
+    action: str = "report"
+
+    def __post_init__(self) -> None:
+        check_share("alpha of the drift test", self.alpha)
+        check_integer("n_bags of the drift test", self.n_bags, 2)
+        check_integer("n_permutations", self.n_permutations)
+        check_choice("action", self.action, ACTIONS)
+
+
+@dataclass(frozen=True)
+class Retraining:
+    """A line of models that follows a growing store, round by round; see `retrain`.
+
+    Parameters
+    ----------
+    data_url : str
+        The store of labelled bags, which others append to.
+    registry_url : str
+        The registry of the models.
+    estimator : estimator
+        Not fitted.
+    state_url : str, optional
+        Folder of sums and rounds; default beside the registry, its URL with ``.retrain`` behind it.
+    target : str or list of str, optional
+        The target, or a list of them; default the only one.
+    holdout : float in (0, 1)
+        Share of the bags that enter no model, by the same hash as in every fit; the newest of
+        them judge.
+    window : Window
+    evaluate_bags : int ≥ 1
+        At most so many held-out bags, the newest, judge.
+    tolerance : float ≥ 0
+        Error allowed over the champion's, relative to it; see `objections`.
+    min_new_bags : int ≥ 1
+        With fewer new labelled bags nothing is done.
+    drift : DriftGate
+    recompute_every : int ≥ 1
+        Rounds after which the sums are computed from all bags again, and compared.
+    checkpoint_url : str, optional
+        Folder for finished sums, which the same round goes on from; see `Checkpoints`.
+    checkpoint_seconds : float > 0
+        Work on a core between two checkpoints.
+    settings : mapping
+        What the models depend on, in types that JSON knows: the same in every round.
+    """
+
+    data_url: str
+    registry_url: str
+    estimator: DoubleBasis
+    state_url: str | None = None
+    target: str | Sequence[str] | None = None
+    holdout: float = 0.1
+    window: Window = Window()
+    evaluate_bags: int = 2000
+    tolerance: float = 0.02
+    min_new_bags: int = 1
+    drift: DriftGate = DriftGate()
+    recompute_every: int = 30
+    checkpoint_url: str | None = None
+    checkpoint_seconds: float = 300.0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_share("holdout", self.holdout)
+        check_number("tolerance", self.tolerance, 0)
+        for name in ("evaluate_bags", "min_new_bags", "recompute_every"):
+            check_integer(name, getattr(self, name))
+
+    @property
+    def state_folder(self) -> str:
+        """The normalized URL of the state."""
+        return normalize_url(self.state_url or f"{normalize_url(self.registry_url)}.retrain")
+
+    def labelled(self, store: BagStore) -> LabelledBags:
+        """The store's bags with the labels that are learnt.
+
+        Raises
+        ------
+        DataError
+            The store has none of them.
+        """
+        return self.estimator.labelled(store, None, self.target)
