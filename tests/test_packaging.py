@@ -18,6 +18,16 @@ KEPT = ("pipeline", "jobs", "configs", "deploy", "tests")
 FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "Makefile")
 
 
+TYPED = """
+from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, load_model
+model = DoubleBasisRegressor()
+model.fit(BagStore.open("bags.zarr"), target="k").save("model.zarr")
+model.set_params(alpha=0.1).score([[[0.0, 1.0]]], [1.0])
+load_model("model.zarr").get_params()["alpha"]
+ProjectionEmbedding().fit_transform([[[0.0, 1.0]]])
+"""
+
+
 def run(*command, **options):
     """What a command prints; it has to succeed."""
     result = subprocess.run(
@@ -103,3 +113,21 @@ def test_installed_command_runs_from_any_folder(installed, tmp_path):
     run(bags, "generate", "generate.yaml", "--set", "n_bags=20", **where)
     assert "20" in run(bags, "info", "example-output/bags.zarr", **where)
     assert "demo-output" in run(bags, "config", "demo", **where)
+
+
+def test_type_checkers_see_the_package(installed, tmp_path):
+    """Public methods are typed, and one that is not there is an error."""
+    binaries, _ = installed
+    options = ["--python-executable", str(binaries / "python"), "--cache-dir", str(tmp_path)]
+    (tmp_path / "good.py").write_text(TYPED)
+    (tmp_path / "wrong.py").write_text(TYPED.replace("model.fit(", "model.fitt("))
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "good.py", "wrong.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    [error] = [line for line in checked.stdout.splitlines() if "error:" in line]
+    assert error.startswith("wrong.py:4: ")
+    assert '"DoubleBasisRegressor" has no attribute "fitt"' in error

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import as_bags
 from ..errors import DataError
 from ..params import check_number
+from ..sklearn_bases import BaseEstimator, TransformerMixin
 from .estimators import BY_KERNEL, DivergenceSpec
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
 from .neighbours import Floats

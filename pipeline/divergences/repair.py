@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import DataError
 from ..params import check_choice
+from ..sklearn_bases import BaseEstimator, TransformerMixin
 from .neighbours import Floats
 from .resources import require_memory
 

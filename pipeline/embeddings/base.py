@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
@@ -24,6 +23,7 @@ from ..bases.projection import KernelArguments, kernel_arguments
 from ..errors import BagError, DataError, ParameterError
 from ..execution.costs import Cost
 from ..params import check_choice, check_integer
+from ..sklearn_bases import BaseEstimator, TransformerMixin
 
 OUT_OF_BOX = ("clip", "drop", "error")
 DTYPES = ("float32", "float64")

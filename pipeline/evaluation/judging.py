@@ -17,7 +17,7 @@ from ..errors import DataError
 from ..execution import Progress
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Reduction, run_pass
-from ..regression.base import FittedModel
+from ..regression.base import FittedModel, ScoringModel
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable, take_subset
 from .errors import (
@@ -79,7 +79,7 @@ class DensityModel(FittedModel, Protocol):
 
 
 def evaluate_together(
-    models: Sequence[FittedModel], bags: LabelledBags, progress: Progress | None = None
+    models: Sequence[ScoringModel], bags: LabelledBags, progress: Progress | None = None
 ) -> list[Errors]:
     """The errors of models of one kind on the same bags, at least one, which are read once.
 
@@ -98,7 +98,7 @@ def evaluate_together(
 class _Judge(ABC):
     """The errors of one model, batch by batch; small enough to travel to workers."""
 
-    def __init__(self, model: FittedModel, bags: LabelledBags) -> None:
+    def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
         self.model = model
         self.outcome = model.outcome_
 
@@ -131,7 +131,7 @@ class _Judge(ABC):
 
 
 class _RealJudge(_Judge):
-    def __init__(self, model: FittedModel, bags: LabelledBags) -> None:
+    def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
         super().__init__(model, bags)
         numbers = range(1, self.outcome.n_targets + 1)
         self.names = self.outcome.names or tuple(f"target {number}" for number in numbers)
@@ -148,7 +148,7 @@ class _RealJudge(_Judge):
 class _ClassJudge(_Judge):
     outcome: Classes
 
-    def __init__(self, model: FittedModel, bags: LabelledBags) -> None:
+    def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
         super().__init__(model, bags)
         self.name = self.outcome.names[0] if self.outcome.names else "target"
         self.labels = _class_names(bags, self.name)
@@ -165,7 +165,7 @@ class _ClassJudge(_Judge):
 class _DensityJudge(_Judge):
     outcome: Densities
 
-    def __init__(self, model: FittedModel, bags: LabelledBags) -> None:
+    def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
         super().__init__(model, bags)
         self.average = cast(DensityModel, model).mean_coefficients_
         self.shares_box = bags.box == self.outcome.spec.box
@@ -234,7 +234,7 @@ def _add_each(ours: list[Errors], theirs: list[Errors]) -> list[Errors]:
     return [a + b for a, b in zip(ours, theirs, strict=True)]
 
 
-def _cost(model: FittedModel) -> Cost:
+def _cost(model: ScoringModel) -> Cost:
     """Of predicting bags and of the rows that are compared."""
     features, k = model.features_, model.outcome_.n_targets
     rows = 8 * (features.n_features + 4 * k)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..params import check_integer, check_number, check_seed
+from ..sklearn_bases import BaseEstimator, TransformerMixin
 from ..threads import KERNELS
 from . import spectra
 from .fourier_kernels import sine_cosine

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
@@ -22,6 +22,7 @@ from ..embeddings import ProjectionEmbedding
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane
 from ..random_features import RandomFourierFeatures
+from ..sklearn_bases import BaseEstimator
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features
@@ -49,20 +50,25 @@ class Problem:
     outcome: Outcome
 
 
-class FittedModel(Protocol):
-    """A fitted estimator, as far as prediction and evaluation need to know it."""
+class ScoringModel(Protocol):
+    """A fitted estimator, as far as its errors need to know it."""
 
     @property
     def outcome_(self) -> Outcome: ...
     @property
     def features_(self) -> FeatureMap: ...
-    @property
-    def holdout_(self) -> float:
-        """Share of the bags that were left out of the fit, by `holdout_split`."""
-        ...
 
     def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
         """Raw rows of bags in memory, shape (n_bags, k), which the outcome reads."""
+        ...
+
+
+class FittedModel(ScoringModel, Protocol):
+    """A fitted estimator, as far as prediction and evaluation need to know it."""
+
+    @property
+    def holdout_(self) -> float:
+        """Share of the bags that were left out of the fit, by `holdout_split`."""
         ...
 
     def predicted(self, bags: Bags) -> Prediction:
@@ -80,6 +86,7 @@ class DoubleBasis(BaseEstimator):
     """
 
     outcome_: Outcome
+    versions_: dict[str, str]  # of a loaded model: what it was saved with
     outcome_kind: ClassVar[Any]  # a class of `OUTCOMES`
     saved_arrays: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "alphas_", "alpha_scores_")
 
@@ -307,7 +314,7 @@ class DoubleBasis(BaseEstimator):
 
     def __getstate__(self) -> Any:
         """Without the copy in working precision, so that a model travels once."""
-        state = dict(super().__getstate__())
+        state = super().__getstate__().copy()
         state.pop("_typed_coef", None)
         return state
 

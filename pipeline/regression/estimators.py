@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 
 from ..bags import Bags
 from ..bags.labelled import LabelledBags, Targets, take_range, with_targets
@@ -15,6 +14,7 @@ from ..bags.plan import Range
 from ..bags.targets import MISSING
 from ..errors import DataError
 from ..execution import Progress
+from ..sklearn_bases import ClassifierMixin, RegressorMixin
 from .base import DoubleBasis, Problem
 from .checkpoints import CheckpointsLike
 from .outcomes import Classes, Reals

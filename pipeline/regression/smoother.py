@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +24,7 @@ from ..embeddings import ProjectionEmbedding
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import Reduction, run_pass
+from ..sklearn_bases import BaseEstimator
 from .base import check_share
 from .density_prediction import DensityPrediction, resolve_response
 from .feature_map import resolve_features

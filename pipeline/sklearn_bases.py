@@ -1,0 +1,53 @@
+"""scikit-learn's base classes, with the types that it does not declare.
+
+It has no annotations: to a type checker a class with one of its bases would have every attribute
+there is, and ``model.fitt()`` would be no error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    class BaseEstimator:
+        """Parameters by name; `sklearn.base.BaseEstimator`."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """The constructor's parameters."""
+
+        def __getstate__(self) -> dict[str, Any]:
+            """What is pickled, with scikit-learn's version."""
+
+        def __sklearn_tags__(self) -> Any:
+            """What the estimator can do, for scikit-learn's tools."""
+
+        def set_params(self, **params: Any) -> Self:
+            """Change parameters; returns the estimator."""
+
+    class TransformerMixin:
+        """`sklearn.base.TransformerMixin`."""
+
+        def fit_transform(self, X: Any, y: Any = None) -> Any:
+            """`fit`, then `transform` of the same."""
+
+        def set_output(self, *, transform: str | None = None) -> Self:
+            """Choose what `transform` returns: "default", "pandas" or "polars"."""
+
+    class RegressorMixin:
+        """`sklearn.base.RegressorMixin`."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            """R² of the predictions."""
+
+    class ClassifierMixin:
+        """`sklearn.base.ClassifierMixin`."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+            """Share of the predictions that are right."""
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+
+__all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin", "TransformerMixin"]
