@@ -6,6 +6,7 @@ import inspect
 import json
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from bagbasis import (
 )
 from bagbasis.bags import Box
 from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, spec_from_dict, spec_to_dict
+from bagbasis.embeddings.hdd_measures import DISTANCES
 from bagbasis.errors import DataError, ParameterError
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -29,10 +31,22 @@ UNIT = [RNG.random((size, 2)) for size in (1, 30, 257)]
 BOX = [(0.0, 1.0), (0.0, 1.0)]
 
 
-@pytest.fixture(params=sorted(EMBEDDINGS))
+VARIANTS = {  # of the registered ones, besides their defaults
+    "projection": ({"basis": "legendre", "max_norm": 3.5}, {"marginals": 1}),
+    "hdd": (*({"distance": d} for d in DISTANCES if d != "js"), {"max_norm": 3.0, "marginals": 1}),
+    "histogram": ({"marginals": 1},),
+}
+KINDS = [
+    pytest.param(partial(EMBEDDINGS[name][0], **variant), id=f"{name} {variant}")
+    for name in sorted(EMBEDDINGS)
+    for variant in ({}, *VARIANTS.get(name, ()))
+]
+
+
+@pytest.fixture(params=KINDS)
 def kind(request):
-    """A registered embedding's class."""
-    return EMBEDDINGS[request.param][0]
+    """A registered embedding's class, or one of its variants."""
+    return request.param
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +61,16 @@ def embedded(spec, bags, dtype=np.float64):
     return out, spec.embed(Bags.from_list(bags), out)
 
 
+def test_registry(kind):
+    """Every registered embedding makes its registered spec."""
+    made = kind()
+    (spec,) = (spec for one, spec in EMBEDDINGS.values() if one is type(made))
+    assert isinstance(made.fit(UNIT).spec_, spec)
+
+
 def test_constructor_only_stores(kind):
     """Every argument is a parameter kept as it is; clone and set_params work."""
-    marks = {name: object() for name in inspect.signature(kind).parameters}
+    marks = {name: object() for name in inspect.signature(kind.func).parameters}
     assert vars(kind(**marks)) == marks == kind(**marks).get_params()
     embedding = kind(box=BOX)
     params = embedding.get_params()
@@ -80,9 +101,15 @@ def test_spec_is_small_and_travels(kind):
 def test_foreign_fields_are_refused(kind):
     """A description with a field too few, too many or of a wrong value is not read."""
     values = spec_to_dict(kind().fit(UNIT).spec_)
-    for wrong in ({**values, "colour": 1}, {k: v for k, v in values.items() if k != "box"}):
-        with pytest.raises((TypeError, ValueError, KeyError)):
-            spec_from_dict(wrong)
+    assert spec_from_dict(values)
+    for missing in [name for name in values if name != "name"]:
+        with pytest.raises(ParameterError, match="not those of a"):
+            spec_from_dict({k: v for k, v in values.items() if k != missing})
+        if values[missing] is not None:
+            with pytest.raises((ParameterError, DataError, TypeError)):
+                spec_from_dict({**values, missing: object()})
+    with pytest.raises(ParameterError, match="not those of a"):
+        spec_from_dict({**values, "colour": 1})
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -121,8 +148,8 @@ def test_box_is_scaled_to_the_unit_cube(kind):
 
 def test_out_of_box(kind):
     """clip moves points to the wall, drop leaves them out, error names the bag; all count."""
-    outside = np.concatenate([UNIT[1], [[0.5, 1.5], [-1.0, 0.5]]])
-    walls = np.concatenate([UNIT[1], [[0.5, 1.0], [0.0, 0.5]]])
+    outside = np.concatenate([UNIT[1], [[1.5, 1.5], [-1.0, -0.5]]])
+    walls = np.concatenate([UNIT[1], [[1.0, 1.0], [0.0, 0.0]]])
     specs = {how: kind(out_of_box=how, box=BOX).fit(UNIT).spec_ for how in ("clip", "drop")}
     bags = [UNIT[1], outside, UNIT[2]]
     for how, twin in (("clip", walls), ("drop", UNIT[1])):
@@ -137,10 +164,12 @@ def test_out_of_box(kind):
 
 
 def test_repeated_points_are_the_same_bag(kind):
-    """A bag and its repetition have one embedding, in any order of the points."""
+    """A bag and its repetition have one embedding, in any order of the points; others have not."""
     spec = kind().fit(UNIT).spec_
-    out, _ = embedded(spec, [UNIT[1], np.repeat(UNIT[1], 3, axis=0), UNIT[1][::-1]])
-    np.testing.assert_allclose(out[1:], out[[0, 0]], atol=1e-12)
+    bags = [UNIT[1], np.repeat(UNIT[1], 3, axis=0), UNIT[1][::-1], UNIT[1] ** 2]
+    out, _ = embedded(spec, bags)
+    np.testing.assert_allclose(out[1:3], out[[0, 0]], atol=1e-12)
+    assert ((out[0] - out[3]) ** 2).sum() > 1e-3
 
 
 def test_rows_do_not_depend_on_neighbours(kind):
@@ -160,6 +189,28 @@ def test_bags_of_another_dimension_and_none(kind):
     assert embedding.transform(none).shape == (0, embedding.spec_.n_features)
     with pytest.raises(DataError, match="no bags to fit"):
         embedding.fit(none)
+
+
+def test_boxes(kind):
+    """Data in the unit cube keep it, others are measured with 1 % on each side, anew at each fit;
+    a box of another dimension, without volume, or that is none, is refused."""
+    embedding = kind().fit([[[0.0, -5.0], [3.0, 1.0]], [[10.0, 5.0]]])
+    assert embedding.spec_.box == Box((-0.1, -5.1), (10.1, 5.1))
+    assert embedding.fit(UNIT).spec_.box == Box.unit(2)
+    for wrong in ([(0, 1)], [(0, 1), (1, 1)], [(0, 1), (0, np.nan)], "unit"):
+        with pytest.raises(DataError, match="box"):
+            kind(box=wrong).fit(UNIT)
+
+
+def test_transform_without_fit(kind):
+    """The unit cube needs no fit; other data is refused rather than measured bag by bag."""
+    np.testing.assert_array_equal(kind().transform(UNIT), kind().fit_transform(UNIT))
+    outside = [[[0.5, 1.5], [0.1, 0.2]]]
+    with pytest.raises(DataError, match="call fit first or give box"):
+        kind().transform(outside)
+    given = kind(box=[(0, 2), (0, 2)], dtype="float64").transform(outside)
+    scaled = kind(dtype="float64").transform([0.5 * np.array(outside[0])])
+    np.testing.assert_allclose(given, scaled, atol=1e-9)
 
 
 @pytest.mark.parametrize("params", [{"out_of_box": "wrap"}, {"dtype": "float16"}])

@@ -169,8 +169,6 @@ def test_saved_nodes_are_kept():
         ({"marginals": 0}, "marginals is 0"),
         ({"marginals": 3}, "marginals is 3; expected an integer from 1 to 2"),
         ({"marginals": 1.5}, "marginals is 1.5"),
-        ({"out_of_box": "wrap"}, "out_of_box is 'wrap'"),
-        ({"dtype": "float16"}, "dtype is 'float16'"),
     ],
 )
 def test_wrong_parameters(params, message):

@@ -217,8 +217,6 @@ def test_blocks_of_points_are_summed_in_double():
         ({"seed": -1}, "seed is -1"),
         ({"seed": 1.5}, "seed is 1.5"),
         ({"seed": 2**64}, "seed is 18446744073709551616"),
-        ({"out_of_box": "wrap"}, "out_of_box is 'wrap'"),
-        ({"dtype": "float16"}, "dtype is 'float16'"),
     ],
 )
 def test_wrong_parameters(params, message):
