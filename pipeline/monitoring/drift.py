@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,11 @@ from ..embeddings import EmbeddingSpec, MeanMapEmbedding
 from ..embeddings.base import check_dims
 from ..errors import BagError, DataError, ParameterError
 from ..execution import lane
+from ..params import check_integer, check_seed
 from ..random_features import RandomFourierFeatures
-from .bag_sets import BagSet, as_bag_set
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 from .permutation import mmd_squared_of_splits, p_values, split_sums
-from .thinning import ThinnedBags, check_thin, thin_sets, thinning_size
+from .thinning import BagSet, ThinnedBags, as_bag_set, check_thin, thin_sets, thinning_size
 
 CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
 CENTRAL_SAMPLE = 2**18
@@ -142,12 +141,14 @@ def drift_test(
     it in 83 %); when all points of the new bags move by 0.4 or more in both coordinates, 40 bags
     against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
     """
-    _check(n_features, n_permutations, seed)
+    n_features = check_integer("n_features", n_features, 2, even=True)
+    n_permutations = check_integer("n_permutations", n_permutations)
+    seed = check_seed("seed", seed)
     check_thin(thin)
-    seed, sets = int(seed), (as_bag_set(reference, "reference"), as_bag_set(new, "new"))
-    if sets[0].n_dims != sets[1].n_dims:
+    sets = (as_bag_set(reference, "reference"), as_bag_set(new, "new"))
+    if sets[0].bags.n_dims != sets[1].bags.n_dims:
         raise DataError(
-            f"reference bags have dimension {sets[0].n_dims}, new ones {sets[1].n_dims}"
+            f"reference bags have dimension {sets[0].bags.n_dims}, new ones {sets[1].bags.n_dims}"
         )
     size = _size(sets, thin)
     thinned = thin_sets(sets, size, seed, progress)
@@ -155,10 +156,10 @@ def drift_test(
     n_new = len(thinned.bags) - n_reference
     with lane():
         embeddings, n_outside = _embed(_resolve(embedding, thinned.bags, seed), thinned, sets)
-        features = _features(embeddings, int(n_features), seed)
+        features = _features(embeddings, n_features, seed)
         moments = means_and_spreads(thinned.bags)
         columns = np.hstack([features, standardised(moments)])
-        sums = split_sums(columns, thinned.is_reference, int(n_permutations), seed)
+        sums = split_sums(columns, thinned.is_reference, n_permutations, seed)
     statistics = mmd_squared_of_splits(
         sums[:, :n_features], features.sum(axis=0), n_reference, n_new
     )
@@ -171,25 +172,16 @@ def drift_test(
         n_left_out_new=len(sets[1].positions) - n_new,
         n_points_a_bag=size,
         n_outside=n_outside,
-        n_permutations=int(n_permutations),
+        n_permutations=n_permutations,
         coordinates=coordinate_shifts(moments, thinned.is_reference, sums[:, n_features:]),
     )
-
-
-def _check(n_features: Any, n_permutations: Any, seed: Any) -> None:
-    if not isinstance(n_features, Integral) or int(n_features) < 2 or int(n_features) % 2:
-        raise ParameterError(f"n_features is {n_features!r}; expected an even number ≥ 2")
-    if not isinstance(n_permutations, Integral) or int(n_permutations) < 1:
-        raise ParameterError(f"n_permutations is {n_permutations!r}; expected an integer ≥ 1")
-    if not isinstance(seed, Integral) or not 0 <= int(seed) < 2**64:
-        raise ParameterError(f"seed is {seed!r}; expected an integer ≥ 0 and below 2^64")
 
 
 def _size(sets: tuple[BagSet, BagSet], thin: bool | int) -> int | None:
     if isinstance(thin, (bool, np.bool_)):
         if not thin:
             return None
-        return thinning_size([bag_set.sizes for bag_set in sets], sets[0].n_dims)
+        return thinning_size([bag_set.sizes for bag_set in sets], sets[0].bags.n_dims)
     return int(thin)
 
 

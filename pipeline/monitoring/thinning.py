@@ -1,22 +1,54 @@
-"""Bags of one size: random points of each, the same whatever the order of the bags."""
+"""The sets of a comparison, thinned to bags of one size whatever the order of the bags."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, concatenate
+from ..bags import Bags, BagStore, as_bags, concatenate
 from ..bags.bags import offsets_of
-from ..errors import ParameterError
-from .bag_sets import BagSet, require_two
+from ..bags.labelled import LabelledBags
+from ..bags.plan import Range
+from ..bags.sampling import CHOICE_SAMPLE
+from ..errors import DataError, ParameterError
 
 LEFT_OUT = 0.05  # of a set's bags, at most
 MAX_VALUES = 2**24  # coordinates held, of both sets together
+
+
+@dataclass(frozen=True)
+class BagSet:
+    """One of the sets that are compared; of many bags, 32 evenly spread runs of 128."""
+
+    name: str
+    bags: LabelledBags
+
+    @property
+    def ranges(self) -> list[Range]:
+        """The runs that are looked at, as positions in the data."""
+        return CHOICE_SAMPLE.ranges(self.bags.start, self.bags.end)
+
+    @property
+    def positions(self) -> NDArray[np.int64]:
+        """Positions of the bags that are looked at, shape (n,)."""
+        return np.concatenate([np.arange(a, b) for a, b in self.ranges])
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Points of each bag that is looked at, shape (n,); no points are read."""
+        return self.bags.sizes(self.ranges)
+
+    def describe(self, position: int) -> str:
+        """What messages call a bag."""
+        store = "" if self.bags.url is None else f" {self.bags.url},"
+        return f"{self.name}:{store} bag {position}"
 
 
 @dataclass(frozen=True)
@@ -34,6 +66,36 @@ class ThinnedBags:
     bags: Bags
     is_reference: NDArray[np.bool_]
     positions: NDArray[np.int64]
+
+
+def as_bag_set(data: Any, name: str) -> BagSet:
+    """The set of what a caller gave: Bags, a list of arrays, a BagStore or (store, start, stop).
+
+    Raises
+    ------
+    DataError
+        Bags that can not be used, a range the store does not have, or fewer than two bags.
+    """
+    if isinstance(data, BagStore):
+        bags = LabelledBags(data)
+    elif isinstance(data, tuple) and data and isinstance(data[0], BagStore):
+        bags = _range_of_store(data, name)
+    else:
+        try:
+            bags = LabelledBags(as_bags(data))
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+    require_two(bags.n_bags, name, "")
+    return BagSet(name, bags)
+
+
+def require_two(n_bags: int, name: str, detail: str) -> None:
+    """Raise DataError for a set too small to be compared."""
+    if n_bags < 2:
+        raise DataError(
+            f"{name}: {n_bags} bag{'s' if n_bags != 1 else ''}{detail}; the test compares sets of "
+            "at least two"
+        )
 
 
 def thinning_size(sizes: list[NDArray[np.int64]], n_dims: int) -> int:
@@ -75,7 +137,8 @@ def thin_sets(
     parts, keys = [], []
     done, total = 0, sum(len(of_set) for of_set in sizes)
     for bag_set in sets:
-        for block in bag_set.blocks():
+        for batch in bag_set.bags.batches_of(bag_set.ranges):
+            block = batch.bags
             block_keys = [_key(bag, seed) for bag in block if len(bag) >= (size or 1)]
             parts.append(_thinned(block, size, block_keys))
             keys += block_keys
@@ -92,10 +155,23 @@ def thin_sets(
 
 def check_thin(thin: Any) -> None:
     """Raise ParameterError unless ``thin`` is True, False or a number of points."""
-    if isinstance(thin, (bool, np.bool_)):
-        return
-    if not isinstance(thin, (int, np.integer)) or thin < 1:
+    if not isinstance(thin, (bool, np.bool_)) and not (
+        isinstance(thin, (int, np.integer)) and thin >= 1
+    ):
         raise ParameterError(f"thin is {thin!r}; expected True, False or a number of points ≥ 1")
+
+
+def _range_of_store(data: tuple[Any, ...], name: str) -> LabelledBags:
+    store = data[0]
+    if len(data) != 3:
+        raise DataError(f"{name}: expected (store, start, stop), got {len(data)} values")
+    start, stop = data[1:]
+    if not (isinstance(start, Integral) and isinstance(stop, Integral)):
+        raise DataError(f"{name}: start and stop are {start!r} and {stop!r}; expected integers")
+    start, stop = int(start), int(stop)
+    if not 0 <= start <= stop <= store.n_bags:
+        raise DataError(f"{name}: {store.url}: bags {start}:{stop} of {store.n_bags} do not exist")
+    return LabelledBags(store, None, start, stop)
 
 
 def _key(bag: NDArray[Any], seed: int) -> NDArray[np.uint64]:

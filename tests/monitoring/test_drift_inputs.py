@@ -8,7 +8,7 @@ import pytest
 from bagbasis import Bags, BagStore, MeanMapEmbedding, ProjectionEmbedding
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.monitoring import drift_test
-from bagbasis.monitoring.bag_sets import as_bag_set
+from bagbasis.monitoring.thinning import as_bag_set
 from tests.monitoring.drawing import draw_bags
 
 SIZES = [1, 2, 700, 3, 60, 61, 5, 64, 63, 9]  # around and far beyond a chunk of 64 points
@@ -58,7 +58,7 @@ def test_large_sets_are_sampled(tmp_path):
     assert len(sample.ranges) == 32
     assert (sample.positions[0], sample.positions[-1]) == (500, 5999)
     assert (np.diff(sample.positions) > 0).all()
-    read = np.concatenate([bags.points for bags in sample.blocks()])
+    read = np.concatenate([b.bags.points for b in sample.bags.batches_of(sample.ranges)])
     np.testing.assert_array_equal(read, points[sample.positions, 0])
     result = drift_test((store, 500, 6000), list(points[:200]), n_features=64, n_permutations=49)
     assert (result.n_reference, result.n_new) == (4096, 200)
@@ -114,7 +114,7 @@ def test_a_bag_that_the_embedding_refuses(stored):
     [
         ({"thin": 0}, r"thin is 0; expected True, False or a number of points ≥ 1"),
         ({"thin": 2.5}, r"thin is 2\.5; expected"),
-        ({"n_features": 7}, r"n_features is 7; expected an even number ≥ 2"),
+        ({"n_features": 7}, r"n_features is 7; expected an even integer ≥ 2"),
         ({"n_permutations": 0}, r"n_permutations is 0; expected an integer ≥ 1"),
         ({"seed": -1}, r"seed is -1; expected an integer ≥ 0 and below 2\^64"),
         ({"seed": 0.5}, r"seed is 0\.5; expected"),
