@@ -55,6 +55,10 @@ class Cost:
         points_per_bag = n_points / max(1, n_bags)
         return n_bags * (points_per_bag * self.seconds_per_point + self.seconds_per_bag)
 
+    def bytes(self, n_bags: int) -> int:
+        """The memory of a task whose blocks have up to so many bags, without their points."""
+        return self.bytes_per_task + n_bags * self.bytes_per_bag
+
 
 @dataclass(frozen=True)
 class PassLimits:

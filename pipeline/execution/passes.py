@@ -15,11 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags.plan import Range
+from ..errors import ParameterError
 from .costs import Cost, current_limits, plan_tasks
-from .kept import Keeper
 from .lanes import lane
 from .progress import Progress, Report
-from .tasks import map_reduce, map_tasks
+from .tasks import Keeper, lane_memory, map_reduce, map_tasks
+
+GIB = 2**30
+PARTITIONS_HELD = 2  # the one that is worked on, and the next
 
 B_contra = TypeVar("B_contra", contravariant=True)
 R = TypeVar("R")
@@ -145,9 +148,18 @@ class RangeTask(Generic[R]):
 
     @classmethod
     def of(cls, source: Source, reduction: Reduction[R]) -> RangeTask[R]:
-        """The task with the current limits, which travel with it to workers."""
+        """The task with the current limits, which travel with it to workers.
+
+        Raises
+        ------
+        ParameterError
+            A lane has less memory than the pass declares.
+        """
         limits = current_limits()
         rows = min(reduction.rows_per_block or limits.rows_per_block, limits.rows_per_block)
+        needed = reduction.cost.bytes(min(rows, source.n_bags))
+        needed += 0 if source.in_memory else PARTITIONS_HELD * limits.partition_bytes
+        _check_memory(needed, source.in_memory)
         return cls(source, reduction, rows, limits.partition_bytes)
 
     @property
@@ -164,6 +176,15 @@ class RangeTask(Generic[R]):
                 sums.add(batch)
             report(batch.stop - start)
         return sums.finish()
+
+
+def _check_memory(needed: int, here: bool) -> None:
+    there = lane_memory(here)
+    if needed > there:
+        raise ParameterError(
+            f"a lane of this pass needs {needed / GIB:.3g} GiB and has {there / GIB:.3g} GiB: take "
+            "fewer features (half of them need a quarter), or workers with more memory"
+        )
 
 
 @dataclass

@@ -2,22 +2,29 @@
 
 The tree depends on the number of tasks and ``split_every`` alone, so the result is the same on
 any number of workers. A node folds its children in order as they arrive: of the wide but shallow
-tree only one partial a level, and those in flight, are alive at a time.
+tree only one partial result per level, and those in flight, are alive at a time.
+
+A `Keeper` keeps merged results outside, so that a run started again loads them. Its unit is a
+group of consecutive tasks, done one after the other in one lane, and kept by it as soon as the
+last is merged: each lane loses at most the group it is in, whether a worker, the scheduler or the
+driver is lost. The tree over the groups is the same, whether a group was done or loaded.
 """
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import dask
 from distributed import Client, KilledWorker, as_completed, get_client
+from distributed.system import MEMORY_LIMIT
 
 from ..errors import ClusterError, ParameterError
 from .costs import current_limits
-from .kept import Keeper, Kept, groups_of
 from .lanes import lane
 from .progress import Progress, Report, Tally, listening, log_finished, silent, worker_report
 
@@ -27,12 +34,44 @@ R = TypeVar("R")
 RETRIES = 2
 
 
+class Keeper(Protocol):
+    """Where results of groups are kept; small, picklable, used by many processes at once.
+
+    ``every`` is the number of tasks in a group (fewer in the last one).
+    """
+
+    @property
+    def every(self) -> int: ...
+
+    def load(self, group: int) -> Any:
+        """The result of a group; None where there is none, or a damaged one."""
+        ...
+
+    def save(self, group: int, value: Any) -> None:
+        """Keep the result of a group, whole or not at all."""
+        ...
+
+
 def current_client() -> Client | None:
     """The client that is open in this process, if any."""
     try:
         return get_client()
     except ValueError:
         return None
+
+
+def lane_memory(here: bool = False) -> int:
+    """Bytes that the smallest lane has: of the workers that are there, or of this process.
+
+    Limits of containers and of the process are respected; a worker without a limit has what its
+    machine has, which nobody here knows: it is not counted.
+    """
+    client = None if here else current_client()
+    if client is None:
+        return int(MEMORY_LIMIT)
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [int(worker["memory_limit"]) for worker in workers if worker["memory_limit"]]
+    return min(limits, default=sys.maxsize)
 
 
 def map_reduce(
@@ -76,9 +115,9 @@ def map_reduce(
     if split_every < 2:
         raise ParameterError(f"split_every is {split_every}; expected at least 2")
     if keeper is not None:
-        groups = groups_of(tasks, sizes, keeper.every)
+        groups = _groups_of(tasks, sizes, keeper.every)
         return map_reduce(
-            Kept(function, merge, keeper),
+            _Kept(function, merge, keeper),
             groups,
             merge,
             sizes=[sum(group.sizes) for group in groups],
@@ -152,6 +191,49 @@ def _run_in_worker(
         result = function(task.value, worker_report(topic, index))
     log_finished(topic, index)
     return result
+
+
+@dataclass(frozen=True)
+class _Group(Generic[T]):
+    """Consecutive tasks and their units of work."""
+
+    index: int
+    tasks: tuple[T, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Kept(Generic[T, R]):
+    """Loads a group's result, or does its tasks and keeps it."""
+
+    function: Callable[[T, Report], R]
+    merge: Callable[[R, R], R]
+    keeper: Keeper
+
+    def __call__(self, group: _Group[T], report: Report) -> R:
+        value = self.keeper.load(group.index)
+        if value is None:
+            value = self._done(group, report)
+            self.keeper.save(group.index, value)
+        return value
+
+    def _done(self, group: _Group[T], report: Report) -> R:
+        values: list[R] = []
+        before = 0
+        for task, size in zip(group.tasks, group.sizes, strict=True):
+            result = self.function(task, lambda n, before=before: report(before + n))  # type: ignore[misc]
+            values = [self.merge(values[0], result) if values else result]
+            before += size
+            report(before)
+        return values[0]
+
+
+def _groups_of(tasks: Sequence[T], sizes: Sequence[int], every: int) -> list[_Group[T]]:
+    """The groups, in order."""
+    return [
+        _Group(index, tuple(tasks[start : start + every]), tuple(sizes[start : start + every]))
+        for index, start in enumerate(range(0, len(tasks), every))
+    ]
 
 
 class _Plain(Generic[T]):
