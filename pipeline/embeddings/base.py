@@ -25,6 +25,8 @@ from ..execution.costs import Cost
 from ..params import check_choice, check_integer
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 
+COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
+SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
 OUT_OF_BOX = ("clip", "drop", "error")
 DTYPES = ("float32", "float64")
 SHARE = "share of the box's side"  # what messages call a bandwidth
@@ -164,7 +166,16 @@ class BoxedSpec(ABC):
     @property
     def cost(self) -> Cost:
         """What `embed` takes, its output in double included."""
-        return Cost(seconds_per_point=self.seconds_per_point, bytes_per_bag=8 * self.n_features)
+        return Cost(
+            seconds_per_point=self.seconds_per_point,
+            bytes_per_bag=8 * self.n_features + COUNT_BYTES,
+            bytes_per_task=self.scratch_bytes,
+        )
+
+    @property
+    def scratch_bytes(self) -> int:
+        """The most memory that `fill` takes beside its output, for whatever number of bags."""
+        return SCRATCH_BYTES
 
     @abstractmethod
     def describe(self) -> Description:

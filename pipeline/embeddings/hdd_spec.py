@@ -92,6 +92,13 @@ class HDDSpec(MarginalSpec):
     def seconds_per_point(self) -> float:
         return 1e-10 * len(self.groups) * self.n_coefficients**self.group_size
 
+    @property
+    def scratch_bytes(self) -> int:
+        """Coefficients and projections of two blocks, and the matrices to the grid and back."""
+        numbers = len(self.groups) * self.n_coefficients**self.group_size + 2 * self.n_features
+        blocks = 2 * max(8 * numbers, BLOCK_BYTES * numbers // self._grid_values)
+        return super().scratch_bytes + blocks + 4 * 8 * self.n_coefficients * self.grid
+
     def describe(self) -> Description:
         """See `BoxedSpec.describe`."""
         each = "densities" if self.is_joint else f"densities of {self.group_size} coordinates"
@@ -188,14 +195,18 @@ class HDDSpec(MarginalSpec):
     ) -> Iterator[tuple[int, NDArray[Any], NDArray[np.int64]]]:
         """(first bag, empirical coefficients, points outside) of blocks whose grids fit a cache."""
         indices = index_set(self.group_size, self.n_coefficients)
-        values = len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size
-        step = max(1, BLOCK_BYTES // (values * np.dtype(dtype).itemsize))
+        step = max(1, BLOCK_BYTES // (self._grid_values * np.dtype(dtype).itemsize))
         drop = self.out_of_box == "drop"
         for start in range(0, len(bags), step):
             block = bags[start : start + step]
             out = np.empty((len(block), len(self.groups) * len(indices)), dtype=dtype)
             outside = project(block, indices, self.groups, "cosine", self.box, out, drop=drop)
             yield start, out, outside
+
+    @property
+    def _grid_values(self) -> int:
+        """Numbers on the grids of a bag: its density, and its powers."""
+        return len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size
 
     def _pointwise(self, dtype: Any) -> tuple[Any, ...]:
         """(floor, exponent, rates, weights) of the kernels."""

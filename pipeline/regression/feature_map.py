@@ -39,7 +39,13 @@ class FeatureMap:
     def cost(self) -> Cost:
         """What features of bags take; the block of features itself is the caller's."""
         products = self.n_features * self.embedding.n_features
-        return self.embedding.cost + Cost(seconds_per_bag=products * SECONDS_PER_PRODUCT)
+        second = Cost(
+            seconds_per_bag=products * SECONDS_PER_PRODUCT,
+            # phases of the sines, and the embeddings in another precision
+            bytes_per_bag=4 * self.n_features + 8 * self.embedding.n_features,
+            bytes_per_task=8 * products,  # frequencies of half the features, in both precisions
+        )
+        return self.embedding.cost + second
 
     def embed(self, bags: Bags, dtype: Any) -> tuple[NDArray[Any], int]:
         """A, shape (n_bags, s), and the number of points outside the box.

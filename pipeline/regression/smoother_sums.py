@@ -268,7 +268,8 @@ def smoothing_cost(n_queries: int, n_bandwidths: int, n_columns: int, n_targets:
     return Cost(
         seconds_per_bag=products * SECONDS_PER_PRODUCT
         + n_queries * n_bandwidths * SECONDS_PER_WEIGHT,
-        bytes_per_bag=8 * (2 * n_queries + n_columns + n_targets),
+        # the closeness of a bag to each query, and the weights of two bandwidths
+        bytes_per_bag=8 * (3 * n_queries + n_columns + n_targets),
         bytes_per_task=3 * sums,  # those so far, those of a block, and both
     )
 

@@ -1,0 +1,110 @@
+"""What passes declare of memory: above what they take, and refused where a lane has less."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from bagbasis import (
+    Bags,
+    DoubleBasisRegressor,
+    KernelSmoother,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+)
+from bagbasis.bags import Box
+from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.splits import Split
+from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.errors import ParameterError
+from bagbasis.execution.costs import Cost, pass_limits
+from bagbasis.execution.passes import PARTITIONS_HELD, RangeTask, rows_of
+from bagbasis.execution.tasks import lane_memory
+from bagbasis.regression.accumulate import FitPass
+from bagbasis.regression.feature_map import FeatureMap
+from bagbasis.regression.outcomes import Reals
+from bagbasis.regression.smoother_sums import KeptRows, QuerySums, smoothing_cost
+from tests.oracles.labelled import labelled_bags, stored
+
+PARTITION = 2**16  # bytes
+
+
+def peak_of(call):
+    """Bytes that arrays take at most during a call, made once before for what is kept by it."""
+    call()
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def random_bags(n, size, n_dims):
+    rng = np.random.default_rng(0)
+    return Bags(rng.random((n * size, n_dims)), np.arange(n + 1) * size)
+
+
+@pytest.mark.parametrize("name", sorted(EMBEDDINGS))
+@pytest.mark.parametrize(("n_dims", "marginals"), [(1, None), (2, None), (4, 1), (4, 2)])
+def test_embeddings(name, n_dims, marginals):
+    """Every registered embedding stays below what it declares, for few bags and for many."""
+    embedding = EMBEDDINGS[name][0]()
+    if "marginals" in embedding.get_params():
+        embedding.set_params(marginals=marginals)
+    for n in (1, 64, 1024):
+        bags = random_bags(n, 20, n_dims)
+        spec = embedding.resolve(n_dims, Box.unit(n_dims), lambda bags=bags: [bags])
+        features = FeatureMap(spec, None)
+        for dtype in ("float32", "float64"):
+            peak = peak_of(lambda f=features, b=bags, t=dtype: f.embed(b, t))
+            assert peak <= features.cost.bytes(n), (n, dtype)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("validation", [None, Split(0.3, 2)])
+def test_a_task_of_a_fit(tmp_path, precision, validation):
+    """Sums, blocks and partitions of a task stay below what the pass declares."""
+    bags, y = labelled_bags(3000, most=20)
+    labelled = LabelledBags(stored(tmp_path / "s.zarr", bags, y), Targets(("y",)))
+    spec = ProjectionEmbedding(n_per_dim=8).fit(bags).spec_
+    features = FeatureMap(spec, RandomFourierFeatures(700, scale=1.0).fit(np.eye(64)).spec_)
+    fit = FitPass(labelled, features, Reals(1), validation, precision)
+    with pass_limits(partition_bytes=PARTITION, rows_per_block=512):
+        task = RangeTask.of(labelled, fit.reduction)
+    peak = peak_of(lambda: task((0, 3000), lambda done: None))
+    assert peak <= fit.cost.bytes(512) + PARTITIONS_HELD * PARTITION + 2**20  # Zarr's own
+    assert peak > fit.cost.bytes(512) / 4  # nor is it declared out of proportion
+
+
+@pytest.mark.parametrize("n_bandwidths", [1, 21])
+def test_a_task_of_a_smoother(n_bandwidths):
+    """So do the sums of a kernel smoother."""
+    rng = np.random.default_rng(0)
+    rows, y, queries = rng.random((4096, 30)), rng.random((4096, 2)), rng.random((500, 30))
+    kept = KeptRows(rows, (rows**2).sum(axis=1) / 2, y)
+
+    def run():
+        sums = QuerySums(queries, np.linspace(0.1, 1, n_bandwidths), 2)
+        for block in kept.batches(0, 4096, rows_per_block=1024):
+            sums.add(block)
+
+    assert peak_of(run) <= smoothing_cost(500, n_bandwidths, 30, 2).bytes(1024)
+
+
+def test_a_pass_that_does_not_fit_is_refused(tmp_path):
+    """Before anything is read, with what it needs and what there is: fits and predictions."""
+    bags, y = labelled_bags(30)
+    store = stored(tmp_path / "s.zarr", bags, y)
+    base = ProjectionEmbedding(n_per_dim=3)
+    model = DoubleBasisRegressor(base, RandomFourierFeatures(2**21, scale=1.0), alpha=1.0)
+    message = r"a lane of this pass needs 4\.\d+e\+04 GiB and has [\d.]+ GiB: take fewer features"
+    for data, labels in ((store, None), (bags, y)):
+        with pytest.raises(ParameterError, match=message):
+            model.fit(data, labels)
+    wide = rows_of("rows", len, Cost(bytes_per_bag=2 * lane_memory()))
+    with pytest.raises(ParameterError, match=r"a lane of this pass needs"):
+        RangeTask.of(LabelledBags(store), wide)
+    assert KernelSmoother(base, 1.0).fit(store).predict(bags).shape == (30,)
