@@ -10,9 +10,8 @@ import pytest
 
 from bagbasis import Bags, MeanMapEmbedding, MomentsEmbedding, ProjectionEmbedding
 from bagbasis.monitoring import drift_test
-from bagbasis.monitoring.bag_sets import as_bag_set
 from bagbasis.monitoring.permutation import mmd_squared_of_splits, p_values, split_sums
-from bagbasis.monitoring.thinning import MAX_VALUES, thin_sets, thinning_size
+from bagbasis.monitoring.thinning import MAX_VALUES, as_bag_set, thin_sets, thinning_size
 from bagbasis.random_features import FourierSpec
 from tests.monitoring.drawing import draw_bags
 from tests.oracles.drift import exact_p_value, mmd_unbiased_by_loop, p_value_by_loop
