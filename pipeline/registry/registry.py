@@ -16,8 +16,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,15 +28,15 @@ import zarr
 from ..errors import ModelError, ParameterError, WriterBusyError
 from ..regression import load_model
 from ..regression.saving import ATTRIBUTE, write_model
-from ..storage.files import names_in, read_bytes, storage_errors, writing
+from ..storage.files import names_in, publish, read_bytes, staging, storage_errors
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
 from ..storage.zarr_stores import zarr_store
-from .registry_files import GROUP, publish, staging
-from .registry_pointer import Pointer, Promotion, now
+from .pointer import Pointer, Promotion, now
 
 POINTER = "champion.json"
 MODELS = "models"
+GROUP = "zarr.json"  # holds a model's attributes, without which nothing loads
 REGISTRATION = "bagbasis_registration"
 VOLATILE = ("seconds", "n_bags_resumed")  # of a fit's report: differ between runs of one fit
 NAME = re.compile(r"[0-9a-f]{16}")
@@ -155,7 +155,8 @@ class Registry:
                 REGISTRATION: {"created": now(), "report": report},
             }
         )
-        publish(staged, self.model_url(name), replace=there)
+        with suppress(FileExistsError):  # the same model, which somebody else has just registered
+            publish(staged, self.model_url(name), last=GROUP, overwrite=there)
         damage = self._damage(name)
         if damage is not None:
             raise ModelError(
@@ -177,10 +178,7 @@ class Registry:
             No such model, a damaged one, or another promotion is under way; the champion stays.
         """
         self._check(name)
-        with self._changing() as (pointer, check):
-            if pointer.current != name:
-                check()
-                self._write(pointer.promoted(name))
+        self._change(lambda pointer: pointer if pointer.current == name else pointer.promoted(name))
 
     def rollback(self) -> str:
         """Make the champion before the current one champion again; returns its name.
@@ -200,14 +198,16 @@ class Registry:
             )
         name = before.champions[-2]
         self._check(name)
-        with self._changing() as (pointer, check):
+
+        def back(pointer: Pointer) -> Pointer:
             if pointer != before:
                 raise ModelError(
                     f"{self.url}: meanwhile another promotion or rollback made {pointer.current} "
                     "the champion; it stays; roll back again if that is still what you want"
                 )
-            check()
-            self._write(pointer.rolled_back())
+            return pointer.rolled_back()
+
+        self._change(back)
         return name
 
     def current(self) -> str | None:
@@ -309,26 +309,16 @@ class Registry:
     def _pointer(self) -> Pointer:
         url = f"{self.url}/{POINTER}"
         with self._errors("the champion can not be read"):
-            content = read_bytes(url)
-        if content is None:
-            return Pointer()
-        try:
-            return Pointer.from_bytes(content)
-        except ValueError as error:
-            raise ModelError(
-                f"{url}: damaged ({error}); restore it, or delete it and promote a model again"
-            ) from error
+            return Pointer.from_bytes(read_bytes(url), url)
 
-    def _write(self, pointer: Pointer) -> None:
-        with writing(f"{self.url}/{POINTER}") as path:
-            path.write_bytes(pointer.to_bytes())
-        logger.info("%s: the champion is %s", self.url, pointer.current)
-
-    @contextmanager
-    def _changing(self) -> Iterator[tuple[Pointer, Any]]:
-        """The pointer, while nobody else may change it, and the check that this is still so."""
+    def _change(self, change: Callable[[Pointer], Pointer]) -> None:
+        """Replace the pointer by a changed one, unless somebody else does so meanwhile."""
         with self._errors("the champion stays"), writer_lock(self.url) as hold:
-            yield self._pointer(), hold.check
+            before = Pointer.from_bytes(hold.read(POINTER), f"{self.url}/{POINTER}")
+            after = change(before)
+            if after != before:
+                hold.write(POINTER, after.to_bytes())
+                logger.info("%s: the champion is %s", self.url, after.current)
 
     @contextmanager
     def _errors(self, consequence: str) -> Iterator[None]:
@@ -343,8 +333,7 @@ class Registry:
                 yield
         except WriterBusyError as error:
             raise ModelError(
-                f"{self.url}: another promotion or rollback is under way; {consequence}; try again "
-                "(if it died, not on local files, the registry is free two minutes later)"
+                f"{self.url}: another promotion or rollback is under way; {consequence}; try again"
             ) from error
 
 

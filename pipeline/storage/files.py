@@ -352,14 +352,62 @@ def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> It
         remove(url)
         yield url
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sweep(path)
-    fresh = partial_path(path)
-    try:
+    with _staged(path) as fresh:
         yield str(fresh)
         replace_folder(fresh, path, overwrite=overwrite)
-    finally:
-        discard(fresh)
+
+
+@contextmanager
+def staging(url: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a local place for a folder that `publish` gives a name under the URL.
+
+    Where the URL is local, so that one rename publishes it, the place is on the same disk. It is
+    deleted at the end.
+
+    Raises
+    ------
+    OSError
+        The place can not be made.
+    """
+    folder = local_path(normalize_url(url))
+    if folder is not None:
+        with _staged(folder / "staged") as place:
+            yield place
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        yield Path(temporary, "staged")
+
+
+def publish(staged: Path, url: str | os.PathLike[str], *, last: str, overwrite: bool) -> None:
+    """Put a staged folder at the URL, where a reader finds the whole of it or none.
+
+    Parameters
+    ----------
+    last : str
+        The file without which readers take the folder for none. Elsewhere than on local files it
+        is written last and nothing is deleted, so that two processes that publish the same folder
+        at once only write the same objects twice.
+    overwrite : bool
+        As of `replace_folder`.
+
+    Raises
+    ------
+    StoreError, OSError
+        The place can not be written; FileExistsError as of `replace_folder`.
+    """
+    url = normalize_url(url)
+    path = local_path(url)
+    if path is not None:
+        replace_folder(staged, path, overwrite=overwrite)
+        return
+    files = [file for file in sorted(staged.rglob("*")) if file.is_file()]
+    inner = [file for file in files if file != staged / last]
+    with storage_errors(url, "can not be written"):
+        fs, root = filesystem(url)
+        names = [f"{root}/{file.relative_to(staged).as_posix()}" for file in inner]
+        fs.put([str(file) for file in inner], names)
+        fs.pipe_file(f"{root}/{last}", (staged / last).read_bytes())
+        fs.invalidate_cache(root)
 
 
 def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
@@ -457,17 +505,24 @@ def sync_folder(root: Path) -> None:
 
 
 @contextmanager
-def _renamed(path: Path) -> Iterator[Path]:
+def _staged(path: Path) -> Iterator[Path]:
+    """Yield a fresh name beside the path; what is there at the end is deleted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
-    partial = partial_path(path)
+    fresh = partial_path(path)
     try:
+        yield fresh
+    finally:
+        discard(fresh)
+
+
+@contextmanager
+def _renamed(path: Path) -> Iterator[Path]:
+    with _staged(path) as partial:
         yield partial
         fsync(partial)
         partial.replace(path)
         fsync_folder(path.parent)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _literal(name: str) -> str:

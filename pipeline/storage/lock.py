@@ -1,95 +1,141 @@
-"""One writer a store: a kernel lock on local files, a lease object elsewhere."""
+"""One writer at a time: the kernel's lock on local files, conditional writes on objects.
+
+Who writes into a folder takes a `Hold` of it. On local files that is a lock, which nobody else gets
+meanwhile. Object stores have no locks, and a lease by the clock is never safe: there several may
+hold the folder, and each replaces a small file only as it has read it. The second finds that it
+has changed, and is refused.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
-import json
-import logging
 import os
-import socket
+import stat
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, WriterBusyError
-from .files import read_bytes, storage_errors
-from .urls import filesystem, is_transactional, local_path
+from .files import discard, read_bytes, storage_errors, writing
+from .urls import filesystem, local_path
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
-LEASE_SECONDS = 120.0
+REMOVED = b"removed "  # begins an object that stands for none: deleting is not conditional
 NOTHING = "nothing was committed"
+REFUSALS = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")  # S3's codes
 
-logger = logging.getLogger(__name__)
+_one_comparison = threading.Lock()  # stands for the server's, on the filesystem memory://
 
 
-@dataclass(frozen=True)
 class Hold:
-    """A store held for writing.
+    """A folder held for writing, and the small files in it by which its writers agree.
 
     Attributes
     ----------
-    token : str
-        Tells this hold from every other; `holder` returns it as long as nobody else took over.
-    check : callable
-        Raises WriterBusyError when the store is no longer ours.
+    url : str
+        Of the folder.
     """
 
-    token: str
-    check: Callable[[], None]
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.token = ""
+        self._seen: dict[str, Any] = {}  # the version of each file that was read
+
+    def check(self) -> None:
+        """Raise WriterBusyError when the folder is no longer ours; asked before every write."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None where there is none.
+
+        Raises
+        ------
+        StoreError
+            It can not be read.
+        """
+        url = f"{self.url}/{name}"
+        # before the content: what is written in between then looks changed, which is safe
+        self._seen[name] = _version(url)
+        content = read_bytes(url)
+        return None if content is None or content.startswith(REMOVED) else content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replace a file in one step, if it is as it was last read or written here.
+
+        Raises
+        ------
+        WriterBusyError
+            Somebody else wrote it since.
+        StoreError
+            It can not be written.
+        """
+        url = f"{self.url}/{name}"
+        _write_if(url, content, self._seen.get(name))
+        self._seen[name] = _version(url)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is as it was last read or written here."""
+        with suppress(WriterBusyError):
+            self.write(name, REMOVED + uuid.uuid4().hex.encode())
+
+
+class LocalHold(Hold):
+    """A local folder, locked by the kernel: the lock goes with the process, however that ends."""
+
+    def __init__(self, url: str, fd: int, lock: Path) -> None:
+        super().__init__(url)
+        self._fd = fd
+        self._lock = lock
+        self.token = uuid.uuid4().hex
+
+    def check(self) -> None:
+        try:
+            ours = os.path.samestat(os.fstat(self._fd), os.stat(self._lock))
+        except FileNotFoundError:
+            ours = False
+        if not ours:
+            raise WriterBusyError(f"{self.url}: the store was replaced; {NOTHING}")
+
+    def read(self, name: str) -> bytes | None:
+        return read_bytes(f"{self.url}/{name}")
+
+    def write(self, name: str, content: bytes) -> None:
+        self.check()
+        with writing(f"{self.url}/{name}") as path:
+            path.write_bytes(content)
+
+    def remove(self, name: str) -> None:
+        self.check()
+        discard(f"{self.url}/{name}")
 
 
 @contextmanager
 def writer_lock(url: str) -> Iterator[Hold]:
-    """Hold the store for writing; the hold is to be checked before every write.
-
-    On local files the lock is the kernel's (flock): it goes with the process, however that
-    ends. Elsewhere it is a lease object, renewed while held, that expires two minutes after its
-    holder died. A store kept by Icechunk needs none.
+    """Hold a folder for writing.
 
     Raises
     ------
     WriterBusyError
-        Another writer holds the store, or took it over meanwhile.
+        Another writer holds it.
     StoreError
         The lock can not be read or written.
     """
-    token = uuid.uuid4().hex
-    if is_transactional(url):  # whoever commits second is refused then
-        yield Hold(token, lambda: None)
-        return
-    path = local_path(url)
-    with _file_lock(path, url, token) if path is not None else _lease(url, token) as check:
-        yield Hold(token, check)
-
-
-def holder(url: str) -> str | None:
-    """The token of the writer that holds the store, or held it when it was killed."""
     path = local_path(url)
     if path is None:
-        return _Lease(url, "").current().get("owner")
-    with suppress(OSError):
-        return (path / LOCK_NAME).read_text() or None
-    return None
-
-
-@contextmanager
-def _file_lock(path: Path, url: str, token: str) -> Iterator[Callable[[], None]]:
+        yield Hold(url)
+        return
     lock = path / LOCK_NAME
-
-    def check() -> None:
-        if not _is_open_as(fd, lock):
-            raise WriterBusyError(f"{url}: the store was replaced; nothing was committed")
-
     with storage_errors(url, "can not be written", NOTHING):
-        lock.parent.mkdir(exist_ok=True)
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        # a link would lead to a file of somebody else's, which is none of ours to touch
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         with storage_errors(url, "can not be written", NOTHING):
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise StoreError(f"{url}: {LOCK_NAME} is not a plain file; remove it")
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -97,11 +143,12 @@ def _file_lock(path: Path, url: str, token: str) -> Iterator[Callable[[], None]]
                     f"{url}: another writer is appending; wait for it to end and try again"
                 ) from error
         try:
-            check()
+            hold = LocalHold(url, fd, lock)
+            hold.check()
             with storage_errors(url, "can not be written", NOTHING):
                 os.ftruncate(fd, 0)
-                os.pwrite(fd, token.encode(), 0)
-            yield check
+                os.pwrite(fd, hold.token.encode(), 0)
+            yield hold
         finally:
             with suppress(OSError):
                 os.ftruncate(fd, 0)
@@ -110,97 +157,75 @@ def _file_lock(path: Path, url: str, token: str) -> Iterator[Callable[[], None]]
         os.close(fd)
 
 
-def _is_open_as(fd: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
-    except FileNotFoundError:
-        return False
+def holder(url: str) -> str | None:
+    """Return the token of the writer that holds the store, or held it when it was killed."""
+    path = local_path(url)
+    if path is None:
+        return ""
+    with suppress(OSError):
+        return (path / LOCK_NAME).read_text() or None
+    return None
 
 
-@contextmanager
-def _lease(url: str, token: str) -> Iterator[Callable[[], None]]:
-    lease = _Lease(url, token)
-    lease.take()
-    over = threading.Event()
-    renewer = threading.Thread(target=lease.renew_until, args=(over,), daemon=True)
-    renewer.start()
-    try:
-        yield lease.check
-    finally:
-        over.set()
-        renewer.join()
-        lease.release()
+def _version(url: str) -> Any:
+    """What tells one content of an object from another; None where there is no object.
 
-
-class _Lease:
-    """An object beside the points that says who writes, and when it last gave a sign of life."""
-
-    def __init__(self, url: str, token: str) -> None:
-        self._url = url
-        self._token = token
-        self._fs, root = filesystem(url)
-        self._root = root
-        self._path = f"{root}/{LOCK_NAME}"
-
-    def current(self) -> dict[str, Any]:
-        """The lease as it is stored; empty without one."""
-        with storage_errors(f"{self._url}/{LOCK_NAME}", "can not be read", NOTHING):
-            text = read_bytes(f"{self._url}/{LOCK_NAME}")
-        if text is None:
-            return {}
-        try:
-            lease = dict(json.loads(text))
-            return {**lease, "renewed": float(lease["renewed"])}
-        except (ValueError, TypeError, KeyError) as error:
-            raise StoreError(
-                f"{self._url}: the lease {LOCK_NAME} is unreadable; delete it if nobody is writing"
-            ) from error
-
-    def take(self) -> None:
-        held = self.current()
-        if held and time.time() - held["renewed"] < LEASE_SECONDS:
-            raise WriterBusyError(
-                f"{self._url}: another writer ({held.get('host')}) is appending; if it died, its "
-                f"lease ends {LEASE_SECONDS:.0f} s after its last sign of life"
-            )
-        with storage_errors(self._url, "can not be written", NOTHING):
+    Raises
+    ------
+    StoreError
+        A filesystem whose writes can not be conditional.
+    """
+    with storage_errors(url, "can not be read"):
+        fs, path = filesystem(url)
+        if _is_s3(fs):
+            fs.invalidate_cache(path)
             try:
-                if held:
-                    self._fs.rm_file(self._path)
-                self._fs.pipe_file(self._path, self._body(), mode="create")
-            except (FileExistsError, FileNotFoundError) as error:
-                raise WriterBusyError(
-                    f"{self._url}: another writer is appending; try again later"
-                ) from error
-        self.check()
+                return fs.info(path, refresh=True).get("ETag")
+            except FileNotFoundError:
+                return None
+        if _is_memory(fs):
+            return read_bytes(url)
+    raise StoreError(
+        f"{url}: writers of this filesystem can not be told apart; give an s3:// URL or a local "
+        "path"
+    )
 
-    def check(self) -> None:
-        """Raise WriterBusyError when the lease is somebody else's; renew it when it is old."""
-        held = self.current()
-        if held.get("owner") != self._token:
-            raise WriterBusyError(
-                f"{self._url}: another writer took the store over; nothing was committed"
-            )
-        if time.time() - held["renewed"] > LEASE_SECONDS / 8:
-            with storage_errors(f"{self._url}/{LOCK_NAME}", "can not be written", NOTHING):
-                self._fs.pipe_file(self._path, self._body())
 
-    def renew_until(self, over: threading.Event) -> None:
-        while not over.wait(LEASE_SECONDS / 4):
-            try:
-                self.check()
-            except WriterBusyError:
-                return
-            except Exception as error:
-                logger.warning("%s: the lease could not be renewed (%s)", self._url, error)
+def _write_if(url: str, content: bytes, seen: Any) -> None:
+    """Replace an object if its version is still the one that was seen."""
+    with storage_errors(url, "can not be written"):
+        fs, path = filesystem(url)
+        if _is_s3(fs):
+            _put_if(fs, path, url, content, seen)
+            return
+        with _one_comparison:
+            if _version(url) != seen:
+                raise _changed(url)
+            fs.pipe_file(path, content)
 
-    def release(self) -> None:
-        try:
-            if self.current().get("owner") == self._token:
-                self._fs.rm_file(self._path)
-        except Exception as error:
-            logger.warning("%s: the lease could not be released (%s)", self._url, error)
 
-    def _body(self) -> bytes:
-        lease = {"owner": self._token, "host": socket.gethostname(), "renewed": time.time()}
-        return json.dumps(lease).encode()
+def _put_if(fs: Any, path: str, url: str, content: bytes, seen: Any) -> None:
+    """One conditional PUT to S3."""
+    condition = {"IfNoneMatch": "*"} if seen is None else {"IfMatch": seen}
+    try:
+        fs.pipe_file(path, content, **condition)
+    except OSError as error:
+        response = getattr(error.__cause__, "response", {})
+        code = response.get("Error", {}).get("Code")
+        absent = isinstance(error, FileNotFoundError) and seen is not None
+        if not (absent or code in REFUSALS or error.errno == errno.EINVAL):
+            raise
+        if read_bytes(url) != content:  # else a first try did it, whose answer was lost
+            raise _changed(url) from error
+
+
+def _changed(url: str) -> WriterBusyError:
+    return WriterBusyError(f"{url}: another process changed it meanwhile; nothing was written")
+
+
+def _is_s3(fs: Any) -> bool:
+    return "s3" in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol)
+
+
+def _is_memory(fs: Any) -> bool:
+    return "memory" in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol)

@@ -17,6 +17,7 @@ from bagbasis import load_model
 from bagbasis.errors import ModelError
 from bagbasis.registry import Registry, registry
 from bagbasis.storage import files
+from bagbasis.storage.files import partial_path
 from tests.bags.processes import running
 from tests.models.predicting import BAGS, fitted
 
@@ -208,14 +209,14 @@ def test_promoting_killed_at_any_moment(champion, saved):
 def test_what_killed_processes_left_goes_after_a_day(champion, saved):
     """A staged model is deleted when it is old, never one that may be being written."""
     models = Path(champion.url) / "models"
-    for name in ("old", "young"):
-        (models / f".staging-{name}" / "coef").mkdir(parents=True)
+    old, young = (partial_path(models / "staged") for _ in range(2))
     two_days_ago = time.time() - 2 * 86400
-    os.utime(models / ".staging-old", (two_days_ago, two_days_ago))
+    for place in (old, young):
+        (place / "coef").mkdir(parents=True)
+    for path in (old / "coef", old):
+        os.utime(path, (two_days_ago, two_days_ago))
     new = champion.register(saved[1])
-    assert models_in(champion) == sorted(
-        [".staging-young", f"{champion.current()}.zarr", f"{new}.zarr"]
-    )
+    assert models_in(champion) == sorted([young.name, f"{champion.current()}.zarr", f"{new}.zarr"])
 
 
 # ---------------------------------------------------------------------- two at once
@@ -270,7 +271,7 @@ def test_a_model_that_appears_meanwhile_stays(champion, saved, monkeypatch):
     rename, times = Path.rename, []
 
     def rename_after_another(self, target):
-        if target.parent.name != "models" or ".staging-" in target.name:
+        if target.parent.name != "models" or ".staged." in target.name:
             return rename(self, target)
         monkeypatch.undo()
         Registry(champion.url).register(saved[1])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import ModelError
+from ..storage.files import json_bytes, parse_json
 
 FORMAT_VERSION = 1
 PROMOTE, ROLLBACK = "promote", "rollback"
@@ -70,25 +73,32 @@ class Pointer:
         return Pointer((*self.history, Promotion(self.champions[-2], now(), ROLLBACK)))
 
     def to_bytes(self) -> bytes:
-        values = {
-            "format_version": FORMAT_VERSION,
-            "current": self.current,
-            "history": [asdict(change) for change in self.history],
-        }
-        return (json.dumps(values, indent=1) + "\n").encode()
+        """Return the JSON text that `from_bytes` reads."""
+        history = [asdict(change) for change in self.history]
+        values = {"current": self.current, "history": history}
+        return json_bytes(values, format_version=FORMAT_VERSION)
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> Pointer:
-        """Raises ValueError for what `to_bytes` can not have written."""
-        try:
-            values = json.loads(content)
-            version = values["format_version"]
-            if version != FORMAT_VERSION:
-                raise ValueError(f"of format {version}; this version reads {FORMAT_VERSION}")
-            pointer = cls(tuple(Promotion(**change) for change in values["history"]))
-            current = values["current"]
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"{type(error).__name__}: {error}") from error
-        if current != pointer.current:
-            raise ValueError(f"current is {current!r}, its history ends at {pointer.current!r}")
+    def from_bytes(cls, content: bytes | None, url: str) -> Pointer:
+        """Return the pointer of a file's content; one without history where there is no file.
+
+        Raises
+        ------
+        ModelError
+            What `to_bytes` can not have written; names the URL.
+        """
+        if content is None:
+            return cls()
+        remedy = "restore it, or delete it and promote a model again"
+        return parse_json(
+            url, content, cls._parsed, format_version=FORMAT_VERSION, kind=ModelError, remedy=remedy
+        )
+
+    @classmethod
+    def _parsed(cls, values: dict[str, Any]) -> Pointer:
+        pointer = cls(tuple(Promotion(**change) for change in values["history"]))
+        if values["current"] != pointer.current:
+            raise ValueError(
+                f"current is {values['current']!r}, its history ends at {pointer.current!r}"
+            )
         return pointer

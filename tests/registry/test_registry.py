@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import uuid
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from bagbasis import ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegr
 from bagbasis.errors import ModelError, ParameterError
 from bagbasis.registry import Registry
 from bagbasis.registry import registry as registry_module
-from bagbasis.storage.lock import writer_lock
+from bagbasis.storage.lock import Hold, writer_lock
 from tests.models.predicting import BAGS, FITS, Y, fitted, regressor
 from tests.oracles.labelled import stored
 
@@ -27,7 +28,7 @@ def registry(request, tmp_path):
     """An empty registry: in a folder, or in a filesystem of objects."""
     if request.param == "path":
         return Registry(tmp_path / "registry")
-    return Registry(request.getfixturevalue("memory_url"))
+    return Registry(f"memory://{uuid.uuid4().hex}/registry")
 
 
 def files_of(registry):
@@ -234,8 +235,8 @@ def test_what_was_written_is_read_back(registry, monkeypatch):
     """A place that does not give back what was written is found out before anybody relies on it."""
     publish = registry_module.publish
 
-    def publish_badly(staged, url, replace):
-        publish(staged, url, replace=replace)
+    def publish_badly(staged, url, **options):
+        publish(staged, url, **options)
         damage(registry, Path(url).stem, "lost")
 
     with monkeypatch.context() as patch:
@@ -273,7 +274,7 @@ def test_an_empty_registry(registry):
     [
         (lambda text: text[:-20], "char"),
         (lambda text: b"", "Expecting value"),
-        (lambda text: b"[]", "TypeError"),
+        (lambda text: b"[]", "a list"),
         (lambda text: b"\x80{", "codec"),
         (lambda text: text.replace(b'"format_version": 1', b'"format_version": 2'), "of format 2"),
         (lambda text: text.replace(b'"promote"', b'"rollback"'), "can not have followed"),
@@ -298,8 +299,9 @@ def test_a_damaged_pointer(registry, content, reason):
     assert registry.current() == name
 
 
-def test_the_second_promotion_says_so(registry):
+def test_the_second_promotion_says_so(tmp_path):
     """While one process changes the champion, another is refused; reading goes on."""
+    registry = Registry(tmp_path / "registry")
     a, b = registry.register(fitted("one target")), registry.register(fitted("classes"))
     registry.promote(a)
     registry.promote(b)
@@ -310,6 +312,29 @@ def test_the_second_promotion_says_so(registry):
         assert registry.current() == b
         registry.register(fitted("two targets"))
     assert registry.rollback() == a
+
+
+def test_a_promotion_that_is_overtaken(monkeypatch):
+    """Among objects nothing is locked: whoever writes the pointer second is refused."""
+    registry = Registry(f"memory://{uuid.uuid4().hex}/registry")
+    a, b = registry.register(fitted("one target")), registry.register(fitted("classes"))
+    for champions in ([b], [b, a, b]):
+        read = Hold.read
+
+        def read_and_be_overtaken(self, name, read=read, champions=champions):
+            content = read(self, name)
+            monkeypatch.undo()
+            for champion in champions:
+                Registry(registry.url).promote(champion)
+            return content
+
+        monkeypatch.setattr(Hold, "read", read_and_be_overtaken)
+        with pytest.raises(ModelError, match="another promotion or rollback is under way"):
+            registry.promote(a)
+        assert registry.current() == b
+    assert [change.name for change in registry.history()] == [b, a, b]
+    registry.promote(a)
+    assert registry.rollback() == b
 
 
 def test_a_rollback_of_another_champion(registry, monkeypatch):

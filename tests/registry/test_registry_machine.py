@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from bagbasis.errors import ModelError
 from bagbasis.registry import Registry
+from bagbasis.registry.pointer import Pointer
 from bagbasis.storage import files
 from tests.models.predicting import BAGS, Y, regressor
 
@@ -93,7 +94,7 @@ class RegistryMachine(RuleBasedStateMachine):
         """Before the pointer is written, the champion is the old one."""
         if not self.can_be_champion(i):
             return
-        with patch.object(Registry, "_write", side_effect=Killed):
+        with patch.object(Pointer, "to_bytes", side_effect=Killed):
             try:
                 self.registry.promote(self.names[i])
             except Killed:
@@ -142,7 +143,7 @@ class LocalMachine(RegistryMachine):
         sync, left = files.fsync, [n]
 
         def sync_or_die(path):
-            if "registry/models/.staging-" in str(path):
+            if "registry/models/.staged." in str(path):
                 left[0] -= 1
                 if left[0] < 0:
                     raise Killed
