@@ -11,8 +11,7 @@ import zarr
 from ..errors import ParameterError, StoreError
 from ..params import check_integer
 from ..storage.files import storage_errors
-from ..storage.urls import local_path
-from ..storage.zarr_stores import exists, writer_store
+from ..storage.zarr_stores import check_writable, is_empty, writer_store
 from .schema import ATTRIBUTE, StoreMeta, arrays_of, read_attributes
 from .writer import WRITING
 
@@ -44,8 +43,8 @@ def check_parameters(
 
 def is_vacant(url: str) -> bool:
     """Whether a store can be made at the URL without replacing anything."""
-    path = local_path(url)
-    return not exists(url) or (path is not None and path.is_dir() and not any(path.iterdir()))
+    check_writable(url)
+    return is_empty(url)
 
 
 def check_replaceable(url: str, overwrite: bool) -> None:

@@ -17,7 +17,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..errors import InterruptedStoreError, StoreError
-from ..storage.zarr_stores import exists, zarr_store
+from ..storage.zarr_stores import exists, is_empty, zarr_store
 from .box import Box
 
 FORMAT_VERSION = 1
@@ -127,6 +127,10 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
             zarr_store(url, read_only=True, snapshot=snapshot), mode="r", zarr_format=3
         )
     except Exception as error:  # Zarr and its codecs raise anything for what they can not parse
+        if is_empty(url):
+            raise InterruptedStoreError(
+                f"{url}: no bag store yet, or one whose creation was interrupted; make it again"
+            ) from error
         raise StoreError(f"{url}: not a bag store ({type(error).__name__}: {error})") from error
     return dict(group.attrs)
 

@@ -9,9 +9,9 @@ import numpy as np
 import zarr
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DataError, StoreError, WriterBusyError
+from ..errors import DataError, StoreError
 from ..storage.files import storage_errors
-from ..storage.urls import is_transactional, local_path
+from ..storage.urls import local_path
 from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
 from .bags import Bags, check_finite
@@ -27,7 +27,6 @@ from .schema import (
     PointArray,
     StoreMeta,
     arrays_of,
-    read_attributes,
     replace_ids,
 )
 from .snapshot import Snapshot
@@ -153,7 +152,7 @@ class AppendSession:
                 tail.flush()
             self._out.sync()
             meta = self._grown(source)
-            self._publish(meta)
+            self._group.update_attributes(meta.to_attributes())
             return meta, self._out.commit()
 
     def set_box(self, box: Box) -> None:
@@ -174,26 +173,6 @@ class AppendSession:
     def close(self) -> None:
         """Nothing is written any more once this returns; for `BagStore.appending`."""
         self._out.close()
-
-    def _publish(self, meta: StoreMeta) -> None:
-        """Write the new counts; an object store may have done so though its answer was lost."""
-        url = self._url
-        try:
-            self._group.update_attributes(meta.to_attributes())
-        except WriterBusyError:
-            raise
-        except StoreError as error:
-            if local_path(url) is not None or is_transactional(url):
-                raise
-            try:
-                found = StoreMeta.from_attributes(read_attributes(url), url)
-            except StoreError:
-                raise StoreError(
-                    f"{url}: nobody can tell whether the new bags were committed ({error.__cause__}"
-                    "); compare their number, `bags info`, before appending them again"
-                ) from error.__cause__
-            if found != meta:
-                raise
 
     def _grown(self, source: Mapping[str, Any] | None) -> StoreMeta:
         responses = self._tails.get(RESPONSE_POINTS.name)

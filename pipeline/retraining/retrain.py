@@ -98,11 +98,11 @@ def retrain(
     """
     with _locked(spec) as folder:
         outcome = None
-        journal = folder.journal()
+        journal, state = folder.unfinished()
         if journal is not None:
             logger.warning("%s: finishing a round that was cut off", folder.url)
             outcome = _carry_out(spec, folder, journal, publish)
-        state = folder.state()
+            state = journal.state
         if state is not None:
             _check_settings(spec, state)
         store = BagStore.open(spec.data_url)
@@ -173,9 +173,6 @@ def _locked(spec: Retraining) -> Iterator[StateFolder]:
             path.mkdir(parents=True, exist_ok=True)
     try:
         with writer_lock(url) as hold:
-            yield StateFolder(url, hold.check)
+            yield StateFolder(hold)
     except WriterBusyError as error:
-        raise BusyError(
-            f"{url}: another retraining is running; nothing was done (if it died, not on local "
-            "files, this one may begin two minutes after)"
-        ) from error
+        raise BusyError(f"{url}: another retraining is running; nothing was done") from error

@@ -3,25 +3,29 @@
 ::
 
     <url>/state.json      the last round that is done, replaced as a whole
-    <url>/sums-<n>.npz    summed statistics of its window, with checksums
+    <url>/sums-<n>-<x>.npz    summed statistics of its window, with checksums
     <url>/round.json      a round that was decided and is being carried out; else nothing
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
+import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from ..bags import BagStore
-from ..errors import StoreError
+from ..errors import StoreError, WriterBusyError
 from ..regression.accumulate import FitStatistics
 from ..regression.partials import read_partial, write_partial
-from ..storage.files import discard, names_in, read_json, reading, write_json, writing
+from ..storage.files import discard, json_bytes, names_in, parse_json, reading, writing
+from ..storage.lock import Hold
 
 FORMAT_VERSION = 1
 STATE, JOURNAL = "state.json", "round.json"
+SUMS = re.compile(r"sums-(\d{6})(-[0-9a-f]{8})?\.npz")  # of a round; once without the last part
 PROMOTED, KEPT = "promoted", "kept"
 LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
 
@@ -96,6 +100,11 @@ class State:
     store: dict[str, Any]
     rounds: tuple[Round, ...]
 
+    @property
+    def number(self) -> int:
+        """The number of the round."""
+        return self.rounds[-1].number
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> State:
         rounds = tuple(Round(**one) for one in values["rounds"])
@@ -130,19 +139,22 @@ class Journal:
 class StateFolder:
     """The folder of one line of rounds.
 
+    On local files one process holds it for a whole round. Among objects several may work on a
+    round; the first that decides it writes the journal, and the others are refused there, with
+    nothing done.
+
     Parameters
     ----------
-    url : str
-    check : callable
-        Raises when the folder is no longer ours; asked before every write.
+    hold : Hold
+        Of the folder.
     """
 
-    def __init__(self, url: str, check: Callable[[], None]) -> None:
-        self.url = url
-        self._check = check
+    def __init__(self, hold: Hold) -> None:
+        self.url = hold.url
+        self._hold = hold
 
     def state(self) -> State | None:
-        """None before the first round is done.
+        """Return the last round that is done; None before the first.
 
         Raises
         ------
@@ -152,29 +164,53 @@ class StateFolder:
         return self._read(STATE, State.from_dict)
 
     def journal(self) -> Journal | None:
-        """None when no round is being carried out."""
+        """Return the round that is being carried out, if there is one."""
         return self._read(JOURNAL, Journal.from_dict)
 
+    def unfinished(self) -> tuple[Journal | None, State | None]:
+        """Return the round that is being carried out, if there is one, and the last that is done.
+
+        Raises
+        ------
+        WriterBusyError
+            The round was finished by another process, and a later one too, while this one read.
+        StoreError
+            A damaged file, or one of another format.
+        """
+        # in this order: a round that another process begins after it changes the journal first
+        journal, state = self.journal(), self.state()
+        if journal is not None and state is not None and journal.state.number < state.number:
+            raise WriterBusyError(f"{self.url}: another process goes on with the rounds")
+        return journal, state
+
     def decide(self, journal: Journal) -> None:
-        """From here on the round is carried out, by this process or by the next."""
+        """Write down what is to be done, by this process or by the next.
+
+        Raises
+        ------
+        WriterBusyError
+            Another process has decided a round meanwhile.
+        """
         self._write(JOURNAL, asdict(journal))
 
     def commit(self, state: State) -> None:
-        """The round is done."""
+        """Write down that the round is done."""
         self._write(STATE, asdict(state))
 
     def close(self, state: State) -> None:
         """Delete the journal of a round that is done, and sums that nothing needs any more."""
-        self._check()
+        self._hold.check()
         for name in names_in(self.url):
-            if name.startswith("sums-") and name != state.sums:
+            found = SUMS.fullmatch(name)
+            # sums of a later round may be another process's, which works on it already
+            if found and int(found[1]) <= state.number and name != state.sums:
                 discard(f"{self.url}/{name}")
-        discard(f"{self.url}/{JOURNAL}")
+        self._hold.remove(JOURNAL)
 
     def write_sums(self, number: int, statistics: FitStatistics) -> str:
-        """Write the sums of a round; returns the file's name."""
-        name = f"sums-{number:06d}.npz"
-        self._check()
+        """Write the sums of a round, under a name of their own; return the file's name."""
+        name = f"sums-{number:06d}-{uuid.uuid4().hex[:8]}.npz"
+        self._hold.check()
         with writing(f"{self.url}/{name}") as path:
             write_partial(path, statistics)
         return name
@@ -197,13 +233,15 @@ class StateFolder:
         return sums
 
     def _read(self, name: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        content = self._hold.read(name)
+        if content is None:
+            return None
         remedy = "restore it, or give another state_url to begin anew"
         url = f"{self.url}/{name}"
-        return read_json(url, parse, format_version=FORMAT_VERSION, remedy=remedy)
+        return parse_json(url, content, parse, format_version=FORMAT_VERSION, remedy=remedy)
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
-        self._check()
-        write_json(f"{self.url}/{name}", values, format_version=FORMAT_VERSION)
+        self._hold.write(name, json_bytes(values, format_version=FORMAT_VERSION))
 
 
 def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import ctypes
 import errno
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -24,11 +25,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import BagbasisError, StoreError
-from .urls import filesystem, local_path, normalize_url
+from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
 STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
 AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as rename does
 RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
+
+PARTIAL = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`
 
 T = TypeVar("T")
 
@@ -318,6 +321,11 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
 
 
+def is_partial(name: str) -> bool:
+    """Whether a file or folder of that name is not whole yet, or was left by a killed writer."""
+    return PARTIAL.fullmatch(name) is not None
+
+
 def sweep(path: Path) -> None:
     """Delete what killed writers of ``path`` left beside it, when nobody wrote to it for a day."""
     for left in path.parent.glob(f".{_literal(path.name)}.{'[0-9a-f]' * 32}.partial"):
@@ -461,7 +469,7 @@ def remove(url: str | os.PathLike[str]) -> None:
     StoreError
         It can not be deleted.
     """
-    url = normalize_url(url)
+    url = normalize_url(os.fspath(url).removeprefix(ICECHUNK))
     with storage_errors(url, "can not be deleted"):
         path = local_path(url)
         if path is None:

@@ -42,7 +42,6 @@ class Hold:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.token = ""
         self._seen: dict[str, Any] = {}  # the version of each file that was read
 
     def check(self) -> None:
@@ -89,7 +88,6 @@ class LocalHold(Hold):
         super().__init__(url)
         self._fd = fd
         self._lock = lock
-        self.token = uuid.uuid4().hex
 
     def check(self) -> None:
         try:
@@ -129,7 +127,7 @@ def writer_lock(url: str) -> Iterator[Hold]:
         return
     lock = path / LOCK_NAME
     with storage_errors(url, "can not be written", NOTHING):
-        lock.parent.mkdir(parents=True, exist_ok=True)
+        lock.parent.mkdir(exist_ok=True)
         # a link would lead to a file of somebody else's, which is none of ours to touch
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
@@ -145,26 +143,11 @@ def writer_lock(url: str) -> Iterator[Hold]:
         try:
             hold = LocalHold(url, fd, lock)
             hold.check()
-            with storage_errors(url, "can not be written", NOTHING):
-                os.ftruncate(fd, 0)
-                os.pwrite(fd, hold.token.encode(), 0)
             yield hold
         finally:
-            with suppress(OSError):
-                os.ftruncate(fd, 0)
             fcntl.flock(fd, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open, too
     finally:
         os.close(fd)
-
-
-def holder(url: str) -> str | None:
-    """Return the token of the writer that holds the store, or held it when it was killed."""
-    path = local_path(url)
-    if path is None:
-        return ""
-    with suppress(OSError):
-        return (path / LOCK_NAME).read_text() or None
-    return None
 
 
 def _version(url: str) -> Any:
@@ -199,7 +182,7 @@ def _write_if(url: str, content: bytes, seen: Any) -> None:
             _put_if(fs, path, url, content, seen)
             return
         with _one_comparison:
-            if _version(url) != seen:
+            if _version(url) not in (seen, content):
                 raise _changed(url)
             fs.pipe_file(path, content)
 

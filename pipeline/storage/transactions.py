@@ -12,6 +12,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def exists(url: str) -> bool:
     icechunk = _icechunk(url)
     with _errors(url):
         return bool(icechunk.Repository.exists(_storage(url)))
+
+
+def is_empty(url: str) -> bool:
+    """Whether nothing was ever committed to the repository: its maker was killed."""
+    with _errors(url):
+        return len(list(islice(_repository(url).ancestry(branch=BRANCH), 2))) == 1
 
 
 def latest(url: str) -> str:
@@ -88,7 +95,7 @@ class Transaction(WriterStore):
         super().__init__(url, self._session.store, still_ours)
 
     def commit(self) -> str:
-        """Commit everything written; the new snapshot's id.
+        """Commit what was written, if anything was; return the snapshot's id.
 
         Raises
         ------
@@ -98,6 +105,8 @@ class Transaction(WriterStore):
             The place can not be written.
         """
         icechunk = _icechunk(self._url)
+        if not self._session.has_uncommitted_changes:
+            return str(self._session.snapshot_id)
         with _errors(self._url), _one_commit_at_a_time(self._url):
             try:
                 return str(self._session.commit("bagbasis"))

@@ -9,7 +9,7 @@ from zarr.storage import FsspecStore, LocalStore
 
 from ..errors import StoreError
 from . import transactions
-from .files import storage_errors
+from .files import is_partial, storage_errors
 from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
 from .zarr_writer import WriterStore
@@ -33,6 +33,19 @@ def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -
     return store
 
 
+def check_writable(url: str) -> None:
+    """Raise StoreError for a bag store that can be read at most: plain Zarr on objects.
+
+    Nothing there can hold a second writer off. Icechunk's transactions can.
+    """
+    if local_path(url) is None and not is_transactional(url):
+        place = f"icechunk+{url}" if url.startswith("s3://") else "icechunk+s3://BUCKET/PATH"
+        raise StoreError(
+            f"{url}: plain Zarr on an object store can only be read; to write bags there give "
+            f"{place} (pip install 'bagbasis[icechunk]'), or a local path"
+        )
+
+
 def writer_store(url: str, still_ours: Callable[[], None], since: str | None) -> WriterStore:
     """Return what one writing session of a bag store writes through.
 
@@ -42,7 +55,15 @@ def writer_store(url: str, still_ours: Callable[[], None], since: str | None) ->
         Raises when the writer has lost the store.
     since : str or None
         The snapshot the writer has seen, where the store has snapshots.
+
+    Raises
+    ------
+    StoreError
+        See `check_writable`.
+    WriterBusyError
+        There is a later snapshot than the one the writer has seen.
     """
+    check_writable(url)
     if is_transactional(url):
         return Transaction(url, still_ours, since)
     return WriterStore(url, zarr_store(url), still_ours)
@@ -67,3 +88,22 @@ def exists(url: str) -> bool:
         fs, path = filesystem(url)
         fs.invalidate_cache()  # others write there
         return bool(fs.exists(path))
+
+
+def is_empty(url: str) -> bool:
+    """Whether nothing is stored under the URL, but what killed writers left.
+
+    Raises
+    ------
+    StoreError
+        Nobody can tell, as in `exists`.
+    """
+    if not exists(url):
+        return True
+    if is_transactional(url):
+        return transactions.is_empty(url)
+    path = local_path(url)
+    if path is None or not path.is_dir():
+        return False
+    with storage_errors(url, "can not be read"):
+        return all(is_partial(entry.name) for entry in path.iterdir())

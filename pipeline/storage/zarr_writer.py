@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -15,10 +14,9 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.storage import LocalStore, WrapperStore
 
 from ..errors import StoreError
-from .files import fsync, fsync_folder, storage_errors
+from .files import fsync, fsync_folder, is_partial, partial_path, storage_errors
 
 NOTHING_COMMITTED = "nothing was committed; try again when the place can be reached and written"
-PARTIAL = ".partial"  # what Zarr calls its temporary files, too
 
 
 class WriterStore(WrapperStore[Store]):
@@ -126,7 +124,7 @@ class WriterStore(WrapperStore[Store]):
         path = root / key
         path.parent.mkdir(parents=True, exist_ok=True)
         replaces = path.exists()
-        partial = path.with_suffix(f".{uuid.uuid4().hex}{PARTIAL}")
+        partial = partial_path(path)
         try:
             with partial.open("wb") as file:
                 file.write(value.as_buffer_like())
@@ -160,5 +158,6 @@ def _described(key: str) -> str:
 
 def remove_partials(root: Path) -> None:
     """Delete the temporary files of writers that were killed; only the holder of the lock may."""
-    for path in root.rglob("*." + "[0-9a-f]" * 32 + PARTIAL):
-        path.unlink(missing_ok=True)
+    for path in root.rglob("*.partial"):
+        if is_partial(path.name):  # Zarr's own temporary files have names of this form, too
+            path.unlink(missing_ok=True)

@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 
-import fsspec
 import pytest
 
 from bagbasis.bags import BagStore
 from tests.bags.six_bags import make, six_bags
 
 
-@pytest.fixture(params=["path", "memory://"])
+@pytest.fixture(params=["path", "icechunk"])
 def url(request, tmp_path):
-    """A place for a store: a local path, the same as a URL, or a filesystem of objects."""
-    if request.param == "memory://":
-        place = f"memory://{uuid.uuid4().hex}/store.zarr"
-        yield place
-        fs = fsspec.filesystem("memory")
-        if fs.exists(place):
-            fs.rm(place, recursive=True)
-    elif request.param == "file://":
-        yield f"file://{tmp_path}/store.zarr"
-    else:
-        yield tmp_path / "store.zarr"
-
-
-@pytest.fixture
-def memory_url():
-    """A place for a store in a filesystem of objects."""
-    place = f"memory://{uuid.uuid4().hex}/store.zarr"
-    yield place
-    fs = fsspec.filesystem("memory")
-    if fs.exists(place):
-        fs.rm(place, recursive=True)
+    """A place for a store: a local path, the same as a URL, or a repository of Icechunk."""
+    if request.param == "icechunk":
+        return f"icechunk+file://{tmp_path}/store"
+    if request.param == "file://":
+        return f"file://{tmp_path}/store.zarr"
+    return tmp_path / "store.zarr"
 
 
 @pytest.fixture

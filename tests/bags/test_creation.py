@@ -77,8 +77,9 @@ def test_an_empty_folder_is_a_place_for_a_store(tmp_path):
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_store_being_written_is_not_replaced(url, overwrite):
+def test_a_store_being_written_is_not_replaced(tmp_path, overwrite):
     """`create` can not pull a store away from under a writer, even while it has no bags yet."""
+    url = tmp_path / "s.zarr"
     store = BagStore.create(url, 2)
     with store.appending() as session:
         session.write(Bags.from_list(ONE))

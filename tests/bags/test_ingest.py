@@ -253,8 +253,9 @@ def test_a_store_that_is_there_is_kept(arrays, url):
     assert_holds(BagStore.open(url), arrays)
 
 
-def test_a_store_somebody_is_writing_to_is_left_alone(url):
+def test_a_store_somebody_is_writing_to_is_left_alone(tmp_path):
     """Neither replaced nor removed, although nothing is committed in it yet."""
+    url = tmp_path / "s.zarr"
     store = BagStore.create(url, 1)
     with store.appending() as session:
         session.write(next(ingest_batches.batches_of([[1.0, 2.0]], None, (), None)).bags)

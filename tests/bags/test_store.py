@@ -59,7 +59,7 @@ def test_points_and_objects_are_chunked_as_asked(tmp_path):
     assert BagStore.create(tmp_path / "default.zarr", 2).chunk_points == 2**21 // 8
 
 
-@pytest.mark.parametrize("url", ["path", "file://", "memory://"], indirect=True)
+@pytest.mark.parametrize("url", ["path", "file://", "icechunk"], indirect=True)
 @pytest.mark.parametrize("ids", [None, [7, 3, -5], ["a", "ü", "a b"]])
 def test_anywhere_with_any_ids(url, ids):
     """A local path, file:// and an object store hold the same; ids are integers or strings."""

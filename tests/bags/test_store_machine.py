@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-import fsspec
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
@@ -215,16 +214,17 @@ class LocalMachine(StoreMachine):
             shutil.rmtree(self.folder)
 
 
-class MemoryMachine(StoreMachine):
-    """A store in a filesystem of objects."""
+class IcechunkMachine(StoreMachine):
+    """A store kept by Icechunk."""
 
     def place(self) -> str:
-        return f"memory://{uuid.uuid4().hex}/s.zarr"
+        self.folder = Path(tempfile.mkdtemp())
+        return f"icechunk+file://{self.folder}/s"
 
     def teardown(self):
         super().teardown()
-        if hasattr(self, "url"):
-            fsspec.filesystem("memory").rm(self.url, recursive=True)
+        if hasattr(self, "folder"):
+            shutil.rmtree(self.folder)
 
 
 def machine_settings(max_examples: int) -> settings:
@@ -238,9 +238,11 @@ def machine_settings(max_examples: int) -> settings:
 TestLocalStore = LocalMachine.TestCase
 TestLocalStore.__doc__ = "Whatever happens to a local store, it holds what was committed."
 TestLocalStore.settings = machine_settings(15)
-TestMemoryStore = MemoryMachine.TestCase
-TestMemoryStore.__doc__ = "Whatever happens to a store of objects, it holds what was committed."
-TestMemoryStore.settings = machine_settings(6)
+TestIcechunkStore = IcechunkMachine.TestCase
+TestIcechunkStore.__doc__ = (
+    "Whatever happens to a transactional store, it holds what was committed."
+)
+TestIcechunkStore.settings = machine_settings(6)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from bagbasis.errors import ClusterError, ConfigError, StoreError
 from bagbasis.execution import current_client, lane, map_reduce, map_tasks
 from tests.execution.gated import until
 from tests.oracles.labelled import labelled_bags, stored
+from tests.storage.objects import among_objects
 
 BAGS, Y = labelled_bags(30, most=9)
 ROOT = Path(__file__).parents[2]
@@ -297,11 +298,11 @@ def test_worker_that_can_not_see_the_store(scheduler, tmp_path):
     """A store in this process's memory: one line names the worker and why; a store on a disk
     that both see is fine, and one that is nowhere is the store's own error."""
     url = str(tmp_path / "seen.zarr")
-    stored(url, BAGS, Y)
+    seen = stored(url, BAGS, Y)
     with connect(scheduler, store=url) as client:
         assert client is current_client()
     hidden = "memory://hidden.zarr"
-    stored(hidden, BAGS, Y)
+    among_objects(seen, hidden)
     with pytest.raises(
         ClusterError, match=r"worker tcp://.* can not use the store memory://hidden"
     ):
@@ -312,12 +313,13 @@ def test_worker_that_can_not_see_the_store(scheduler, tmp_path):
     assert current_client() is None
 
 
-def test_worker_that_sees_another_store(scheduler):
+def test_worker_that_sees_another_store(scheduler, tmp_path):
     """The same URL in the worker's memory is another store: it says what it sees there."""
     url = "memory://two.zarr"
-    stored(url, BAGS, Y)
+    among_objects(stored(tmp_path / "30.zarr", BAGS, Y), url)
+    theirs = stored(tmp_path / "10.zarr", BAGS[:10], Y[:10])
     with connect(scheduler) as client:
-        client.run(lambda: stored(url, BAGS[:10], Y[:10]) and None)
+        client.run(lambda: among_objects(theirs, url) and None)
     with pytest.raises(ClusterError, match=r"under that URL it sees 10 bags of .* here are 30 of"):
         connect(scheduler, store=url)
 

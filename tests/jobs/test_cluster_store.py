@@ -9,6 +9,7 @@ from distributed import LocalCluster
 from bagbasis import BagStore
 from bagbasis.execution import current_client
 from tests.jobs.running import done, refused, settings
+from tests.storage.objects import among_objects
 
 N = 60
 
@@ -26,10 +27,11 @@ def scheduler():
 def hidden(tmp_path_factory):
     """A store in the memory of this process, and models of its targets and of its responses."""
     where = tmp_path_factory.mktemp("models")
-    store = BagStore.create("memory://hidden-from-workers.zarr", 2, ["y"], response_dims=2)
+    store = BagStore.create(where / "s.zarr", 2, ["y"], response_dims=2)
     rng = np.random.default_rng(0)
     bags = [rng.random((9, 2)) for _ in range(N)]
     store.append(bags, rng.random((N, 1)), responses=bags)
+    store = among_objects(store, "memory://hidden-from-workers.zarr")
     small = settings(model__random_features__n_features=16, model__embedding__n_per_dim=3)
     for task in ("regression", "densities"):
         urls = settings(data_url=store.url, model_url=where / f"{task}.zarr", model__task=task)

@@ -110,7 +110,7 @@ def test_moto_two_promotions_at_once(s3, bucket):
 @pytest.mark.parametrize("format", ["parquet", "zarr"])
 def test_moto_predictions(bucket, format):
     """Predictions of a store are written beside it, and replaced when told to."""
-    store = stored(f"{bucket}/s.zarr", BAGS, Y)
+    store = stored(f"icechunk+{bucket}/s", BAGS, Y)
     url = f"{bucket}/predictions"
     for kind in (OLD, NEW):
         write_predictions(fitted(kind), store, url, format=format, overwrite=kind == NEW)

@@ -17,7 +17,7 @@ from tests.oracles.labelled import stored
 
 @pytest.fixture
 def store(bucket):
-    return stored(f"{bucket}/data/s.zarr", BAGS, Y)
+    return stored(f"icechunk+{bucket}/data/s", BAGS, Y)
 
 
 def test_moto_fit_on_workers(bucket, store, tmp_path):

@@ -7,7 +7,6 @@ import sys
 import uuid
 from pathlib import Path
 
-import fsspec
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from bagbasis import BagStore
 from bagbasis.errors import StoreError
 from bagbasis.tuning.cache import RowCache, discard_others, store_identity
 from tests.oracles.labelled import labelled_bags, stored
+from tests.storage.objects import among_objects
 
 N, LENGTH = 70, 32
 ROOT = Path(__file__).parents[2]
@@ -150,14 +150,24 @@ def test_identity_goes_with_the_data(tmp_path):
     assert store_identity(again) not in (first, second)
 
 
-def test_identity_of_a_remote_store():
+@pytest.mark.parametrize("kept_by", ["zarr", "icechunk"])
+def test_identity_of_a_remote_store(tmp_path, kept_by):
     """A store elsewhere has one too, and it changes with an append."""
     bags, y = labelled_bags(5)
-    store = stored(f"memory://{uuid.uuid4().hex}/s.zarr", bags, y)
+    local = stored(tmp_path / "s.zarr", bags, y)
+    store = (
+        among_objects(local, f"memory://{uuid.uuid4().hex}/s.zarr")
+        if kept_by == "zarr"
+        else stored(f"icechunk+file://{tmp_path}/i", bags, y)
+    )
     first = store_identity(store)
     assert store_identity(BagStore.open(store.url)) == first
-    assert store_identity(store.append(bags, y)) != first
-    fsspec.filesystem("memory").rm(store.url, recursive=True)
+    grown = (
+        among_objects(local.append(bags, y), store.url)
+        if kept_by == "zarr"
+        else store.append(bags, y)
+    )
+    assert store_identity(grown) != first
 
 
 def test_only_caches_of_other_data_are_discarded(tmp_path):

@@ -1,0 +1,170 @@
+"""One writer at a time: the lock of local files and the conditional writes of objects."""
+
+from __future__ import annotations
+
+import os
+import uuid
+
+import fsspec
+import numpy as np
+import pytest
+
+from bagbasis import BagStore
+from bagbasis.datasets import GMMComponents, generate
+from bagbasis.errors import StoreError, WriterBusyError
+from bagbasis.ingest.arrays import ingest_arrays
+from bagbasis.storage.lock import LOCK_NAME, writer_lock
+from bagbasis.storage.urls import normalize_url
+
+ONE = [np.ones((1, 2), np.float32)]
+
+
+@pytest.fixture
+def memory_url():
+    """A folder in a filesystem of objects."""
+    return f"memory://{uuid.uuid4().hex}/folder"
+
+
+# ---------------------------------------------------------------------- local files
+
+
+def test_busy_while_held_and_free_afterwards(tmp_path):
+    """A held folder refuses other writers; after an end or an error it is free."""
+    url = normalize_url(tmp_path / "s.zarr")
+    BagStore.create(url, 2)
+
+    def hold_and_fail(error):
+        with writer_lock(url) as hold:
+            hold.check()
+            with pytest.raises(WriterBusyError, match="another writer"), writer_lock(url):
+                pass
+            hold.check()
+            if error:
+                raise error
+
+    hold_and_fail(None)
+    with pytest.raises(KeyError):
+        hold_and_fail(KeyError())
+    with writer_lock(url):
+        pass
+
+
+def test_readers_are_never_kept_out(tmp_path):
+    """Reading and verifying go on while somebody writes."""
+    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE)
+    with store.appending():
+        reader = BagStore.open(store.url)
+        assert len(reader.read()) == 1
+        reader.verify()
+
+
+def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):
+    """A writer whose store was deleted and made anew does not write into the new one."""
+    url = str(tmp_path / "s.zarr")
+    store = BagStore.create(url, 2)
+
+    def replace_during_a_session():
+        with store.appending():
+            os.rename(url, f"{url}-old")
+            BagStore.create(url, 2).append(ONE, ids=[5])
+
+    with pytest.raises(WriterBusyError, match="the store was replaced"):
+        replace_during_a_session()
+    assert BagStore.open(url).ids().tolist() == [5]
+    BagStore.open(url).verify()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_the_lock_touches_no_file_of_others(tmp_path, kind):
+    """A link, or anything but a plain file, in the lock's place is refused and left alone."""
+    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE)
+    keys = tmp_path / "authorized_keys"
+    keys.write_text("ssh-ed25519 years")
+    lock = tmp_path / "s.zarr" / LOCK_NAME
+    lock.unlink()
+    if kind == "link":
+        lock.symlink_to(keys)
+    else:
+        os.mkfifo(lock)
+    with pytest.raises(StoreError, match=r"nothing was committed|not a plain file"):
+        store.append(ONE)
+    assert keys.read_text() == "ssh-ed25519 years"
+    lock.unlink()
+    assert store.append(ONE).n_bags == 2
+
+
+# ---------------------------------------------------------------------- objects
+
+
+@pytest.mark.parametrize("first", [None, b"first"])
+def test_the_second_writer_of_an_object_is_refused(memory_url, first):
+    """Several may hold a folder of objects; what changed since it was read is not written over."""
+    with writer_lock(memory_url) as ours, writer_lock(memory_url) as theirs:
+        if first is not None:
+            ours.read("a")
+            ours.write("a", first)
+        assert ours.read("a") == theirs.read("a") == first
+        theirs.write("a", b"theirs")
+        with pytest.raises(WriterBusyError, match="a: another process changed it meanwhile"):
+            ours.write("a", b"ours")
+        theirs.write("a", b"theirs, again")
+        ours.remove("a")  # it has changed: stays
+        assert ours.read("a") == b"theirs, again"
+        ours.write("a", b"ours")
+        assert theirs.read("a") == b"ours"
+
+
+def test_an_object_that_was_removed_is_none(memory_url):
+    """Removed twice it is not taken for the one that was removed first."""
+    with writer_lock(memory_url) as ours, writer_lock(memory_url) as theirs:
+        for hold in (ours, theirs):
+            hold.read("a")
+        ours.write("a", b"once")
+        ours.remove("a")
+        assert ours.read("a") is None
+        seen = theirs.read("a")
+        ours.write("a", b"twice")
+        ours.remove("a")
+        assert seen is None
+        with pytest.raises(WriterBusyError):
+            theirs.write("a", b"theirs")
+
+
+def test_a_filesystem_without_conditional_writes():
+    """Nothing is written where writers can not be told apart."""
+    with (
+        writer_lock("zip://a.json::memory://archive.zip") as hold,
+        pytest.raises(StoreError),
+    ):
+        hold.read("champion.json")
+
+
+# ---------------------------------------------------------------------- plain Zarr on objects
+
+
+def test_plain_zarr_on_objects_is_read_and_not_written(tmp_path, memory_url):
+    """A store among objects is read as ever; whatever would write it is refused, and says how."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE, [1.0], ids=[4])
+    url = f"{memory_url}/s.zarr"
+    fs = fsspec.filesystem("memory")
+    fs.put(store.url, url, recursive=True)
+    there = BagStore.open(url)
+    there.verify()
+    assert there.ids().tolist() == [4]
+    np.testing.assert_array_equal(there.read()[0], ONE[0])
+    before = {path: fs.cat_file(path) for path in fs.find(memory_url)}
+    fresh = f"{memory_url}/t.zarr"
+    gmm = GMMComponents()
+    for write in (
+        lambda: there.append(ONE),
+        lambda: BagStore.create(fresh, 2),
+        lambda: BagStore.create(url, 2, overwrite=True),
+        lambda: generate(gmm, fresh, 3),
+        lambda: generate(gmm, url, 3, overwrite=True),
+        lambda: ingest_arrays(iter(ONE), fresh),
+        lambda: ingest_arrays(iter(ONE), url, overwrite=True),
+    ):
+        told = r"can only be read; to write bags there give icechunk\+s3://BUCKET/PATH \(pip"
+        with pytest.raises(StoreError, match=told):
+            write()
+    assert {path: fs.cat_file(path) for path in fs.find(memory_url)} == before
