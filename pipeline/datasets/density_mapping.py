@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from ..bags import Bags, Responses
 from ..bags.bags import offsets_of
 from ..params import check_integer
 from .base import RandomDataset, ResponseBlock, ResponseDataset, block_rng
-from .mixtures import choose_components, truncated_gaussians
+from .mixtures import Mixtures
 
 MOST_COMPONENTS = 3
 MEAN_RANGE, SCALE_RANGE = (0.25, 0.75), (0.08, 0.16)
@@ -22,33 +21,6 @@ ANGLE, SHEAR, BLUR = np.pi / 6, 0.5, 0.1
 MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]) @ np.array(
     [[1.0, SHEAR], [0.0, 1.0]]
 )
-
-
-class Mixtures(NamedTuple):
-    """Equally weighted mixtures of Gaussians N(m, F Fᵀ) in the plane.
-
-    Attributes
-    ----------
-    n_components : int64, shape (n,)
-        The first of those below count.
-    means : float64, shape (n, 3, 2)
-    factors : float64, shape (n, 3, 2, 2)
-        F, lower triangular.
-    """
-
-    n_components: NDArray[np.int64]
-    means: NDArray[np.float64]
-    factors: NDArray[np.float64]
-
-    def at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Densities at points of the plane, shape (n, n_points)."""
-        values = np.zeros((len(self.n_components), len(points)))
-        for i, k in enumerate(self.n_components):
-            for mean, factor in zip(self.means[i, :k], self.factors[i, :k], strict=True):
-                normal = solve_triangular(factor, (points - mean).T, lower=True)
-                height = 1 / (2 * np.pi * k * np.linalg.det(factor))
-                values[i] += height * np.exp(-0.5 * (normal**2).sum(axis=0))
-        return values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,28 +42,16 @@ class DensityMapping(RandomDataset, ResponseDataset):
 
     name: ClassVar[str] = "density_mapping"
     box: ClassVar = ((-0.5, 1.5), (-0.5, 1.5))
+    n_dims = 2
+    target_names = ()
+    response_dims = 2
+    response_box = box
 
     n_response_points: int = 200
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("n_response_points", self.n_response_points, 1)
-
-    @property
-    def n_dims(self) -> int:
-        return 2
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def response_dims(self) -> int:
-        return 2
-
-    @property
-    def response_box(self) -> tuple[tuple[float, float], ...]:
-        return self.box
 
     def mixtures(self, index: int) -> Mixtures:
         """The densities that the bags of a block are drawn from."""
@@ -100,8 +60,10 @@ class DensityMapping(RandomDataset, ResponseDataset):
     def response_block(self, index: int) -> ResponseBlock:
         rng, sizes, p = self._start(index)
         answers = np.full(len(sizes), self.n_response_points)
-        bags = Bags.trusted(self._points(rng, p, sizes), offsets_of(sizes))
-        responses = Responses.trusted(self._points(rng, mapped(p), answers), offsets_of(answers))
+        bags = Bags.trusted(p.draw_points(rng, sizes, self.box), offsets_of(sizes))
+        responses = Responses.trusted(
+            mapped(p).draw_points(rng, answers, self.box), offsets_of(answers)
+        )
         return ResponseBlock(bags, np.empty((len(sizes), 0)), responses)
 
     def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], Mixtures]:
@@ -112,13 +74,6 @@ class DensityMapping(RandomDataset, ResponseDataset):
         means = rng.uniform(*MEAN_RANGE, (n, MOST_COMPONENTS, 2))
         scales = rng.uniform(*SCALE_RANGE, (n, MOST_COMPONENTS))
         return rng, sizes, Mixtures(n_components, means, scales[..., None, None] * np.eye(2))
-
-    def _points(
-        self, rng: np.random.Generator, p: Mixtures, sizes: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
-        component = choose_components(rng, p.n_components, sizes, MOST_COMPONENTS)
-        means, factors = p.means.reshape(-1, 2), p.factors.reshape(-1, 2, 2)
-        return truncated_gaussians(rng, component, means, factors, self.box)
 
 
 def mapped(p: Mixtures) -> Mixtures:

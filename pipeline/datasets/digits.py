@@ -38,6 +38,8 @@ class Digits(Dataset):
     """
 
     name: ClassVar[str] = "digits"
+    n_dims = 3
+    target_names = ("digit",)
     class_names: ClassVar = {"digit": tuple("0123456789")}
 
     split: str = "all"
@@ -46,14 +48,6 @@ class Digits(Dataset):
         super().__post_init__()
         if self.split not in ("all", "train", "test"):
             raise ParameterError(f"split is {self.split!r}; expected 'all', 'train' or 'test'")
-
-    @property
-    def n_dims(self) -> int:
-        return 3
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        return ("digit",)
 
     @property
     def n_bags(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,27 +12,11 @@ from ..bags import Bags
 from ..bags.bags import offsets_of
 from ..errors import ParameterError
 from .base import Block, RandomDataset, block_rng
-from .mixtures import choose_components, truncated_gaussians
+from .mixtures import Mixtures
 
 MAX_COMPONENTS = 10
 MEAN_RANGE = 5.0
 HALF_WIDTH = 10.0
-
-
-class Mixtures(NamedTuple):
-    """Equally weighted Gaussian mixtures in R^2, before the truncation.
-
-    Attributes
-    ----------
-    n_components : int64, shape (n,)
-        k; the components 0 … k - 1 of those below are in use.
-    means : float64, shape (n, 10, 2)
-    covariances : float64, shape (n, 10, 2, 2)
-    """
-
-    n_components: NDArray[np.int64]
-    means: NDArray[np.float64]
-    covariances: NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +41,8 @@ class GMMComponents(RandomDataset):
     """
 
     name: ClassVar[str] = "gmm_components"
+    n_dims = 2
+    target_names = ("n_components",)
     box: ClassVar = ((-HALF_WIDTH, HALF_WIDTH),) * 2
 
     variant: str = "001"
@@ -68,25 +54,13 @@ class GMMComponents(RandomDataset):
                 f'variant is {self.variant!r}; expected "001" or "004" (in YAML with the quotes)'
             )
 
-    @property
-    def n_dims(self) -> int:
-        return 2
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        return ("n_components",)
-
     def densities(self, index: int) -> Mixtures:
         """The mixtures that the bags of a block are drawn from."""
         return self._start(index)[2]
 
     def block(self, index: int) -> Block:
         rng, sizes, mixtures = self._start(index)
-        component = choose_components(rng, mixtures.n_components, sizes, MAX_COMPONENTS)
-        factors = cholesky_2x2(mixtures.covariances.reshape(-1, 2, 2))
-        points = truncated_gaussians(
-            rng, component, mixtures.means.reshape(-1, 2), factors, self.box
-        )
+        points = mixtures.draw_points(rng, sizes, self.box)
         targets = mixtures.n_components[:, None].astype(np.float64)
         return Bags.trusted(points, offsets_of(sizes)), targets
 
@@ -100,13 +74,13 @@ class GMMComponents(RandomDataset):
         a = rng.uniform(-1, 1, (*shape, 2, 2))
         covariances = scale[..., None, None] * (a @ np.swapaxes(a, -1, -2))
         covariances[..., [0, 1], [0, 1]] += rng.uniform(0, 1, (*shape, 2))
-        return rng, sizes, Mixtures(n_components, means, covariances)
+        return rng, sizes, Mixtures(n_components, means, cholesky_2x2(covariances))
 
 
 def cholesky_2x2(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Lower Cholesky factors of 2x2 matrices, shape (n, 2, 2), all at once."""
+    """Return the lower Cholesky factors of 2x2 matrices, shape (..., 2, 2), all at once."""
     factors = np.zeros_like(matrices)
-    factors[:, 0, 0] = np.sqrt(matrices[:, 0, 0])
-    factors[:, 1, 0] = matrices[:, 1, 0] / factors[:, 0, 0]
-    factors[:, 1, 1] = np.sqrt(np.maximum(matrices[:, 1, 1] - factors[:, 1, 0] ** 2, 0))
+    factors[..., 0, 0] = np.sqrt(matrices[..., 0, 0])
+    factors[..., 1, 0] = matrices[..., 1, 0] / factors[..., 0, 0]
+    factors[..., 1, 1] = np.sqrt(np.maximum(matrices[..., 1, 1] - factors[..., 1, 0] ** 2, 0))
     return factors

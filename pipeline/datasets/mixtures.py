@@ -3,12 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 Index = NDArray[np.int64]
 Floats = NDArray[np.float32]
+
+
+class Mixtures(NamedTuple):
+    """Equally weighted mixtures of Gaussians N(m, F Fᵀ), before they are truncated.
+
+    Attributes
+    ----------
+    n_components : int64, shape (n,)
+        How many of the k components of each mixture count: the first ones.
+    means : float64, shape (n, k, d)
+    factors : float64, shape (n, k, d, d)
+        F, lower triangular.
+    """
+
+    n_components: NDArray[np.int64]
+    means: NDArray[np.float64]
+    factors: NDArray[np.float64]
+
+    @property
+    def covariances(self) -> NDArray[np.float64]:
+        """Covariances of the components, shape (n, k, d, d)."""
+        return self.factors @ np.swapaxes(self.factors, -1, -2)
+
+    def draw_points(
+        self, rng: np.random.Generator, sizes: Index, box: Sequence[tuple[float, float]]
+    ) -> Floats:
+        """Draw ``sizes[i]`` points of mixture i, truncated to the box; shape (sum(sizes), d)."""
+        k, n_dims = self.means.shape[1:]
+        component = choose_components(rng, self.n_components, sizes, k)
+        means, factors = self.means.reshape(-1, n_dims), self.factors.reshape(-1, n_dims, n_dims)
+        return truncated_gaussians(rng, component, means, factors, box)
+
+    def at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the densities at points, shape (n, n_points)."""
+        values = np.zeros((len(self.n_components), len(points)))
+        scale = (2 * np.pi) ** (points.shape[1] / 2)
+        for i, k in enumerate(self.n_components):
+            for mean, factor in zip(self.means[i, :k], self.factors[i, :k], strict=True):
+                normal = solve_triangular(factor, (points - mean).T, lower=True)
+                height = 1 / (scale * k * np.linalg.det(factor))
+                values[i] += height * np.exp(-0.5 * (normal**2).sum(axis=0))
+        return values
 
 
 def choose_components(

@@ -60,6 +60,8 @@ class SyntheticMapping(RandomDataset):
     """
 
     name: ClassVar[str] = "synthetic_mapping"
+    n_dims = 1
+    target_names = ("f",)
     box: ClassVar = ((0.0, 1.0),)
 
     mapping_seed: int = 0
@@ -67,14 +69,6 @@ class SyntheticMapping(RandomDataset):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("mapping_seed", self.mapping_seed, 0, 2**32 - 1)
-
-    @property
-    def n_dims(self) -> int:
-        return 1
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        return ("f",)
 
     def mapping(self) -> tuple[NDArray[np.float64], Mixtures]:
         """f's θ, shape (10,), and its densities g."""

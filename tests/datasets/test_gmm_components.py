@@ -41,7 +41,8 @@ def test_points_follow_their_density() -> None:
     """The distribution function of each bag's own mixture makes its coordinates uniform."""
     dataset = GMMComponents(n_points=30)
     bags, _ = dataset.block(0)
-    k, means, covariances = dataset.densities(0)
+    densities = dataset.densities(0)
+    k, means, covariances = densities.n_components, densities.means, densities.covariances
     x = bags.points.reshape(len(bags), 30, 2)
     used = np.arange(10) < k[:, None]
     for axis in (0, 1):
@@ -57,7 +58,7 @@ def test_points_of_one_component_have_its_covariance() -> None:
     """Whitened by the true mean and covariance, the points of k = 1 are standard normal in R^2."""
     dataset = GMMComponents(n_points=200)
     bags, targets = dataset.block(0)
-    _, means, covariances = dataset.densities(0)
+    means, covariances = dataset.densities(0).means, dataset.densities(0).covariances
     inner = (np.abs(means[:, 0]) < 3).all(axis=1)  # where the walls cut off next to nothing
     chosen = np.flatnonzero((targets[:, 0] == 1) & inner)
     factors = np.linalg.cholesky(covariances[chosen, 0])
