@@ -11,20 +11,23 @@ from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.storage import LocalStore
 
 from bagbasis.bags import BagStore
-from bagbasis.bags.reading import iter_bags, partitions, prefetch, sample_of
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.reading import partitions, prefetch
+from bagbasis.bags.sampling import RunSample
 from bagbasis.errors import StoreError
 from tests.oracles.ragged import assert_same_bags, random_bags
 
 RANGES = [(i, i + 1) for i in range(6)]
+SMALL = 52 * 8  # bytes of 52 points in R^2, single precision
 
 
-@pytest.fixture
-def small_partitions(monkeypatch):
-    """Partitions of up to 52 points in R^2, single precision."""
-    monkeypatch.setattr(partitions, "__defaults__", (52 * 8,))
+def batches(store, start=0, stop=None):
+    """Batches of partitions of up to 52 points."""
+    return LabelledBags(store).batches(start, stop, max_bytes=SMALL)
 
 
 def ragged_store(path, sizes, chunk_points=8):
+    """A store of bags of these sizes, and its bags."""
     bags = random_bags(np.random.default_rng(0), sizes, 2, np.float32)
     return BagStore.create(path, 2, chunk_points=chunk_points).append(bags), bags
 
@@ -32,26 +35,29 @@ def ragged_store(path, sizes, chunk_points=8):
 SIZES = (3, 40, 1, 1, 100, 7, 9, 16, 8, 8, 30, 2, 2, 60, 5)
 
 
-def test_iter_bags_gives_all_bags_in_order(tmp_path, small_partitions):
+def test_batches_give_all_bags_in_order(tmp_path):
     """Any range of bags comes back partition by partition, nothing twice, nothing left out."""
     store, bags = ragged_store(tmp_path / "s.zarr", SIZES)
     for start, stop in ((0, 15), (2, 11), (4, 5), (3, 3)):
-        parts = list(iter_bags(store, start, stop))
-        assert [r for r, _ in parts] == partitions(store, start, stop)
-        assert [i for (a, b), _ in parts for i in range(a, b)] == list(range(start, stop))
-        for (a, b), part in parts:
-            assert_same_bags(part, bags[a:b])
-            assert part.n_points <= 52 or len(part) == 1
+        parts = list(batches(store, start, stop))
+        ranges = partitions(store, start, stop, SMALL)
+        assert [(part.index[0], part.stop) for part in parts] == ranges
+        assert [i for part in parts for i in part.index] == list(range(start, stop))
+        for part in parts:
+            assert_same_bags(part.bags, [bags[i] for i in part.index])
+            assert part.bags.n_points <= 52 or len(part) == 1
 
 
 def test_a_sample_is_runs_of_bags(tmp_path):
     """Runs from the first bag to the last, in order; all bags when there are no more."""
     store, bags = ragged_store(tmp_path / "s.zarr", SIZES)
-    for part, start in zip(sample_of(store, 3, 2), (0, 6, 13), strict=True):
+    some = LabelledBags(store).sample(RunSample(3, 2))
+    for part, start in zip(some, (0, 6, 13), strict=True):
         assert_same_bags(part, bags[start : start + 2])
-    (everything,) = sample_of(store, 3, 5)
+    (everything,) = LabelledBags(store).sample(RunSample(3, 5))
     assert_same_bags(everything, bags)
-    assert list(sample_of(BagStore.create(tmp_path / "empty.zarr", 2), 3, 5)) == []
+    empty = BagStore.create(tmp_path / "empty.zarr", 2)
+    assert list(LabelledBags(empty).sample(RunSample(3, 5))) == []
 
 
 def test_a_partition_takes_about_the_bytes_asked_for(tmp_path):
@@ -77,24 +83,24 @@ def count_chunk_reads(monkeypatch):
     return reads
 
 
-def test_bags_that_fit_chunks_are_read_chunk_by_chunk_once(tmp_path, monkeypatch, small_partitions):
+def test_bags_that_fit_chunks_are_read_chunk_by_chunk_once(tmp_path, monkeypatch):
     """Partitions end on chunk boundaries where they can: no chunk is fetched twice then."""
     store, _ = ragged_store(tmp_path / "s.zarr", [4] * 100)
-    assert len(partitions(store, 0, 100)) > 5
+    assert len(partitions(store, 0, 100, SMALL)) > 5
     reads = count_chunk_reads(monkeypatch)
-    for _ in iter_bags(store, 0, 100):
+    for _ in batches(store):
         pass
     assert set(reads.values()) == {1}
     assert len(reads) == 50
 
 
-def test_ragged_bags_are_read_about_once(tmp_path, monkeypatch, small_partitions):
+def test_ragged_bags_are_read_about_once(tmp_path, monkeypatch):
     """Only a chunk that two partitions share is fetched twice."""
     rng = np.random.default_rng(1)
     store, _ = ragged_store(tmp_path / "s.zarr", rng.integers(1, 30, 60).tolist())
-    n_partitions = len(partitions(store, 0, 60))
+    n_partitions = len(partitions(store, 0, 60, SMALL))
     reads = count_chunk_reads(monkeypatch)
-    for _ in iter_bags(store, 0, 60):
+    for _ in batches(store):
         pass
     n_chunks = -(-store.n_points // 8)
     assert len(reads) == n_chunks
@@ -145,17 +151,17 @@ def test_an_error_comes_where_its_value_would():
         next(values)
 
 
-def test_a_damaged_chunk_stops_iter_bags(tmp_path, small_partitions):
+def test_a_damaged_chunk_stops_the_batches(tmp_path):
     """A partition that can not be read is a StoreError in the loop over partitions."""
     store, _ = ragged_store(tmp_path / "s.zarr", [4] * 100)
     (tmp_path / "s.zarr" / "points" / "c" / "2" / "0").unlink()  # from row 256 on
     good = []
     with pytest.raises(StoreError, match=r"'points', chunk 32 .*is missing"):
-        good.extend(len(bags) for _, bags in iter_bags(store, 0, 100))
+        good.extend(len(part) for part in batches(store))
     assert 0 < sum(good) <= 64
 
 
-def test_closing_early_ends_the_thread(tmp_path, small_partitions):
+def test_closing_early_ends_the_thread(tmp_path):
     """A loop left early waits for the load under way, starts no other, and does not hang."""
     loaded, release = [], threading.Event()
 
@@ -171,9 +177,9 @@ def test_closing_early_ends_the_thread(tmp_path, small_partitions):
     values.close()
     assert loaded == [0, 1]
     store, _ = ragged_store(tmp_path / "s.zarr", SIZES)
-    bags = iter_bags(store, 0, 15)
-    next(bags)
-    bags.close()
+    loop = batches(store)
+    next(loop)
+    loop.close()
     assert not [t for t in threading.enumerate() if t.name.startswith("prefetch")]
 
 

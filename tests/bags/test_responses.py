@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from bagbasis.bags import Bags, BagStore, Box, Responses, as_responses, concatenate
 from bagbasis.bags.bags import offsets_of
+from bagbasis.bags.labelled import LabelledBags, ResponseBags
 from bagbasis.bags.plan import plan_partitions
-from bagbasis.bags.reading import iter_pairs, pair_partitions, partitions, sample_of_responses
+from bagbasis.bags.reading import pair_partitions, partitions
+from bagbasis.bags.sampling import RunSample
 from bagbasis.bags.schema import ATTRIBUTE
 from bagbasis.errors import DataError
 from tests.oracles.ragged import (
@@ -219,20 +221,21 @@ def paired(tmp_path):
     return store.append(bags, responses=responses), bags, responses
 
 
-def test_pairs_come_in_order_and_within_the_memory(paired, monkeypatch):
+def test_pairs_come_in_order_and_within_the_memory(paired):
     """Each bag once with its response; points and responses together stay below the limit."""
     store, bags, responses = paired
-    monkeypatch.setattr(pair_partitions, "__defaults__", (800,))
+    source = LabelledBags(store, ResponseBags())
+    there = [i for i, response in enumerate(responses) if response is not None]
     for start, stop in ((0, 15), (2, 11), (4, 5), (3, 3)):
-        at = start
-        for (a, b), part, answers in iter_pairs(store, start, stop):
-            assert a == at
-            at = b
-            assert_same_bags(part, bags[a:b])
-            assert_same_responses(answers, responses[a:b])
-            assert part.points.nbytes + answers.points.nbytes <= 800 or b == a + 1
-        assert at == stop
-    assert len(pair_partitions(store, 0, 15)) > len(partitions(store, 0, 15, 800))
+        parts = list(source.batches(start, stop, max_bytes=800))
+        found = [i for part in parts for i in part.index]
+        assert found == [i for i in there if start <= i < stop]
+        for part in parts:
+            assert_same_bags(part.bags, [bags[i] for i in part.index])
+            assert_same_responses(part.labels, [responses[i] for i in part.index])
+            n_bytes = part.bags.points.nbytes + part.labels.points.nbytes
+            assert n_bytes <= 800 or len(part) == 1
+    assert len(pair_partitions(store, 0, 15, 800)) > len(partitions(store, 0, 15, 800))
     assert pair_partitions(store, 0, 15, 2**25) == [(0, 15)]
 
 
@@ -257,12 +260,13 @@ def test_a_sample_of_responses(paired):
     """Those of evenly spread runs of bags; a run without any gives nothing."""
     store, _, responses = paired
     there = [r for r in responses if r is not None]
-    (everything,) = sample_of_responses(store, 1, 15)
+    source = LabelledBags(store, ResponseBags())
+    (everything,) = source.response_sample(RunSample(1, 15))
     assert_same_bags(everything, there)
     runs = [responses[a : a + 2] for a in (0, 6, 13)]
     runs = [found for run in runs if (found := [r for r in run if r is not None])]
-    for part, expected in zip(sample_of_responses(store, 3, 2), runs, strict=True):
+    for part, expected in zip(source.response_sample(RunSample(3, 2)), runs, strict=True):
         assert_same_bags(part, expected)
     store.append([[[0.0, 0.0]]] * 40)
-    (found,) = sample_of_responses(store, 2, 15)
+    (found,) = LabelledBags(store, ResponseBags()).response_sample(RunSample(2, 15))
     assert_same_bags(found, there)
