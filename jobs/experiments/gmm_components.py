@@ -247,7 +247,7 @@ def _remarks(results: Sequence[Result], n_points: int, last: pd.DataFrame) -> li
     return remarks(
         "gmm-components", "errors", best=best, verdict=verdict.strip(),
         em=without_training(results)["AIC"],
-        beside_em=_beside_em(results, last.loc[best].to_dict()), n_test=results[0].params["n_test"],
+        beside_em=_beside_em(results, dict(last.loc[best])), n_test=results[0].params["n_test"],
         beside_paper=_beside_paper(results, n_points),
         chosen="; ".join(f"{method} {_choice(choice)}" for method, choice in chosen.items()),
     )  # fmt: skip
