@@ -122,7 +122,7 @@ class Marginals(Experiment[Sizes]):
         width = 6.4 * len(FILTERS)
         with self.picture("marginals.png", title, len(FILTERS), width, sharey=True) as (_, axes):
             for axis, kind in zip(axes, FILTERS, strict=True):
-                curves, levels = [], {}
+                curves = []
                 for k, (way, (color, marker)) in enumerate(zip(WAYS, looks, strict=True)):
                     found = shares_of(select(results, filters=kind), way)
                     at = np.arange(len(found)) + 0.2 * (k - 0.5)
@@ -130,10 +130,12 @@ class Marginals(Experiment[Sizes]):
                     spread = [100 * shares.std() for shares in found.values()]
                     curves.append(Curve(at, means, WAYS[way], color, marker, spread))
                     best = max(found[method].mean() for method in HDD)
-                    levels[f"best HDD, {WAYS[way]}"] = 100 * best
+                    level = [100 * best] * 2
+                    label = f"best HDD, {WAYS[way]}"
+                    curves.append(Curve([-0.5, len(found) - 0.5], level, label, color, ":"))
                 axis.axvspan(-0.5, len(HDD) - 0.5, color=ORANGE, alpha=0.12, label="HDD")
                 y = "accuracy on test images, %" if axis is axes[0] else ""
-                lines(axis, curves, "geometry of the embedding", y, levels=levels,
+                lines(axis, curves, "geometry of the embedding", y,
                       title=f"{kind} filters")  # fmt: skip
                 axis.set_xticks(range(len(found)), labels=list(found), rotation=30)
 

@@ -45,6 +45,7 @@ STYLES = {
     "projection": ("#6fa8dc", "P"),
     "KL matrix": (GREY, "X"),
 }
+DISTANCES = "MMD² of two sets of points, and distances of bags in regression"
 SIZES = (BLUE, GREEN, ORANGE)  # of bags
 
 
@@ -144,7 +145,7 @@ class Peers(Experiment[Sizes]):
         self._draw_regression(by_size(results))
         self._draw_projection(select(results, measure="projection"))
         [transport] = select(results, measure="transport")
-        with self.picture("distances.png", "Distances", 2, 11.5) as (_, [left, right]):
+        with self.picture("distances.png", DISTANCES, 2, 11.5) as (_, [left, right]):
             _draw_mmd(left, select(results, measure="mmd"))
             _draw_transport(right, transport)
 

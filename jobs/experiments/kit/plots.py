@@ -15,6 +15,7 @@ from ...pictures.evaluation import BLUE, GREY, ORANGE
 
 __all__ = ["BLUE", "GREY", "ORANGE", "Curve", "bars", "finish", "lines", "plain_log"]
 
+STAR = 12  # points: of what a paper prints, so that it is seen beside lines
 GREEN, PURPLE, RED, BLACK = "#5a9e6f", "#8064a2", "#c0392b", "black"
 
 
@@ -73,6 +74,8 @@ def lines(
     """
     for curve in curves:
         look = {"color": curve.color, "label": curve.label, **curve.more}
+        if curve.style == "*":
+            look.setdefault("markersize", STAR)
         if curve.spread is None:
             axis.plot(curve.x, curve.y, curve.style, **look)
         else:
