@@ -99,7 +99,7 @@ def _hours(sizes: Sequence[AtSize], n_bags: int) -> float:
     return sum(s.time("AIC", "single") + s.time("CV", "single") for s in sizes) * n_bags / 3600
 
 
-def _timed(call: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+def _timed(call: Callable[..., Any], *args: object) -> tuple[Any, float]:
     begun = time.perf_counter()
     answer = call(*args)
     return answer, time.perf_counter() - begun

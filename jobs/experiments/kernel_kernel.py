@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
 from bagbasis.bags import Box
-from bagbasis.embeddings import Description, ProjectionSpec
+from bagbasis.embeddings import Description, ProjectionSpec, Sample
 from bagbasis.execution import lane
 from bagbasis.execution.costs import Cost
 
@@ -230,7 +230,7 @@ class KernelDensityEmbedding(BaseEstimator):
     def __init__(self, bandwidth: float = 0.05) -> None:
         self.bandwidth = bandwidth
 
-    def resolve(self, n_dims: int, box: Box, sample: Any) -> KernelDensitySpec:
+    def resolve(self, n_dims: int, box: Box, sample: Sample) -> KernelDensitySpec:
         """The spec for points in R^n_dims."""
         projection = ProjectionEmbedding(max_norm=REACH / (np.pi * self.bandwidth))
         return KernelDensitySpec(projection.resolve(n_dims, box, sample), self.bandwidth)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from bagbasis import (
     Bags,
@@ -32,7 +32,7 @@ from ..config import Section
 Floats = NDArray[np.float64]
 Training = tuple[Bags | BagStore, Any]
 """Bags with their targets, or a store with its own and None."""
-Kind = type[DoubleBasisRegressor] | type[DoubleBasisClassifier]
+Model = DoubleBasisRegressor | DoubleBasisClassifier
 
 ALPHAS = tuple(10.0 ** np.arange(-6.0, 0.5, 0.5))  # per bag
 AROUND = (0.1, 10**-0.5, 1.0, 10**0.5)  # of the penalty per bag that few bags choose, for more
@@ -55,7 +55,7 @@ class Choice:
         For all that was compared.
     """
 
-    embedding: Any
+    embedding: BaseEstimator
     multiplier: float
     alpha_a_bag: float
     score: float
@@ -83,14 +83,14 @@ class Learner:
     precision : {"float32", "float64"}
     """
 
-    kind: Kind
+    kind: type[Model]
     seed: int
     alpha: str = "validation"
     precision: str = "float32"
 
     def choose(
         self,
-        candidates: Sequence[Any],
+        candidates: Sequence[BaseEstimator],
         multipliers: Sequence[float],
         few: Training,
         n_features: int,
@@ -113,19 +113,19 @@ class Learner:
         score, embedding, multiplier, alpha = min(found, key=lambda each: each[0])
         return Choice(embedding, multiplier, float(alpha), score, time.perf_counter() - begun)
 
-    def fit_choice(self, choice: Choice, training: Training, n_features: int) -> Any:
+    def fit_choice(self, choice: Choice, training: Training, n_features: int) -> Model:
         """The model of a choice; λ, which goes with bags and features, is chosen again near by."""
         alphas = choice.alpha_a_bag * np.array(AROUND)
         return self.fit(choice.embedding, choice.multiplier, training, n_features, alphas)
 
     def fit(
         self,
-        embedding: Any,
+        embedding: BaseEstimator,
         multiplier: float,
         training: Training,
         n_features: int,
         alphas: Sequence[float] | Floats,
-    ) -> Any:
+    ) -> Model:
         """The model of an embedding and σ, λ chosen from ``alphas`` per bag."""
         bags, y = training
         second = RandomFourierFeatures(n_features, scale_multiplier=multiplier, seed=self.seed)
@@ -157,7 +157,7 @@ class Geometries(Section):
 
     def methods(
         self, common: Mapping[str, Any], hdd: Mapping[str, Any], tv: Mapping[str, Any], n_mmd: int
-    ) -> dict[str, list[Any]]:
+    ) -> dict[str, list[BaseEstimator]]:
         """The embeddings to choose from, by method.
 
         Parameters
@@ -169,7 +169,7 @@ class Geometries(Section):
         """
         whole = {key: value for key, value in common.items() if key != "marginals"}
 
-        def hdds(distance: str, more: Mapping[str, Any]) -> list[Any]:
+        def hdds(distance: str, more: Mapping[str, Any]) -> list[BaseEstimator]:
             return [HDDEmbedding(distance, bandwidth=h, **more, **common) for h in self.bandwidths]
 
         return {
@@ -184,14 +184,14 @@ class Geometries(Section):
         }
 
 
-def describe(embedding: Any) -> dict[str, Any]:
+def describe(embedding: BaseEstimator) -> dict[str, Any]:
     """An embedding's class and those of its parameters that differ from the defaults."""
     defaults = type(embedding)().get_params()
     params = {k: v for k, v in embedding.get_params().items() if v != defaults[k]}
     return {"embedding": type(embedding).__name__, **params}
 
 
-def describe_all(methods: Mapping[str, Sequence[Any]]) -> dict[str, list[dict[str, Any]]]:
+def describe_all(methods: Mapping[str, Sequence[BaseEstimator]]) -> dict[str, list[dict[str, Any]]]:
     """`describe` of the candidates of each method."""
     return {name: [describe(each) for each in candidates] for name, candidates in methods.items()}
 

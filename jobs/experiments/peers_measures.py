@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
 from bagbasis.datasets import GMMComponents
+from bagbasis.execution.lanes import use_cores
 
 from ..terminal import Callback
 from .data.two_sample_data import blobs
 from .gmm_components import BOX
 from .gram_peer import GramPeer
 from .kit.experiment import Params
-from .kit.timing import in_turn, one_core, one_thread, timed_in_turn
+from .kit.timing import in_turn, one_thread, timed_in_turn
 from .learning import Learner, draw_bags, errors
 from .peers_regression import bag_features
 from .two_sample import exact_mmd, random_feature_mmd
@@ -49,8 +51,7 @@ def finufft_coefficients(bags: Bags, n_per_dim: int, setting: str) -> Array:
     One type-1 transform a bag, planned once for all: Σ_j exp(i k πx_j) for |k| < n_per_dim in
     each dimension. A product of cosines is the mean of real parts over the signs of k.
     """
-    import finufft
-
+    finufft: Any = import_module("finufft")  # an extra, as hyppo and POT are
     factor, tolerance = SETTINGS[setting]
     modes = (2 * n_per_dim - 1,) * bags.n_dims
     plan = finufft.Plan(
@@ -100,7 +101,7 @@ def measure_projection(params: Params, progress: Callback, seed: int) -> dict[st
     points = np.random.default_rng([seed, n, d]).random((n * n_bags, d), dtype=np.float32)
     bags = Bags(points, n * np.arange(n_bags + 1))
     sizes = []
-    with one_core(), one_thread():
+    with use_cores(1), one_thread():
         for done, n_per_dim in enumerate(params["n_per_dim"], 1):
             sizes.append(_size(bags, n_per_dim, params["n_rounds"]))
             progress(done, len(params["n_per_dim"]))
@@ -142,9 +143,8 @@ def _quicker(bags: Bags, n_per_dim: int) -> str:
 
 def hyppo_statistic(X: Floats, Y: Floats) -> float:
     """`hyppo.ksample.MMD`, biased, of the kernel exp(−‖x − y‖² / 2σ²), without permutations."""
-    from hyppo.ksample import MMD
-
-    return float(MMD("gaussian", bias=True, gamma=1 / (2 * SIGMA**2)).statistic(X, Y))
+    ksample: Any = import_module("hyppo.ksample")
+    return float(ksample.MMD("gaussian", bias=True, gamma=1 / (2 * SIGMA**2)).statistic(X, Y))
 
 
 def mmd_of_statistic(statistic: float, X: Floats, Y: Floats) -> float:
@@ -175,7 +175,7 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
         "random features": lambda: random_feature_mmd(X, Y, SIGMA, params["L"], seed)[0],
         "hyppo": lambda: hyppo_statistic(X, Y),
     }
-    with one_core(), one_thread():
+    with use_cores(1), one_thread():
         for call in calls.values():
             call()
         progress(1, 2)
@@ -207,16 +207,14 @@ class Predictions:
 
 def sliced_distance(seed: int) -> Distance:
     """POT's squared sliced Wasserstein distance, with the same directions for all pairs."""
-    import ot
-
+    ot: Any = import_module("ot")
     directions = ot.sliced.get_random_projections(2, N_PROJECTIONS, seed)
     return lambda X, Y: ot.sliced_wasserstein_distance(X, Y, projections=directions) ** 2
 
 
 def transport_distance() -> Distance:
     """POT's squared Wasserstein distance: an exact transport plan a pair."""
-    import ot
-
+    ot: Any = import_module("ot")
     return lambda X, Y: ot.emd2([], [], ot.dist(X, Y))
 
 
@@ -275,7 +273,7 @@ def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str
         "sliced Wasserstein": lambda: by_transport(train, test, sliced_distance(seed)),
         "Wasserstein (emd2)": lambda: by_transport(train, test, transport_distance()),
     }
-    with one_core(), one_thread():
+    with use_cores(1), one_thread():
         for name in OURS:
             calls[name]()
         progress(1, 2)

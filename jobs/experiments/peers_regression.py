@@ -24,6 +24,7 @@ from distributed import Client
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.base import TransformerMixin
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
@@ -107,7 +108,7 @@ def read_targets(url: str, n_bags: int) -> Array:
     return targets
 
 
-def fit_sklearn(url: str, n_bags: int, sampler: Any, alpha: float) -> Pipeline:
+def fit_sklearn(url: str, n_bags: int, sampler: TransformerMixin, alpha: float) -> Pipeline:
     """Features, then random features (a transformer) and Ridge in memory, all in float32."""
     targets = read_targets(url, n_bags)
     parts = range(0, n_bags, BAGS_PER_BLOCK)
@@ -390,7 +391,7 @@ class NormalProducts:
         self._pool = ThreadPoolExecutor(lane_cores())
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self._pool.shutdown()
         self._limits.restore_original_limits()
 

@@ -20,6 +20,7 @@ from bagbasis.bags.labelled import LabelledBags, Targets
 from bagbasis.errors import ParameterError
 from bagbasis.execution import lane
 from bagbasis.execution.costs import SPLIT_EVERY
+from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.passes import RangeTask
 from bagbasis.execution.tasks import task_graph
 from bagbasis.regression.accumulate import FitPass
@@ -31,7 +32,6 @@ from bagbasis.regression.statistics import StatisticsBuilder
 from ..config import Section
 from ..terminal import Callback
 from .kit.experiment import Params
-from .kit.timing import one_core
 
 PENALTY_PER_BAG = 1e-3
 POINTS_PER_WRITE = 2**22  # some tens of MiB
@@ -120,7 +120,7 @@ def cpu_seconds(call: Callable[[], Any], n_rounds: int) -> float:
 def fit_seconds(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, float]:
     """CPU seconds of a fit from a store on one core, and the bytes a bag takes in it."""
     size = Size.of(p)
-    with one_core(), random_store(size, seed, parent) as store:
+    with use_cores(1), random_store(size, seed, parent) as store:
         files = (path for path in Path(store.url).rglob("*") if path.is_file())
         n_bytes = sum(path.stat().st_size for path in files)
         seconds = cpu_seconds(lambda: fit(store, size), p["n_rounds"])
@@ -135,7 +135,7 @@ def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
         rng.random((2 * n_features, n_features), np.float32), rng.random((2 * n_features, 1))
     )
     statistics = builder.finish()
-    with one_core(), lane():
+    with use_cores(1), lane():
         found = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
         if p["gcv"]:
             grid = np.geomspace(1e-3, 1e3, 17)
@@ -150,10 +150,10 @@ def peak_bytes(p: Params, progress: Callback, seed: int, parent: Path) -> dict[s
     """
     size = Size.of(p)
     few = size.but(N=WARM_UP_BAGS)
-    with one_core(), random_store(few, seed, parent) as store:
+    with use_cores(1), random_store(few, seed, parent) as store:
         fit(store, few)  # what is compiled or kept for later fits is not counted
     peaks = []
-    with one_core(), random_store(size, seed, parent) as store:
+    with use_cores(1), random_store(size, seed, parent) as store:
         for _ in range(p["n_rounds"]):
             tracemalloc.start()
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -246,7 +246,7 @@ class PaperCost:
 
 
 def cost_on_paper(
-    passes: float, n_bytes: float, solve: float, graph: Any, loads: pd.DataFrame
+    passes: float, n_bytes: float, solve: float, graph: Mapping[str, int], loads: pd.DataFrame
 ) -> PaperCost:
     """From core-seconds and bytes a bag, the graph cut for the bags, and a scheduler's load.
 
@@ -280,7 +280,7 @@ def costs(results: Sequence[Result], middle: Size) -> dict[int, PaperCost]:
     for _, graph in graphs[graphs["N"] == graphs["N"].max()].iterrows():
         for _, fit in at[at["D"] == graph["D"]].iterrows():
             passes = fit["passes"] / middle.N
-            found[graph["D"]] = cost_on_paper(passes, n_bytes, fit["solve"], graph, loads)
+            found[graph["D"]] = cost_on_paper(passes, n_bytes, fit["solve"], dict(graph), loads)
     return found
 
 

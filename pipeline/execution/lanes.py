@@ -34,6 +34,23 @@ def lane_cores() -> int:
 
 
 @contextmanager
+def use_cores(n: int) -> Iterator[None]:
+    """Give the lane of this process ``n`` cores until the block ends.
+
+    Processes that are started within the block inherit the number.
+    """
+    before = os.environ.get(CORES_VARIABLE)
+    os.environ[CORES_VARIABLE] = str(n)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CORES_VARIABLE]
+        else:
+            os.environ[CORES_VARIABLE] = before
+
+
+@contextmanager
 def lane() -> Iterator[int]:
     """Hold the lane; numba and BLAS use its cores until the block ends. Yields their number.
 

@@ -174,7 +174,15 @@ class Experiment(ABC, Generic[S]):
 
     @contextmanager
     def picture(
-        self, name: str, title: str, n_panels: int, width: float, height: float = 4.8, **more: Any
+        self,
+        name: str,
+        title: str,
+        n_panels: int,
+        width: float,
+        height: float = 4.8,
+        *,
+        sharex: bool = False,
+        sharey: bool = False,
     ) -> Iterator[tuple[Figure, Any]]:
         """A figure and its axes in a row, shape (n_panels,), saved as ``name`` after the block.
 
@@ -182,11 +190,9 @@ class Experiment(ABC, Generic[S]):
         ----------
         width, height : float
             Inches.
-        **more
-            Of `Figure.subplots`.
         """
         figure = new_figure(width, height)
-        axes = np.atleast_1d(figure.subplots(1, n_panels, **more))
+        axes = np.atleast_1d(figure.subplots(1, n_panels, sharex=sharex, sharey=sharey))
         figure.suptitle(title)
         yield figure, axes
         self.pictures.append(save_figure(figure, self.out_dir / name))

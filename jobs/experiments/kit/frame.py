@@ -16,12 +16,12 @@ Column = str | Callable[[pd.DataFrame], Any]
 """The name of a frame's column, or what makes one of the frame."""
 
 
-def select(results: Sequence[Result], **params: Any) -> list[Result]:
+def select(results: Sequence[Result], **params: object) -> list[Result]:
     """The results whose points have these parameters."""
     return [r for r in results if all(r.params.get(key) == v for key, v in params.items())]
 
 
-def frame(results: Sequence[Result], **params: Any) -> pd.DataFrame:
+def frame(results: Sequence[Result], **params: object) -> pd.DataFrame:
     """A row per result that has these parameters; its parameters and values are the columns.
 
     The values of nested mappings become columns such as ``js.coefficients.r2``; lists stay what
@@ -82,7 +82,7 @@ def _cells(rows: pd.DataFrame, source: Column) -> list[Any]:
     return [_cell(value) for value in values]
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and np.isnan(value) else value

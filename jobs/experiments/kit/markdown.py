@@ -45,7 +45,7 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def cell_text(cell: Any) -> str:
+def cell_text(cell: object) -> str:
     """A number with four digits or whole, a missing one as a dash; a bar does not end the cell."""
     if cell is None:
         return "–"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 FOLDER = Path(__file__).parent.parent / "notes"
 _CONDITION = re.compile(r"\{\?(\w+)\} ")  # before a paragraph that is left out where it is empty
 
 
-def remarks(name: str, section: str, /, **values: Any) -> list[str]:
+def remarks(name: str, section: str, /, **values: object) -> list[str]:
     """The paragraphs of a section, with values in their places.
 
     A paragraph that begins with ``{?key}`` stands where the value of ``key`` is neither empty nor

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
@@ -141,7 +142,7 @@ def finish(
         axis.legend(**{"fontsize": 8, "loc": "best", **(legend or {})})
 
 
-def plain_log(axis: Any) -> None:
+def plain_log(axis: Axis) -> None:
     """Plain numbers at 1, 2 and 5 times powers of ten on a logarithmic x or y axis."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))

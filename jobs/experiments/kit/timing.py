@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,8 +13,6 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-
-from bagbasis.execution.lanes import CORES_VARIABLE
 
 DISTURBED = (
     "The machine was not kept free of other work: a single time out of line with its neighbours "
@@ -91,20 +88,6 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         numba.set_num_threads(before)
-
-
-@contextmanager
-def one_core() -> Iterator[None]:
-    """Our fits use one thread: others that wait for each other would be counted as work."""
-    before = os.environ.get(CORES_VARIABLE)
-    os.environ[CORES_VARIABLE] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[CORES_VARIABLE]
-        else:
-            os.environ[CORES_VARIABLE] = before
 
 
 def exponent(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:

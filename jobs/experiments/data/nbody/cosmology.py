@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
 from bagbasis.errors import ParameterError
+from bagbasis.params import check_number
 
 CMB_TEMPERATURE = 2.7255  # K
 SIGMA8_RADIUS = 8.0  # Mpc/h
@@ -52,7 +53,7 @@ class Cosmology:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            check_positive(field.name, getattr(self, field.name))
+            check_number(field.name, getattr(self, field.name), above=0)
         if not self.omega_b < self.omega_m < 1:
             raise ParameterError(
                 f"omega_m is {self.omega_m} and omega_b is {self.omega_b}; expected "
@@ -65,9 +66,9 @@ class Cosmology:
 
     def power(self, k: ArrayLike) -> Floats:
         """Linear power spectrum today, (Mpc/h)³, for k > 0."""
-        return power_amplitude(self) * self._shape(k)
+        return power_amplitude(self) * self.shape(k)
 
-    def _shape(self, k: ArrayLike) -> Floats:
+    def shape(self, k: ArrayLike) -> Floats:
         k = np.asarray(k, dtype=np.float64)
         return k**self.n_s * transfer(self, k) ** 2
 
@@ -151,12 +152,5 @@ def power_amplitude(cosmology: Cosmology) -> float:
     k = np.exp(log_k)
     x = k * SIGMA8_RADIUS
     window = 3 * (np.sin(x) - x * np.cos(x)) / x**3
-    variance = np.trapezoid(k**3 * cosmology._shape(k) * window**2, log_k) / (2 * np.pi**2)
+    variance = np.trapezoid(k**3 * cosmology.shape(k) * window**2, log_k) / (2 * np.pi**2)
     return float(cosmology.sigma8**2 / variance)
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raise ParameterError unless ``value`` is a finite number above 0."""
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not 0 < value < np.inf:
-        raise ParameterError(f"{name} is {value!r}; expected a number above 0")

@@ -14,9 +14,9 @@ from bagbasis.datasets import register_dataset
 from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution import lane
-from bagbasis.params import check_integer
+from bagbasis.params import check_integer, check_number
 
-from .cosmology import A_EARLY, Cosmology, check_positive
+from .cosmology import A_EARLY, Cosmology
 from .initial_conditions import displacements, lattice, linear_density, perturbed, wrap
 from .particle_mesh import ParticleMesh, leapfrog
 
@@ -96,10 +96,10 @@ class NBody(ResponseDataset):
         check_integer("n_steps", self.n_steps, 1)
         check_integer("min_points", self.min_points, 1)
         check_integer("n_views", self.n_views, 1)
-        check_positive("box_size", self.box_size)
-        check_positive("initial_redshift", self.initial_redshift)
+        check_number("box_size", self.box_size, above=0)
+        check_number("initial_redshift", self.initial_redshift, above=0)
         if self.redshift != 0:
-            check_positive("redshift", self.redshift)
+            check_number("redshift", self.redshift, above=0)
         if not 0 <= self.redshift < self.initial_redshift <= 1 / A_EARLY - 1:
             raise ParameterError(
                 f"redshift is {self.redshift} and initial_redshift is {self.initial_redshift}; "

@@ -170,7 +170,7 @@ def test_store_holds_whole_boxes(tmp_path: Path) -> None:
         ({"mesh_factor": 1}, "mesh_factor is 1; .*at least 2"),
         ({"n_steps": 0}, "n_steps is 0"),
         ({"min_points": 0}, "min_points is 0"),
-        ({"box_size": -1.0}, "box_size is -1.0; expected a number above 0"),
+        ({"box_size": -1.0}, "box_size is -1.0; expected a number > 0"),
         ({"redshift": -0.5}, "redshift is -0.5"),
         ({"redshift": None}, "redshift is None"),
         ({"redshift": 19}, "redshift is 19 and initial_redshift is 19"),

@@ -77,7 +77,7 @@ def test_power_has_sigma8_and_the_primordial_slope(universe: Cosmology) -> None:
     [
         ({"omega_m": 1.0}, "omega_m is 1.0 and omega_b"),
         ({"omega_b": 0.4}, "omega_b is 0.4"),
-        ({"h": 0}, "h is 0; expected a number above 0"),
+        ({"h": 0}, "h is 0; expected a number > 0"),
         ({"sigma8": float("nan")}, "sigma8 is nan"),
         ({"n_s": "1"}, "n_s is '1'"),
     ],

@@ -12,7 +12,7 @@ import pytest
 
 import bagbasis.jobs.experiment
 from bagbasis.errors import ConfigError, StoreError
-from bagbasis.execution.lanes import lane_cores
+from bagbasis.execution.lanes import lane_cores, use_cores
 from bagbasis.jobs.experiments import EXPERIMENTS
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit import notes, runner
@@ -25,7 +25,6 @@ from bagbasis.jobs.experiments.kit.runner import point_path, run_experiment
 from bagbasis.jobs.experiments.kit.timing import (
     exponent,
     in_turn,
-    one_core,
     one_thread,
     timed_in_turn,
     upper_exponent,
@@ -313,7 +312,7 @@ def test_growth():
 def test_threads_are_given_back():
     """Within, numba and a lane have one core; after it as many as before."""
     before = numba.get_num_threads(), lane_cores()
-    with one_thread(), one_core():
+    with one_thread(), use_cores(1):
         assert (numba.get_num_threads(), lane_cores()) == (1, 1)
     assert (numba.get_num_threads(), lane_cores()) == before
 
