@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..bags.labelled import ROWS_PER_BLOCK
 from ..bags.plan import Range, split_evenly
+from ..bags.reading import PARTITION_BYTES
 
 # Of float32 numbers in a matrix product, on one core: the right order, not the right number.
 SECONDS_PER_PRODUCT = 1e-11
@@ -96,8 +98,8 @@ class PassLimits:
     max_tasks: int = 4096
     groups: int = 64
     split_every: int = SPLIT_EVERY
-    rows_per_block: int = 4096
-    partition_bytes: int = 2**25
+    rows_per_block: int = ROWS_PER_BLOCK
+    partition_bytes: int = PARTITION_BYTES
     block_seconds: float = 2.0
     block_bytes: int = 2**26
 
