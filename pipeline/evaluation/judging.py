@@ -17,7 +17,7 @@ from ..errors import DataError
 from ..execution import Progress
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Reduction, run_pass
-from ..regression.base import FittedModel, ScoringModel
+from ..regression.linear_model import FittedModel, ScoringModel
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable, take_subset
 from .errors import (

@@ -1,37 +1,30 @@
-"""What the Double-Basis estimators share: fitting from one pass, and raw prediction."""
+"""What the Double-Basis estimators share: parameters, and fitting from one pass."""
 
 from __future__ import annotations
 
-import os
 import time
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
-from ..bags import Bags, BagStore, as_bags
 from ..bags.labelled import LabelledBags, with_targets
 from ..bags.plan import Range
 from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..embeddings import ProjectionEmbedding
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane
+from ..params import check_choice, check_share
 from ..random_features import RandomFourierFeatures
-from ..sklearn_bases import BaseEstimator
 from .accumulate import FitPass, FitStatistics
-from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
+from .checkpoints import CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features
-from .outcomes import OUTCOMES, Outcome, Prediction
-from .prediction import lazy_predictions
+from .linear_model import LinearModel
+from .outcomes import Outcome
 from .ridge import RidgeSolution, default_alphas, solve, solve_gcv, solve_validation
-from .saving import ModelState, params_from_dict, params_to_dict, save_model
-from .statistics import MANY_TARGETS
-from .statistics_kernels import linear_predictions
 
 
 @dataclass(frozen=True)
@@ -50,45 +43,12 @@ class Problem:
     outcome: Outcome
 
 
-class ScoringModel(Protocol):
-    """A fitted estimator, as far as its errors need to know it."""
+class DoubleBasis(LinearModel):
+    """What the Double-Basis regressor and classifier share: parameters and the fit.
 
-    @property
-    def outcome_(self) -> Outcome: ...
-    @property
-    def features_(self) -> FeatureMap: ...
-
-    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
-        """Raw rows of bags in memory, shape (n_bags, k), which the outcome reads."""
-        ...
-
-
-class FittedModel(ScoringModel, Protocol):
-    """A fitted estimator, as far as prediction and evaluation need to know it."""
-
-    @property
-    def holdout_(self) -> float:
-        """Share of the bags that were left out of the fit, by `holdout_split`."""
-        ...
-
-    def predicted(self, bags: Bags) -> Prediction:
-        """Everything that is predicted for bags in memory."""
-        ...
-
-
-class DoubleBasis(BaseEstimator):
-    """What the Double-Basis regressor and classifier share: parameters, fit and raw prediction.
-
-    A subclass says which `Outcome` its labels have.
-
-    A fit is the steps `check_parameters`, `problem`, `resolve`, `task` and `learn`, which
-    retraining and tuning take one by one.
+    A subclass says which `Outcome` its labels have. A fit is the steps `check_parameters`,
+    `problem`, `resolve`, `task` and `learn`, which retraining and tuning take one by one.
     """
-
-    outcome_: Outcome
-    versions_: dict[str, str]  # of a loaded model: what it was saved with
-    outcome_kind: ClassVar[Any]  # a class of `OUTCOMES`
-    saved_arrays: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "alphas_", "alpha_scores_")
 
     _on_held_out: tuple[str, ...] = ("validation",)  # alphas chosen by bags that are held out
 
@@ -143,25 +103,16 @@ class DoubleBasis(BaseEstimator):
     ) -> None:
         """Fit to these bags; checkpoints given by their URL are removed when all is done."""
         with checkpoints_of(checkpoints) as kept:
-            self._fit_keeping(problem, holdout, progress, kept)
-
-    def _fit_keeping(
-        self,
-        problem: Problem,
-        holdout: float,
-        progress: Progress | None,
-        checkpoints: Checkpoints | None,
-    ) -> None:
-        self.check_parameters(holdout)
-        clock = time.perf_counter()
-        features = self.resolve(problem.source)
-        resolved = time.perf_counter()
-        task = self.task(problem, features, holdout)
-        keeper = checkpoints.keeper(task) if checkpoints else None
-        n_bags_resumed = keeper.n_bags_kept(task.ranges) if keeper else 0
-        statistics = task.run(progress, keeper)
-        accumulated = time.perf_counter()
-        self.learn(problem, features, holdout, statistics)
+            self.check_parameters(holdout)
+            clock = time.perf_counter()
+            features = self.resolve(problem.source)
+            resolved = time.perf_counter()
+            task = self.task(problem, features, holdout)
+            keeper = kept.keeper(task) if kept else None
+            n_bags_resumed = keeper.n_bags_kept(task.ranges) if keeper else 0
+            statistics = task.run(progress, keeper)
+            accumulated = time.perf_counter()
+            self.learn(problem, features, holdout, statistics)
         self.report_["n_bags_resumed"] = n_bags_resumed
         self.report_["seconds"] = {
             "choose": resolved - clock,
@@ -259,162 +210,6 @@ class DoubleBasis(BaseEstimator):
             raise ParameterError(f"penalties are {given!r}; expected finite numbers ≥ 0")
         if grid.size > 1 and (grid == 0).any():
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
-        if self.precision not in ("float32", "float64"):
-            raise ParameterError(f"precision is {self.precision!r}; 'float32' or 'float64'")
-        share = self.validation_fraction
-        if not (isinstance(share, Real) and 0 < share < 1):
-            raise ParameterError(f"validation_fraction is {share!r}; expected a share, 0 < … < 1")
-        check_share(holdout)
-
-    # ------------------------------------------------------------------ predicting
-
-    def predict(self, X: Any) -> Any:
-        """Predictions of bags: numpy for bags in memory, a lazy dask.array for a BagStore."""
-        return self._predict(X)
-
-    @property
-    def target_names_(self) -> tuple[str, ...]:
-        """Names of the store's targets; empty for labels in memory, and for responses."""
-        return self.outcome_.names
-
-    def predicted(self, bags: Bags) -> Prediction:
-        """Everything that is predicted for bags in memory."""
-        return self.outcome_.predict(self.decision_rows(bags))
-
-    def values(self, bags: Bags) -> NDArray[Any]:
-        """Targets, classes or coefficients of bags in memory, shape (n_bags,) or (n_bags, k)."""
-        return self.predicted(bags).values
-
-    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
-        """z(A(X))ᵀψ + intercept for bags in memory, shape (n_bags, k) (004, eq. 3.15)."""
-        check_is_fitted(self, "coef_")
-        if bags.n_dims != self.features_.n_dims:
-            raise ModelError(
-                f"the model was fitted on bags of dimension {self.features_.n_dims}, these have "
-                f"{bags.n_dims}"
-            )
-        out = np.empty((len(bags), len(self.intercept_)))
-        with lane():
-            for start, features, _ in self.features_.blocks(bags, self.precision):
-                self._combine(features, out[start : start + len(features)])
-        return out
-
-    def _combine(self, features: NDArray[Any], out: NDArray[np.float64]) -> None:
-        """Rows of z into predictions: exact sums for a few targets, a matrix product for many."""
-        if len(self.intercept_) < MANY_TARGETS:
-            linear_predictions(features, self.coef_, self.intercept_, out)
-        else:
-            np.add(features @ self._coef_in_precision().T, self.intercept_, out=out)
-
-    def _coef_in_precision(self) -> NDArray[Any]:
-        kept = getattr(self, "_typed_coef", None)
-        if kept is None or kept[0] is not self.coef_:
-            kept = self._typed_coef = (self.coef_, self.coef_.astype(self.precision))
-        return kept[1]
-
-    def __getstate__(self) -> Any:
-        """Without the copy in working precision, so that a model travels once."""
-        state = super().__getstate__().copy()
-        state.pop("_typed_coef", None)
-        return state
-
-    def _predict(self, X: Any, array: str = "predictions") -> Any:
-        """An array of `Prediction`: of bags in memory, or lazily of a store, chunked by bags."""
-        check_is_fitted(self, "coef_")
-        if not isinstance(X, BagStore):
-            return self.predicted(as_bags(X)).arrays()[array]
-        column = self.outcome_.stored()[array]
-        method = "values" if array == "predictions" else array
-        return self._lazy(X, method, (), column.tail, column.dtype)
-
-    def _lazy(
-        self,
-        store: BagStore,
-        method: str,
-        arguments: tuple[Any, ...],
-        tail: tuple[int, ...],
-        dtype: Any,
-    ) -> Any:
-        """`method(bags, *arguments)` of a store, a dask.array of rows of shape `tail`."""
-        if store.n_dims != self.features_.n_dims:
-            raise ModelError(
-                f"the model was fitted on bags of dimension {self.features_.n_dims}, "
-                f"{store.url} holds dimension {store.n_dims}"
-            )
-        return lazy_predictions(self, store, method, arguments, tail, dtype)
-
-    # ------------------------------------------------------------------ saving
-
-    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Save as Zarr and JSON; see `save_model`."""
-        save_model(self, url, overwrite)
-
-    def state(self) -> ModelState:
-        """Everything that the fit has left, for `save_model`.
-
-        Raises
-        ------
-        ModelError
-            Not fitted, or an embedding that is not registered.
-        """
-        if not hasattr(self, "coef_"):
-            raise ModelError("the model is not fitted; call fit before save")
-        attributes = {
-            "estimator": type(self).__name__,
-            **params_to_dict(self.get_params(deep=False)),
-            "features": self.features_.to_dict(),
-            "alpha": self.alpha_,
-            "holdout": self.holdout_,
-            "target_names": list(self.outcome_.names),
-            "report": self.report_,
-            **self.outcome_.to_dict(),
-        }
-        arrays = {name.rstrip("_"): getattr(self, name) for name in self.saved_arrays}
-        return ModelState(attributes, arrays)
-
-    @classmethod
-    def from_state(cls, state: ModelState) -> Self:
-        """The fitted estimator that had this state.
-
-        Raises
-        ------
-        Exception
-            A state that is incomplete, or whose parts do not fit together.
-        """
-        values = state.attributes
-        model = cls(**params_from_dict(values))
-        for name in cls.saved_arrays:
-            setattr(model, name, state.arrays[name.rstrip("_")])
-        model.features_ = FeatureMap.from_dict(values["features"])
-        model.alpha_ = values["alpha"]
-        model.holdout_ = values["holdout"]
-        model.report_ = values["report"]
-        model.versions_ = values["versions"]
-        kind = cls.outcome_kind
-        foreign = [other.key for other in OUTCOMES if other is not kind and other.key in values]
-        if foreign:
-            raise ValueError(f"a {cls.__name__} has no {foreign[0]!r}")
-        names = tuple(values["target_names"])
-        model.outcome_ = kind.from_dict(values, names, len(model.intercept_))
-        model.check_shapes()
-        return model
-
-    def check_shapes(self) -> None:
-        """Raise ValueError unless the arrays of a loaded model fit together."""
-        first, second = self.features_.embedding, self.features_.fourier
-        if second is not None and second.n_inputs != first.n_features:
-            raise ValueError("the random features do not fit the embedding")
-        expected = (len(self.intercept_), self.features_.n_features)
-        if self.coef_.shape != expected or self.intercept_.ndim != 1:
-            raise ValueError(f"coefficients have shape {self.coef_.shape}; expected {expected}")
-        if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
-            raise ValueError("a chunk of the coefficients is missing")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
-
-
-def check_share(holdout: float) -> None:
-    """Raise ParameterError for a ``holdout`` that is no share."""
-    if not (isinstance(holdout, Real) and 0 <= holdout < 1):
-        raise ParameterError(f"holdout is {holdout!r}; expected a share, 0 ≤ holdout < 1")
+        check_choice("precision", self.precision, ("float32", "float64"))
+        check_share("validation_fraction", self.validation_fraction)
+        check_share("holdout", holdout, zero=True)

@@ -24,8 +24,8 @@ from ..embeddings import ProjectionEmbedding
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import Reduction, run_pass
+from ..params import check_share
 from ..sklearn_bases import BaseEstimator
-from .base import check_share
 from .density_prediction import DensityPrediction, resolve_response
 from .feature_map import resolve_features
 from .outcomes import Densities, Outcome, Reals
@@ -246,7 +246,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         return run_pass(rows, smoothing, progress=progress)
 
     def _check_parameters(self, holdout: float) -> None:
-        check_share(holdout)
+        check_share("holdout", holdout, zero=True)
         h: Any = self.bandwidth
         if h != "loo" and not (isinstance(h, Real) and 0 < float(h) < np.inf):
             raise ParameterError(f"bandwidth is {h!r}; expected a number > 0 or 'loo'")

@@ -25,7 +25,7 @@ from ..storage.files import storage_errors, writing_folder
 from ..storage.replacing import attributes_of, check_replaceable, holds_parts
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import zarr_store
-from .base import FittedModel
+from .linear_model import FittedModel
 from .outcomes import Prediction
 from .prediction import prediction_ranges
 

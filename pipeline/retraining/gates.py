@@ -18,7 +18,7 @@ from ..errors import ModelError
 from ..evaluation import evaluate_together
 from ..execution import Progress
 from ..monitoring import DriftResult, drift_test
-from ..regression.base import FittedModel
+from ..regression.linear_model import FittedModel
 from ..regression.outcomes import Densities
 from .settings import DriftGate, Retraining
 

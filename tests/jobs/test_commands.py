@@ -9,7 +9,7 @@ import pytest
 
 from bagbasis.registry import Registry
 from tests.jobs.running import done, refused
-from tests.models.predicting import fitted
+from tests.regression.predicting import fitted
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from bagbasis import load_model
 from bagbasis.errors import ModelError
 from bagbasis.registry import Registry
 from bagbasis.regression import write_predictions
-from tests.models.predicting import BAGS, Y, fitted, ids_of
 from tests.object_stores.elsewhere import N_ROUNDS, elsewhere, promote_rounds
 from tests.oracles.labelled import stored
+from tests.regression.predicting import BAGS, Y, fitted, ids_of
 
 OLD, NEW = "one target", "two targets"
 

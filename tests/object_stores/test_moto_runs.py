@@ -11,8 +11,8 @@ from bagbasis.errors import RunError
 from bagbasis.jobs.runs import attach, runs_in, submit
 from bagbasis.regression import Checkpoints
 from tests.execution.logged import many_tasks
-from tests.models.predicting import BAGS, Y, regressor
 from tests.oracles.labelled import stored
+from tests.regression.predicting import BAGS, Y, regressor
 
 
 @pytest.fixture

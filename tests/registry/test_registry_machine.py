@@ -21,7 +21,7 @@ from bagbasis.errors import ModelError
 from bagbasis.registry import Registry
 from bagbasis.registry.pointer import Pointer
 from bagbasis.storage import files
-from tests.models.predicting import BAGS, Y, regressor
+from tests.regression.predicting import BAGS, Y, regressor
 
 WHICH = st.integers(0, 2)
 

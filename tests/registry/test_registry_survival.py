@@ -19,7 +19,7 @@ from bagbasis.registry import Registry, registry
 from bagbasis.storage import files
 from bagbasis.storage.files import partial_path
 from tests.bags.processes import running
-from tests.models.predicting import BAGS, fitted
+from tests.regression.predicting import BAGS, fitted
 
 OLD, NEW = "one target", "two targets"
 

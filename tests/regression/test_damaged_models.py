@@ -10,8 +10,8 @@ import zarr
 from bagbasis import load_model
 from bagbasis.errors import ModelError
 from bagbasis.regression import saving
-from tests.models.predicting import BAGS, Y, fitted
 from tests.oracles.labelled import stored
+from tests.regression.predicting import BAGS, Y, fitted
 
 
 def test_not_a_model(tmp_path):

@@ -12,8 +12,18 @@ from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError, ModelError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.regression import iter_predictions, write_predictions
-from tests.models.predicting import BAGS, CODES, FITS, N, Y, bases, classifier, fitted, regressor
 from tests.oracles.labelled import features_by_loop, stored
+from tests.regression.predicting import (
+    BAGS,
+    CODES,
+    FITS,
+    N,
+    Y,
+    bases,
+    classifier,
+    fitted,
+    regressor,
+)
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
 

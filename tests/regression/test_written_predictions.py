@@ -9,8 +9,8 @@ import pytest
 from bagbasis import BagStore, DoubleBasisClassifier, connect
 from bagbasis.errors import ModelError, StoreError
 from bagbasis.regression import iter_predictions, stored_predictions, write_predictions
-from tests.models.predicting import BAGS, FITS, N, Y, fitted, ids_of, read_zarr, regressor
 from tests.oracles.labelled import stored
+from tests.regression.predicting import BAGS, FITS, N, Y, fitted, ids_of, read_zarr, regressor
 
 pytestmark = pytest.mark.usefixtures("many_blocks")
 

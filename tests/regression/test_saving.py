@@ -21,8 +21,8 @@ from bagbasis import (
 )
 from bagbasis.errors import ModelError
 from bagbasis.storage import files
-from tests.models.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
 from tests.oracles.labelled import stored
+from tests.regression.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
 
 
 def regressor(embedding=None, n_features=32, **params):

@@ -8,8 +8,8 @@ import fsspec
 import pytest
 
 from bagbasis.execution.costs import pass_limits
-from tests.models.predicting import BAGS, IDS, N, Y, fitted
 from tests.oracles.labelled import stored
+from tests.regression.predicting import BAGS, IDS, N, Y, fitted
 
 
 @pytest.fixture(scope="module", params=["int", "str"])

@@ -1,0 +1,226 @@
+"""Fitted models: what others may ask of them, and what all linear ones share."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..bags import Bags, BagStore, as_bags
+from ..errors import ModelError
+from ..execution import lane
+from ..sklearn_bases import BaseEstimator
+from .feature_map import FeatureMap
+from .outcomes import OUTCOMES, Outcome, Prediction
+from .prediction import lazy_predictions
+from .saving import ModelState, params_from_dict, params_to_dict, save_model
+from .statistics import MANY_TARGETS
+from .statistics_kernels import linear_predictions
+
+
+class ScoringModel(Protocol):
+    """A fitted estimator, as far as its errors need to know it."""
+
+    @property
+    def outcome_(self) -> Outcome: ...
+    @property
+    def features_(self) -> FeatureMap: ...
+
+    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+        """Raw rows of bags in memory, shape (n_bags, k), which the outcome reads."""
+        ...
+
+
+class FittedModel(ScoringModel, Protocol):
+    """A fitted estimator, as far as prediction and evaluation need to know it."""
+
+    @property
+    def holdout_(self) -> float:
+        """Share of the bags that were left out of the fit, by `holdout_split`."""
+        ...
+
+    def predicted(self, bags: Bags) -> Prediction:
+        """Everything that is predicted for bags in memory."""
+        ...
+
+
+class LinearModel(BaseEstimator):
+    """An estimator whose predictions are linear in the features: predicts, saves and loads.
+
+    Attributes
+    ----------
+    outcome_ : Outcome
+        What was learnt; its class is ``outcome_kind``.
+    features_ : FeatureMap
+        Both bases with everything decided.
+    coef_ : float64, shape (k, n_features)
+    intercept_ : float64, shape (k,)
+    alpha_, holdout_ : float
+        The penalty, and the share of bags left out.
+    report_ : dict
+    versions_ : dict
+        Of a loaded model: the packages that saved it.
+    """
+
+    outcome_: Outcome
+    features_: FeatureMap
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    precision: str
+    alpha_: float
+    holdout_: float
+    report_: dict[str, Any]
+    versions_: dict[str, str]
+
+    outcome_kind: ClassVar[type[Outcome]]
+    saved_arrays: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "alphas_", "alpha_scores_")
+
+    # ------------------------------------------------------------------ predicting
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of bags: numpy for bags in memory, a lazy dask.array for a BagStore."""
+        return self._predict(X)
+
+    @property
+    def target_names_(self) -> tuple[str, ...]:
+        """Names of the store's targets; empty for labels in memory, and for responses."""
+        return self.outcome_.names
+
+    def predicted(self, bags: Bags) -> Prediction:
+        """Everything that is predicted for bags in memory."""
+        return self.outcome_.predict(self.decision_rows(bags))
+
+    def values(self, bags: Bags) -> NDArray[Any]:
+        """Targets, classes or coefficients of bags in memory, shape (n_bags,) or (n_bags, k)."""
+        return self.predicted(bags).values
+
+    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+        """z(A(X))ᵀψ + intercept for bags in memory, shape (n_bags, k) (004, eq. 3.15)."""
+        check_is_fitted(self, "coef_")
+        if bags.n_dims != self.features_.n_dims:
+            raise ModelError(
+                f"the model was fitted on bags of dimension {self.features_.n_dims}, these have "
+                f"{bags.n_dims}"
+            )
+        out = np.empty((len(bags), len(self.intercept_)))
+        with lane():
+            for start, features, _ in self.features_.blocks(bags, self.precision):
+                self._combine(features, out[start : start + len(features)])
+        return out
+
+    def _combine(self, features: NDArray[Any], out: NDArray[np.float64]) -> None:
+        """Rows of z into predictions: exact sums for a few targets, a matrix product for many."""
+        if len(self.intercept_) < MANY_TARGETS:
+            linear_predictions(features, self.coef_, self.intercept_, out)
+        else:
+            np.add(features @ self._coef_in_precision().T, self.intercept_, out=out)
+
+    def _coef_in_precision(self) -> NDArray[Any]:
+        kept = getattr(self, "_typed_coef", None)
+        if kept is None or kept[0] is not self.coef_:
+            kept = self._typed_coef = (self.coef_, self.coef_.astype(self.precision))
+        return kept[1]
+
+    def __getstate__(self) -> Any:
+        """Without the copy in working precision, so that a model travels once."""
+        state = super().__getstate__().copy()
+        state.pop("_typed_coef", None)
+        return state
+
+    def _predict(self, X: Any, array: str = "predictions") -> Any:
+        """An array of `Prediction`: of bags in memory, or lazily of a store, chunked by bags."""
+        check_is_fitted(self, "coef_")
+        if not isinstance(X, BagStore):
+            return self.predicted(as_bags(X)).arrays()[array]
+        column = self.outcome_.stored()[array]
+        method = "values" if array == "predictions" else array
+        return self._lazy(X, method, (), column.tail, column.dtype)
+
+    def _lazy(
+        self,
+        store: BagStore,
+        method: str,
+        arguments: tuple[Any, ...],
+        tail: tuple[int, ...],
+        dtype: Any,
+    ) -> Any:
+        """`method(bags, *arguments)` of a store, a dask.array of rows of shape `tail`."""
+        if store.n_dims != self.features_.n_dims:
+            raise ModelError(
+                f"the model was fitted on bags of dimension {self.features_.n_dims}, "
+                f"{store.url} holds dimension {store.n_dims}"
+            )
+        return lazy_predictions(self, store, method, arguments, tail, dtype)
+
+    # ------------------------------------------------------------------ saving
+
+    def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Save as Zarr and JSON; see `save_model`."""
+        save_model(self, url, overwrite)
+
+    def state(self) -> ModelState:
+        """Everything that the fit has left, for `save_model`.
+
+        Raises
+        ------
+        ModelError
+            Not fitted, or an embedding that is not registered.
+        """
+        if not hasattr(self, "coef_"):
+            raise ModelError("the model is not fitted; call fit before save")
+        attributes = {
+            "estimator": type(self).__name__,
+            **params_to_dict(self.get_params(deep=False)),
+            "features": self.features_.to_dict(),
+            "alpha": self.alpha_,
+            "holdout": self.holdout_,
+            "target_names": list(self.outcome_.names),
+            "report": self.report_,
+            **self.outcome_.to_dict(),
+        }
+        arrays = {name.rstrip("_"): getattr(self, name) for name in self.saved_arrays}
+        return ModelState(attributes, arrays)
+
+    @classmethod
+    def from_state(cls, state: ModelState) -> Self:
+        """The fitted estimator that had this state.
+
+        Raises
+        ------
+        Exception
+            A state that is incomplete, or whose parts do not fit together.
+        """
+        values = state.attributes
+        model = cls(**params_from_dict(values))
+        for name in cls.saved_arrays:
+            setattr(model, name, state.arrays[name.rstrip("_")])
+        model.features_ = FeatureMap.from_dict(values["features"])
+        model.alpha_ = values["alpha"]
+        model.holdout_ = values["holdout"]
+        model.report_ = values["report"]
+        model.versions_ = values["versions"]
+        kind = cls.outcome_kind
+        foreign = [other.key for other in OUTCOMES if other is not kind and other.key in values]
+        if foreign:
+            raise ValueError(f"a {cls.__name__} has no {foreign[0]!r}")
+        names = tuple(values["target_names"])
+        model.outcome_ = kind.from_dict(values, names, len(model.intercept_))
+        model.check_shapes()
+        return model
+
+    def check_shapes(self) -> None:
+        """Raise ValueError unless the arrays of a loaded model fit together."""
+        first, second = self.features_.embedding, self.features_.fourier
+        if second is not None and second.n_inputs != first.n_features:
+            raise ValueError("the random features do not fit the embedding")
+        expected = (len(self.intercept_), self.features_.n_features)
+        if self.coef_.shape != expected or self.intercept_.ndim != 1:
+            raise ValueError(f"coefficients have shape {self.coef_.shape}; expected {expected}")
+        if not (np.isfinite(self.coef_).all() and np.isfinite(self.intercept_).all()):
+            raise ValueError("a chunk of the coefficients is missing")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
