@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bagbasis.storage.files import writing
 
+from ..markdown import markdown_table
 from . import EXPERIMENTS, experiment_type
-from .kit.markdown import introduction, table_lines
-from .kit.runner import read_report, write_tables
+from .kit.runner import introduction, read_report, write_tables
 
 RESULTS = Path("jobs/experiments/results")  # in the source tree, where the command is to be run
 
@@ -40,7 +40,7 @@ def overview() -> str:
         experiment = experiment_type(name)(report["scale"], report["seed"], RESULTS / name)
         parts += [f"## [{experiment.title}]({name}/table.md)", introduction(experiment, report)]
         for table in report["tables"]:
-            parts += [f"### {table['title']}", table_lines(table["columns"], table["rows"])]
+            parts += [f"### {table['title']}", markdown_table(table["columns"], table["rows"])]
         parts += [f"![{picture}]({name}/{picture})" for picture in report["pictures"]]
     return "\n\n".join(parts) + "\n"
 

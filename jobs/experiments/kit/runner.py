@@ -18,10 +18,10 @@ from bagbasis.execution import current_client
 from bagbasis.storage.files import writing
 
 from ...files import plain, write_report
+from ...markdown import markdown_table
 from ...terminal import Terminal
 from .experiment import Experiment, Measure, Point, Result, Table, digest
 from .machine import machine, versions
-from .markdown import markdown
 
 RESULT, TABLE, POINTS = "result.json", "table.md", "points"
 
@@ -119,8 +119,32 @@ def write_tables(
     report["tables"] = [vars(table) for table in tables]
     write_report(experiment.out_dir / RESULT, report)
     with writing(experiment.out_dir / TABLE) as temporary:
-        temporary.write_text(markdown(experiment, tables, report))
+        temporary.write_text(render(experiment, tables, report))
     return tables
+
+
+def render(experiment: Experiment[Any], tables: Sequence[Table], report: Mapping[str, Any]) -> str:
+    """Tables with their remarks, links to the pictures, and where it was measured."""
+    parts = [f"# {experiment.title}", introduction(experiment, report)]
+    for table in tables:
+        parts += [f"## {table.title}", markdown_table(table.columns, table.rows), *table.remarks]
+    parts += [f"![{name}]({name})" for name in report["pictures"]]
+    where, packages = report["machine"], report["versions"]
+    parts.append(
+        f"Seed {report['seed']}; {report['seconds']:.0f} s on {where['cores']} cores of "
+        f"{where['cpu']}, {where['memory_gib']} GiB, {where['system']}; "
+        + ", ".join(f"{name} {version}" for name, version in packages.items())
+        + "."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def introduction(experiment: Experiment[Any], report: Mapping[str, Any]) -> str:
+    """Where the paper has the experiment, how to run it, and how large it was."""
+    return (
+        f"{experiment.source}, `bags experiment {experiment.name} --scale {report['scale']}`. "
+        f"{report['size']}"
+    )
 
 
 def _report(

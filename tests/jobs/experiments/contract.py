@@ -9,8 +9,7 @@ import pytest
 
 from bagbasis.jobs.experiments import experiment_type
 from bagbasis.jobs.experiments.kit.experiment import Point, Result
-from bagbasis.jobs.experiments.kit.markdown import markdown
-from bagbasis.jobs.experiments.kit.runner import read_report
+from bagbasis.jobs.experiments.kit.runner import read_report, render
 from bagbasis.jobs.files import plain
 from tests.jobs.running import assert_picture, done, settings
 
@@ -65,7 +64,7 @@ class Contract:
         assert points == [(r.point.label, r.params) for r in results]
         tables = experiment.tables(results)
         assert json.loads(json.dumps(plain([vars(t) for t in tables]))) == report["tables"]
-        assert (out_dir / "table.md").read_text() == markdown(experiment, tables, report)
+        assert (out_dir / "table.md").read_text() == render(experiment, tables, report)
         for table in report["tables"]:
             assert table["rows"]
             assert table["remarks"]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from bagbasis.jobs.experiments import EXPERIMENTS
-from bagbasis.jobs.experiments.kit.markdown import markdown
-from bagbasis.jobs.experiments.kit.runner import TABLE, read_report
+from bagbasis.jobs.experiments.kit.runner import TABLE, read_report, render
 from bagbasis.jobs.experiments.results import RESULTS, overview
 from bagbasis.jobs.files import plain
 from tests.jobs.experiments.contract import make
@@ -22,7 +21,7 @@ def test_kept_points_give_the_kept_tables(name):
     experiment = make(name, Path("unused"), report["scale"], report["seed"])
     experiment.cores = report["machine"]["cores"]
     tables = experiment.tables(results)
-    assert markdown(experiment, tables, report) == (RESULTS / name / TABLE).read_text()
+    assert render(experiment, tables, report) == (RESULTS / name / TABLE).read_text()
     assert plain([vars(table) for table in tables]) == report["tables"]
     assert experiment.size == report["size"]
     points = {p.label: plain(p.params) for p, _ in experiment.points()}

@@ -19,7 +19,6 @@ from bagbasis.jobs.experiments.kit import notes, runner
 from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale, Table
 from bagbasis.jobs.experiments.kit.frame import frame, pair, pivot, select, table
 from bagbasis.jobs.experiments.kit.machine import machine, versions
-from bagbasis.jobs.experiments.kit.markdown import table_lines
 from bagbasis.jobs.experiments.kit.plots import Curve, lines
 from bagbasis.jobs.experiments.kit.runner import point_path, run_experiment
 from bagbasis.jobs.experiments.kit.timing import (
@@ -37,6 +36,7 @@ from bagbasis.jobs.experiments.kit.verdicts import (
     order_verdict,
     two_digits,
 )
+from bagbasis.jobs.markdown import markdown_table
 from bagbasis.jobs.terminal import Terminal
 from tests.jobs.experiments.contract import make, result
 from tests.jobs.running import CONFIGS, done, refused, settings
@@ -320,7 +320,7 @@ def test_threads_are_given_back():
 def test_markdown_table():
     """Columns of numbers to the right, four digits, thousands, dashes, bars that stay inside."""
     rows = [["a|b", 1234.5678, 12345], ["c", None, 1]]
-    assert table_lines(["x", "y", "n"], rows).splitlines() == [
+    assert markdown_table(["x", "y", "n"], rows).splitlines() == [
         "| x | y | n |",
         "| --- | ---: | ---: |",
         r"| a\|b | 1,235 | 12,345 |",
