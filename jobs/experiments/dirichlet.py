@@ -116,7 +116,7 @@ def _where_fastest(sizes: Sequence[AtSize]) -> str:
 
 
 def fit_dirichlets(proportions: Floats, offsets: NDArray[np.int64]) -> Floats:
-    """The alpha of largest likelihood of each bag, shape (n_bags, d).
+    """Return the alpha of largest likelihood of each bag, shape (n_bags, d).
 
     Minka, Estimating a Dirichlet distribution (2000), as the peer of 004, §3.5.3: the Hessian is
     a diagonal and a matrix of rank one, so that a step takes O(d). The likelihood is concave; a
@@ -147,7 +147,7 @@ def fit_dirichlets(proportions: Floats, offsets: NDArray[np.int64]) -> Floats:
 
 
 def log_likelihood(alpha: Floats, mean_logs: Floats) -> Floats:
-    """A point of each bag, shape (n_bags,), from the means of its log proportions."""
+    """Return log likelihoods per point, shape (n_bags,), from the means of log proportions."""
     total = gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
     return np.asarray(total + ((alpha - 1) * mean_logs).sum(axis=1))
 

@@ -316,7 +316,7 @@ class FastMMD(Experiment[Sizes]):
 def _tests_of(
     X: Floats, Y: Floats, n_frequencies: int, seed: int, shuffles: NDArray[np.float32]
 ) -> dict[str, Callable[[], bool]]:
-    """Whether each test finds a difference of two sets, when it is asked."""
+    """Return functions that say whether each test finds a difference of two sets."""
     block = int(len(X) ** 0.5)
     return {
         "random features": lambda: random_feature_rejects(
@@ -329,7 +329,7 @@ def _tests_of(
 
 
 def _error_table(rows: pd.DataFrame) -> Table:
-    """002, Figure 5."""
+    """Make the table of 002, Figure 5."""
     slopes = {form: exponent(*pair(rows, "L", form)) for form in ("biased", "unbiased")}
     title = f"Mean relative error of MMD², {rows['n_points'][0]:,} points a set"
     columns = {"frequencies L": "L", "biased": "biased", "unbiased": "unbiased"}
@@ -337,7 +337,7 @@ def _error_table(rows: pd.DataFrame) -> Table:
 
 
 def _spread_table(rows: pd.DataFrame) -> Table:
-    """002, Figure 6."""
+    """Make the table of 002, Figure 6."""
     shown = pd.DataFrame({"σ": [f"{sigma:.3g}" for sigma in rows["sigma"]], "exact": rows["exact"]})
     for i, what in enumerate(("mean", "deviation")):
         for method in SPREAD:
@@ -353,8 +353,11 @@ def _spread_table(rows: pd.DataFrame) -> Table:
 def speedup(
     rows: pd.DataFrame, fast: str = "random features", slow: str = "exact"
 ) -> tuple[float, bool]:
-    """How many times as long one takes as the other at the largest N, and whether that was
-    measured; else the slow one is extrapolated as N² from the largest N at which it was."""
+    """Return how many times as long one takes as the other at the largest N.
+
+    And whether that was measured: a slow one that was not is extrapolated as N² from the largest
+    N at which it was.
+    """
     n, seconds = pair(rows, "n_points", fast)
     sizes, slow_seconds = pair(rows, "n_points", slow)
     at_largest = slow_seconds[-1] * (n[-1] / sizes[-1]) ** 2

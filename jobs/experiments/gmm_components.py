@@ -1,4 +1,4 @@
-"""`ComponentCounting`: of how many components is the mixture that a bag was drawn from?
+"""`ComponentCounting`: the number of components of the mixture that a bag was drawn from.
 
 001, §5.2 and Figure 3: Double-Basis regression under several geometries, the full kernel matrix
 of an estimated divergence, EM with an information criterion, and a constant.
@@ -175,7 +175,7 @@ class ComponentCounting(Experiment[Sizes]):
     # ------------------------------------------------------------------ tables and the picture
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
-        """A table per number of points."""
+        """Return a table per number of points."""
         sizes = list(dict.fromkeys(r.params["n_points"] for r in results))
         return [_table(select(results, n_points=n), n) for n in sizes]
 
@@ -190,7 +190,7 @@ class ComponentCounting(Experiment[Sizes]):
 
 
 def size_rows(results: Sequence[Result]) -> pd.DataFrame:
-    """A row per regression and number of training bags: RMSE, its standard error, seconds."""
+    """Return a row per regression and number of training bags: RMSE, its error, seconds."""
     return pd.DataFrame(
         [
             {"method": r.params.get("method", "KL"), **size}

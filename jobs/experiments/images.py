@@ -72,7 +72,7 @@ class ImageClasses(Experiment[Tasks]):
 
     @cached_property
     def tasks(self) -> dict[str, Task]:
-        """Those whose images are here."""
+        """The tasks whose images are on this machine."""
         every = self.settings.tasks.items()
         return {k: t for k, t in every if t.images == "digits" or cifar_folder().is_dir()}
 
@@ -218,15 +218,17 @@ class ImageClasses(Experiment[Tasks]):
 
 
 def spread(bags: Bags, seed: int) -> Bags:
-    """The digits with each point uniform in the cell that its coordinates are the centre of."""
+    """Return the digits with each point uniform in the cell of which it was the centre."""
     cells = np.array([1 / SIDE, 1 / SIDE, 1 / MAX_INTENSITY])
     moved = np.random.default_rng(seed).uniform(-0.5, 0.5, bags.points.shape) * cells
     return Bags.trusted((bags.points + moved).astype(np.float32), bags.offsets)
 
 
 def cifar_folder() -> Path:
-    """Where the binary version of CIFAR-10 is looked for: in scikit-learn's data folder, which the
-    environment variable SCIKIT_LEARN_DATA sets."""
+    """Return the folder where the binary version of CIFAR-10 is looked for.
+
+    It is in scikit-learn's data folder, which the environment variable SCIKIT_LEARN_DATA sets.
+    """
     home = os.environ.get("SCIKIT_LEARN_DATA", "~/scikit_learn_data")
     return Path(home).expanduser() / CIFAR_FOLDER
 

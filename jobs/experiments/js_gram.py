@@ -134,7 +134,7 @@ class JSGram(Experiment[Sizes]):
             lines(axis, drawn, "distance of densities", "")
 
     def kernels(self, distance: str, data_seed: int) -> tuple[Floats, dict[str, Floats]]:
-        """The true kernel of all pairs of different mixtures, and estimates of it by name.
+        """Return the true kernel of all pairs of different mixtures, and estimates of it by name.
 
         All of shape (N (N − 1) / 2,). The estimate from entropies is that of JS alone.
         """
@@ -161,7 +161,7 @@ class JSGram(Experiment[Sizes]):
 
 
 def kernel_rows(results: Sequence[Result]) -> pd.DataFrame:
-    """A row per distance and estimate: medians and extremes over the data sets, and the paper's."""
+    """Return a row per distance and estimate: medians and extremes over data sets, the paper's."""
     rows = []
     for distance, estimates in results[0].values.items():
         for estimate in estimates:
@@ -215,8 +215,10 @@ def entropy_divergences(bags: Bags) -> Floats:
 
 
 def agreement(true: Floats, estimate: Floats) -> dict[str, float]:
-    """R², the squared correlation, which is the paper's figure, and 1 − SSE/SST, which a wrong
-    scale lowers too."""
+    """Return R², the squared correlation, and 1 − SSE/SST.
+
+    The paper has the first; a wrong scale lowers the second, too.
+    """
     residual = ((true - estimate) ** 2).sum() / ((true - true.mean()) ** 2).sum()
     return {
         "r2": float(np.corrcoef(true, estimate)[0, 1] ** 2),

@@ -74,7 +74,7 @@ class Fitted:
 
 
 def fit_double_basis(training: Training, few: Training, c: Candidates, seed: int) -> Fitted:
-    """The 2BE of the best first basis, kernel width and penalty."""
+    """Return the 2BE of the best first basis, kernel width and penalty."""
     begun = time.perf_counter()
     learner = Learner(DoubleBasisRegressor, seed, "gcv", c.precision)
     lo, hi = c.alphas_a_bag
@@ -92,7 +92,7 @@ def fit_double_basis(training: Training, few: Training, c: Candidates, seed: int
 
 
 def fit_kernel_kernel(training: Training, few: Training, c: Candidates) -> Fitted:
-    """The Kernel-Kernel estimator of the best bandwidths; embeddings are kept in memory."""
+    """Return the Kernel-Kernel estimator of the best bandwidths; embeddings are kept in memory."""
     begun = time.perf_counter()
     found = []
     for bandwidth in c.bandwidths:
@@ -137,7 +137,7 @@ class LeanSmoother:
         self._targets = np.asarray(y).astype(self._rows.dtype)
 
     def predict(self, bag: Bags) -> Floats:
-        """The prediction for one bag."""
+        """Return the prediction for one bag."""
         with lane():
             exponents = self._rows @ (self._embed(bag)[0] - self._centre)
             exponents -= self._halves
@@ -231,6 +231,6 @@ class KernelDensityEmbedding(BaseEstimator):
         self.bandwidth = bandwidth
 
     def resolve(self, n_dims: int, box: Box, sample: Sample) -> KernelDensitySpec:
-        """The spec for points in R^n_dims."""
+        """Return the spec for points in R^n_dims."""
         projection = ProjectionEmbedding(max_norm=REACH / (np.pi * self.bandwidth))
         return KernelDensitySpec(projection.resolve(n_dims, box, sample), self.bandwidth)

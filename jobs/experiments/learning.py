@@ -96,7 +96,7 @@ class Learner:
         n_features: int,
         alphas: Sequence[float] | Floats = ALPHAS,
     ) -> Choice:
-        """The embedding, σ and λ of least error on few bags, compared with ``n_features``.
+        """Return the embedding, σ and λ of least error on few bags, compared with ``n_features``.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class Learner:
         return Choice(embedding, multiplier, float(alpha), score, time.perf_counter() - begun)
 
     def fit_choice(self, choice: Choice, training: Training, n_features: int) -> Model:
-        """The model of a choice; λ, which goes with bags and features, is chosen again near by."""
+        """Return the model of a choice; λ, which goes with bags and features, is chosen anew."""
         alphas = choice.alpha_a_bag * np.array(AROUND)
         return self.fit(choice.embedding, choice.multiplier, training, n_features, alphas)
 
@@ -126,7 +126,7 @@ class Learner:
         n_features: int,
         alphas: Sequence[float] | Floats,
     ) -> Model:
-        """The model of an embedding and σ, λ chosen from ``alphas`` per bag."""
+        """Return the model of an embedding and σ, λ chosen from ``alphas`` per bag."""
         bags, y = training
         second = RandomFourierFeatures(n_features, scale_multiplier=multiplier, seed=self.seed)
         return self.kind(
@@ -158,7 +158,7 @@ class Geometries(Section):
     def methods(
         self, common: Mapping[str, Any], hdd: Mapping[str, Any], tv: Mapping[str, Any], n_mmd: int
     ) -> dict[str, list[BaseEstimator]]:
-        """The embeddings to choose from, by method.
+        """Return the embeddings to choose from, by method.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class Geometries(Section):
 
 
 def describe(embedding: BaseEstimator) -> dict[str, Any]:
-    """An embedding's class and those of its parameters that differ from the defaults."""
+    """Return an embedding's class and those of its parameters that differ from the defaults."""
     defaults = type(embedding)().get_params()
     params = {k: v for k, v in embedding.get_params().items() if v != defaults[k]}
     return {"embedding": type(embedding).__name__, **params}
@@ -212,7 +212,7 @@ def mean_squares(predicted: Floats, truth: Floats) -> dict[str, float]:
 
 @lru_cache(maxsize=2)
 def draw_bags(dataset: Dataset, n_bags: int | None = None) -> tuple[Bags, Floats]:
-    """The first bags of a dataset in memory, or all; their targets, one column as a vector."""
+    """Return the first bags of a dataset, or all, and their targets; one column as a vector."""
     n = dataset.n_bags if n_bags is None else n_bags
     assert n is not None
     blocks = [dataset.block(i) for i in range(-(-n // dataset.block_bags))]

@@ -51,8 +51,11 @@ class Sizes(Scale):
 
     @property
     def methods(self) -> dict[str, list[Any]]:
-        """The embeddings to choose from: one per dimension but for the mean map and the moments,
-        which take all dimensions at once."""
+        """The embeddings to choose from, by method.
+
+        All but the mean map and the moments, which take all dimensions at once, are one embedding
+        per dimension.
+        """
         box = [(0, 1)] * N_FILTERS
         common, tv = {"marginals": 1, "box": box}, {"n_per_dim": 10, "grid": 40}
         found = self.geometries.methods(common, {}, tv, 2048)
@@ -143,10 +146,10 @@ class Marginals(Experiment[Sizes]):
 def linear_accuracy(
     candidates: Sequence[Any], train: Labelled, test: Labelled
 ) -> tuple[float, dict[str, Any]]:
-    """Of a linear classifier on the embedding alone, and the embedding that was chosen.
+    """Return the accuracy of a linear classifier on the embedding, and which one was chosen.
 
-    Embedding and penalty by the leave-one-out error of scikit-learn's `RidgeClassifierCV`, on
-    embeddings of unit variance in all.
+    The leave-one-out error of scikit-learn's `RidgeClassifierCV` chooses embedding and penalty,
+    on embeddings of unit variance in all.
     """
     best, accuracy, chosen = -np.inf, np.nan, None
     for candidate in candidates:
@@ -190,7 +193,7 @@ def _table(results: Sequence[Result], kind: str) -> Table:
 
 
 def _verdict(shares: dict[str, NDArray[np.float64]], way: str) -> list[str]:
-    """The lead of the best HDD over each other method, on the same images."""
+    """Return the lead of the best HDD over each other method, on the same images."""
     best = max(HDD, key=lambda method: shares[method].mean())
     leads = [f"{other} {lead_text(shares[best], shares[other], 3)}" for other in BESIDE]
     claims = [(best, "≥", "MMD")]

@@ -14,7 +14,7 @@ CRITERIA = ("aic", "bic")
 
 
 def orders_by_criteria(points: ArrayLike, most: int, seed: int) -> dict[str, int]:
-    """The number of components, 1 … most, of least AIC and of least BIC.
+    """Return the number of components, 1 … most, of least AIC and of least BIC.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def orders_by_criteria(points: ArrayLike, most: int, seed: int) -> dict[str, int
 
 
 def order_by_cross_validation(points: ArrayLike, most: int, n_folds: int, seed: int) -> int:
-    """The number of components, 1 … most, of largest likelihood of the points left out.
+    """Return the number of components, 1 … most, of largest likelihood of the points left out.
 
     Parameters
     ----------

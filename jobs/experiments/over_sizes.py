@@ -154,20 +154,22 @@ class OverSizes(Experiment[Sizes]):
 
     @abstractmethod
     def dataset(self, n_points: int, seed: int) -> RandomDataset:
-        """Bags of so many points and their targets."""
+        """Return the dataset of bags of so many points."""
 
     @abstractmethod
     def classical_params(self) -> dict[str, Any]:
-        """What decides the result of the classical estimators, beside the data."""
+        """Return what decides the result of the classical estimators, beside the data."""
 
     @abstractmethod
     def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """``methods``, on the first test bags: mse, se, and for those that are timed seconds a
-        query, "batch" and "single"."""
+        """Return ``methods``: mse and se of each on the first test bags.
+
+        Those that are timed have ``seconds`` per query, "batch" and "single".
+        """
 
     @abstractmethod
     def remarks(self, sizes: Sequence[AtSize]) -> list[str]:
-        """What is to be said below the table of errors."""
+        """Return what stands below the table of errors."""
 
     def test_set(self, n_points: int) -> RandomDataset:
         """The dataset of test bags."""

@@ -219,7 +219,7 @@ def peer_versions() -> dict[str, str]:
 
 
 def by_size(results: Sequence[Result]) -> list[Result]:
-    """The regressions, in the order of their training bags."""
+    """Return the regressions, in the order of their training bags."""
     return sorted(select(results, measure="regression"), key=lambda r: r.params["n_train"])
 
 
@@ -274,7 +274,7 @@ def _projection_table(found: Sequence[Result]) -> Table:
 
 
 def quicker_from(result: Result) -> float | None:
-    """s from which finufft is quicker, between two sizes in logarithms; None: at none here."""
+    """Return the s from which finufft is quicker, between two sizes; None: at none here."""
     s, ratio = np.array([(v["s"], v["ratio"]) for v in result.values["sizes"]]).T
     if ratio[-1] >= 1:
         return None

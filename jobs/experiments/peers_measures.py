@@ -69,7 +69,7 @@ def finufft_coefficients(bags: Bags, n_per_dim: int, setting: str) -> Array:
 
 
 def fold(spectra: Array, n_per_dim: int) -> Array:
-    """Sums of orthonormal cosines' products, shape (n_bags, n_per_dim^d), from Fourier sums.
+    """Return sums of orthonormal cosines' products, shape (n_bags, n_per_dim^d), from Fourier sums.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _size(bags: Bags, n_per_dim: int, n_rounds: int) -> dict[str, Any]:
 
 
 def _quicker(bags: Bags, n_per_dim: int) -> str:
-    """finufft's better setting for these bags, which it does not always choose by itself."""
+    """Return finufft's better setting for these bags, which it does not always choose by itself."""
 
     def call(setting: str) -> Callable[[], Array]:
         return lambda: finufft_coefficients(bags, n_per_dim, setting)
@@ -148,7 +148,7 @@ def hyppo_statistic(X: Floats, Y: Floats) -> float:
 
 
 def mmd_of_statistic(statistic: float, X: Floats, Y: Floats) -> float:
-    """The biased MMD² in a value of `hyppo_statistic`.
+    """Return the biased MMD² in a value of `hyppo_statistic`.
 
     That is 2n²m²/N⁴ √ρ, N = n + m, with the correlation of centred kernel and labels
     ρ = (nm/N) MMD² / ‖HKH‖: hyppo multiplies it by the factor by which the covariance, which it

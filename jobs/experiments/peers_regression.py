@@ -102,7 +102,7 @@ def read_features(url: str, start: int, stop: int) -> Array:
 
 
 def read_targets(url: str, n_bags: int) -> Array:
-    """The first target of the first bags of a store, shape (n_bags,)."""
+    """Return the first target of the first bags of a store, shape (n_bags,)."""
     group: Any = zarr.open_group(url, mode="r")
     targets: Array = group["targets"][:n_bags, 0]
     return targets
@@ -180,7 +180,7 @@ def fit_dask(
 
 
 def fit_ours(store: BagStore, n_features: int, alpha: float, seed: int) -> DoubleBasisRegressor:
-    """The Double-Basis estimator with the same projection, σ and penalty."""
+    """Return the Double-Basis estimator with the same projection, σ and penalty."""
     second = RandomFourierFeatures(n_features, scale=SIGMA, seed=seed)
     return DoubleBasisRegressor(ProjectionEmbedding(), second, alpha=alpha).fit(store)
 
@@ -244,7 +244,7 @@ KERNELS: dict[str, Callable[..., Predict]] = {
 
 
 def gap_error(ours: Array, peer: Array, y: Array) -> float:
-    """Standard error of the difference of both RMSE, which are of the same bags."""
+    """Return standard error of the difference of both RMSE, which are of the same bags."""
     gaps = (ours - y) ** 2 - (peer - y) ** 2
     rmse = np.sqrt(np.mean((ours - y) ** 2))
     return float(gaps.std(ddof=1) / np.sqrt(len(y)) / (2 * rmse))

@@ -108,7 +108,7 @@ class Rectify2LPT(Experiment[Sizes]):
     # ------------------------------------------------------------------ stores and models
 
     def _boxes(self, split: str) -> NBody:
-        """The dataset of a split; no two seeds share a box, nor do the splits."""
+        """Return the dataset of a split; no two seeds share a box, nor do the splits."""
         s = self.settings
         train = split == "train"
         return NBody(
@@ -130,13 +130,13 @@ class Rectify2LPT(Experiment[Sizes]):
         }
 
     def _store(self, split: str, progress: Callback | None = None) -> BagStore:
-        """The boxes of a split, generated where they are not there."""
+        """Return the boxes of a split, generated where they are not there."""
         boxes = self._boxes(split)
         url = self.out_dir / "data" / f"{split}-{digest(boxes.params)}.zarr"
         return generate(boxes, url, progress=progress)
 
     def _model(self, multiplier: float, progress: Callback | None = None) -> TripleBasisRegressor:
-        """The 3BE of a kernel width, fitted where it is not there."""
+        """Return the 3BE of a kernel width, fitted where it is not there."""
         s, params = self.settings, self._model_params(multiplier)
         url = str(self.out_dir / "models" / f"{digest({**params, 'seed': self.seed})}.zarr")
         if exists(url):
@@ -159,7 +159,7 @@ class Rectify2LPT(Experiment[Sizes]):
         return min(found, key=lambda pair: float(pair[1].alpha_scores_.min()))
 
     def _smoother(self, bandwidth: float | str) -> KernelSmoother:
-        """An LSE on the coefficients that the best 3BE has, of bags and of responses."""
+        """Return an LSE on the coefficients that the best 3BE has, of bags and of responses."""
         _, model = self._best
         return KernelSmoother(
             ProjectionEmbedding(**model.features_.embedding.to_dict()),
@@ -390,8 +390,10 @@ def time_rows(results: Sequence[Result]) -> pd.DataFrame:
 
 
 def extrapolate(rows: pd.DataFrame, way: str, n_pairs: float) -> tuple[float, float]:
-    """Seconds a bag of LSE and 3BE beyond the largest N: there as measured, the LSE's times
-    the growth of N."""
+    """Return seconds per bag of LSE and 3BE beyond the largest N that was measured.
+
+    The LSE's grow in proportion to N, the 3BE's stay.
+    """
     last = rows.iloc[-1]
     return last[f"lse_{way}"] * n_pairs / last["n_pairs"], last[f"3be_{way}"]
 

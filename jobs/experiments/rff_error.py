@@ -146,7 +146,7 @@ class FeatureError(Experiment[Sizes]):
 
 
 def by_features(results: Sequence[Result]) -> pd.DataFrame:
-    """A row per D, with E max error on [−3, 3] and D · E‖f‖² of both forms, and their ratio."""
+    """Return a row per D: E max error on [−3, 3] and D · E‖f‖² of both forms, their ratio."""
     rows = frame(results)
     for form in FORMS:
         rows[f"{form}.most"] = rows[f"{form}.largest"].str[AT_RADIUS]
@@ -295,9 +295,9 @@ def phase_sums(n_features: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def _windows(values: Floats, middle: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Least, largest, sum, and sum of squares of values[middle ± h], values[middle ± (h − 2)], …
+    """Return least, largest, sum and sum of squares of windows around the middle.
 
-    All for h = 0 … n − 1.
+    Of values[middle ± h], values[middle ± (h − 2)] … for h = 0 … n − 1.
     """
     after, before = values[middle : middle + n], values[middle - n + 1 : middle + 1][::-1]
     once = np.r_[0.5, np.ones(n - 1)]  # at h = 0 both are the same value
@@ -336,7 +336,7 @@ def _n_within() -> int:
 
 
 def _pairs_at_distance(n: int) -> Floats:
-    """The share of the n² pairs of points that are m = 0 … n − 1 steps apart."""
+    """Return the share of the n² pairs of points that are m = 0 … n − 1 steps apart."""
     counts = 2.0 * (n - np.arange(n))
     counts[0] = n
     return counts / n**2

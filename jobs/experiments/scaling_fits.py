@@ -39,8 +39,11 @@ WARM_UP_BAGS = 64  # of fits that are not timed: what is compiled or loaded is n
 
 
 class Size(Section):
-    """Of a fit: bags, random features, points per bag, dimensions, and functions of the first
-    basis: a d-th power, for the index set is a tensor product."""
+    """Size of a fit.
+
+    N bags, D random features, n points per bag, d dimensions, and s functions of the first basis:
+    a d-th power, for the index set is a tensor product.
+    """
 
     N: int
     D: int
@@ -50,7 +53,7 @@ class Size(Section):
 
     @classmethod
     def of(cls, params: Params) -> Size:
-        """The size among a point's parameters."""
+        """Return the size among a point's parameters."""
         return cls(**{name: params[name] for name in cls.model_fields})
 
     def but(self, **values: int) -> Size:
@@ -108,7 +111,7 @@ def fit(store: BagStore, size: Size) -> DoubleBasisRegressor:
 
 
 def cpu_seconds(call: Callable[[], Any], n_rounds: int) -> float:
-    """The least CPU seconds of this process, all its threads, over calls."""
+    """Return the least CPU seconds of this process, all its threads, over calls."""
     seconds = []
     for _ in range(n_rounds):
         begun = time.process_time()
@@ -144,7 +147,7 @@ def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
 
 
 def peak_bytes(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, int]:
-    """The largest sum of arrays alive at a time in a fit from a store, beyond those before it.
+    """Return the most bytes of arrays alive at a time in a fit, beyond those before it.
 
     Least and largest over fits, which differ by when chunks are decoded.
     """

@@ -37,7 +37,7 @@ DISK_PER_NODE, NETWORK_PER_NODE = 0.5e9, 1.25e9  # … these, in bytes a second
 
 
 def ladder(results: Sequence[Result], middle: Size, name: str) -> pd.DataFrame:
-    """The fits that differ from the middle in one variable alone, in its order.
+    """Return the fits that differ from the middle in one variable alone, in its order.
 
     Columns are the variable, and CPU seconds: ``fit`` of the whole, ``solve`` of its solve alone,
     ``passes`` without it, and ``model`` of the pass by the cost model.
@@ -89,8 +89,10 @@ def time_tables(results: Sequence[Result], middle: Size) -> list[Table]:
 
 
 def memory_over(results: Sequence[Result], name: str) -> pd.DataFrame:
-    """Least and largest peaks in bytes over a variable; ``block`` is the block of rows that goes
-    through one SYRK, ``rest`` the largest peak without it."""
+    """Return the least and largest peaks, in bytes, over a variable.
+
+    ``block`` is the block of rows that goes through one SYRK, ``rest`` the largest peak without it.
+    """
     rows = frame(results, measure="memory", over=name).sort_values(name, ignore_index=True)
     rows["block"] = rows["D"].map(block_bytes)
     rows["rest"] = rows["largest"] - rows["block"]
@@ -159,7 +161,7 @@ def task_cpu(loads: pd.DataFrame) -> pd.Series:
 
 
 def load_at_a_minute(loads: pd.DataFrame) -> pd.Series:
-    """The share of a core that the scheduler takes when tasks take a minute, as a fit's do.
+    """Return the share of a core that the scheduler takes when tasks take a minute, as a fit's do.
 
     Of shorter tasks the events of a minute are not counted in full.
     """
@@ -167,7 +169,7 @@ def load_at_a_minute(loads: pd.DataFrame) -> pd.Series:
 
 
 def cluster_tables(results: Sequence[Result], cores: int) -> list[Table]:
-    """A fit over workers, and the scheduler over simulated workers."""
+    """Return a fit over workers, and the scheduler over simulated workers."""
     fits, loads = frame(results, measure="workers"), frame(results, measure="scheduler")
     one = fits.iloc[0]
     fits["faster"], fits["more"] = one["wall"] / fits["wall"], fits["cpu"] / one["cpu"]
@@ -285,7 +287,7 @@ def costs(results: Sequence[Result], middle: Size) -> dict[int, PaperCost]:
 
 
 def cost_table(results: Sequence[Result], middle: Size) -> Table:
-    """What the largest N of the graphs would take."""
+    """Return what the largest N of the graphs would take."""
     most = int(frame(results, measure="graph")["N"].max())
     found = costs(results, middle)
     rows = pd.DataFrame([vars(cost) | {"D": D, "total": cost.total} for D, cost in found.items()])

@@ -63,7 +63,7 @@ class Sleep:
 
 @contextmanager
 def simulated_cluster(n_workers: int) -> Iterator[tuple[psutil.Process, int]]:
-    """The scheduler, to which a client is connected, and its bytes before the workers came.
+    """Return the scheduler, to which a client is connected, and its bytes before the workers came.
 
     All processes end with the block.
 
@@ -89,7 +89,7 @@ def simulated_cluster(n_workers: int) -> Iterator[tuple[psutil.Process, int]]:
 
 @contextmanager
 def _process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """It ends when its standard input does: with this block, or with this process."""
+    """Return it ends when its standard input does: with this block, or with this process."""
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, *arguments],
         stdin=subprocess.PIPE,
@@ -139,6 +139,7 @@ async def _until_input_ends(ready: str) -> None:
 
 
 def main(part: str, *arguments: str) -> None:
+    """Be the scheduler, or a number of workers of one at an address."""
     logging.getLogger("distributed").setLevel(logging.ERROR)
     if part == "scheduler":
         asyncio.run(_scheduler())

@@ -115,7 +115,7 @@ class SyntheticMapping(Experiment[Sizes]):
         return str(self.out_dir / "models" / f"{name}.zarr")
 
     def _model(self, n_train: int) -> DoubleBasisRegressor:
-        """The 2BE, which the point before left, or made again."""
+        """Return the 2BE, which the point before left, or made again."""
         url = self._model_url(n_train)
         if not exists(url):
             self._fit(n_train)
@@ -162,7 +162,7 @@ class SyntheticMapping(Experiment[Sizes]):
         }
 
     def _times_of_few(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """What a smoother takes does not depend on its bandwidth."""
+        """Return what a smoother takes does not depend on its bandwidth."""
         train, n, s = self._store(p["n_train"], "train"), p["n_timed"], self.settings
         few = train.read(0, n), train.targets(0, n)[:, 0]
         embedding = KernelDensityEmbedding(s.candidates.bandwidths[-1])
@@ -210,8 +210,10 @@ def test_bags(url: str, n_bags: int) -> tuple[Any, Floats]:
 
 
 def by_size(results: Sequence[Result]) -> pd.DataFrame:
-    """What was timed, in ascending order of KK's training bags ``n``; per way to predict the
-    ratio of KK's time and the 2BE's."""
+    """Return what was timed, in ascending order of KK's training bags ``n``.
+
+    Per way to predict there is the ratio of KK's time and the 2BE's.
+    """
     few, many = frame(results, measure="time"), frame(results, measure="kk")
     rows = pd.concat([many.assign(n=many["n_train"]), few.assign(n=few.get("n_timed"))])
     for way in WAYS:

@@ -129,7 +129,7 @@ def splits(n: int, n_shuffles: int, seed: int) -> NDArray[np.float32]:
 def random_feature_rejects(
     X: Floats, Y: Floats, sigma: float, n_frequencies: int, seed: int, shuffles: NDArray[np.float32]
 ) -> bool:
-    """The test of shuffled sets by random features."""
+    """Return the test of shuffled sets by random features."""
     features = RandomFourierFeatures(2 * n_frequencies, scale=sigma, seed=seed)
     z = features.fit_transform(np.concatenate([X, Y]).astype(np.float32))
     sums = (shuffles @ z).astype(np.float64)
@@ -138,7 +138,7 @@ def random_feature_rejects(
 
 
 def exact_rejects(X: Floats, Y: Floats, sigma: float, shuffles: NDArray[np.float32]) -> bool:
-    """The test of shuffled sets by all pairs of points."""
+    """Return the test of shuffled sets by all pairs of points."""
     both, _ = factors(np.concatenate([X, Y]), np.concatenate([Y, X]), sigma, "float32")
     weights = (2 * shuffles - 1) / len(X)
     values = np.einsum("ij,ij->i", weights @ kernel(both, both), weights)

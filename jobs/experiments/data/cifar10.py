@@ -84,7 +84,7 @@ class CIFAR10(Dataset):
         return np.full(len(self._block(index)), 2 * SIDE**2, dtype=np.int64)
 
     def block(self, index: int) -> Block:
-        """Raises DataError for a file that is not there, or is none of CIFAR-10's."""
+        """Return a block; DataError for a file that is not there, or is none of CIFAR-10's."""
         records = self._block(index)
         planes = records[:, 1:].reshape(-1, 3, SIDE, SIDE)
         grey = np.einsum("ncij,c->nij", planes, np.array(LUMA, dtype=np.float32) / 255)

@@ -84,7 +84,7 @@ class Measure:
     fixed: Params = field(default_factory=dict)
 
     def points(self) -> Iterator[Point]:
-        """The product of the axes, the last one fastest."""
+        """Yield the product of the axes, the last one fastest."""
         named = {"measure": self.name} if self.name else {}
         for values in product(*self.over.values()):
             params: dict[str, Any] = {**named, **self.fixed}
@@ -158,18 +158,18 @@ class Experiment(ABC, Generic[S]):
 
     @abstractmethod
     def measures(self) -> Sequence[Measure]:
-        """What is measured, in order; a point may use files that one before it left."""
+        """Return what is measured, in order; a point may use files that one before it left."""
 
     @abstractmethod
     def tables(self, results: Sequence[Result]) -> list[Table]:
-        """The tables of all points, with the paper's numbers beside ours."""
+        """Return the tables of all points, with the paper's numbers beside ours."""
 
     @abstractmethod
     def draw(self, results: Sequence[Result]) -> None:
         """Draw each picture within `picture`."""
 
     def points(self) -> list[tuple[Point, Measure]]:
-        """The points of all measures, in order."""
+        """Return the points of all measures, in order."""
         return [(point, measure) for measure in self.measures() for point in measure.points()]
 
     @contextmanager
@@ -184,7 +184,7 @@ class Experiment(ABC, Generic[S]):
         sharex: bool = False,
         sharey: bool = False,
     ) -> Iterator[tuple[Figure, Any]]:
-        """A figure and its axes in a row, shape (n_panels,), saved as ``name`` after the block.
+        """Give a figure and its axes, shape (n_panels,), and save it as ``name`` after the block.
 
         Parameters
         ----------
@@ -198,16 +198,16 @@ class Experiment(ABC, Generic[S]):
         self.pictures.append(save_figure(figure, self.out_dir / name))
 
     def rng(self, *key: int) -> np.random.Generator:
-        """The generator of the seed and a key."""
+        """Return the generator of the seed and a key."""
         return np.random.default_rng([self.seed, *key])
 
 
 def scales(name: str) -> dict[str, Any]:
-    """The scales in the YAML file of an experiment, by name."""
+    """Return the scales in the YAML file of an experiment, by name."""
     return read_yaml(Path(str(files("bagbasis"))) / "configs" / "experiments" / f"{name}.yaml")
 
 
 def digest(values: Params) -> str:
-    """A short name of parameters: equal for equal values, whatever their order."""
+    """Return a short name of parameters: equal for equal values, whatever their order."""
     text = json.dumps(plain(values), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

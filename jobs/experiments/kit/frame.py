@@ -17,12 +17,12 @@ Column = str | Callable[[pd.DataFrame], Any]
 
 
 def select(results: Sequence[Result], **params: object) -> list[Result]:
-    """The results whose points have these parameters."""
+    """Return the results whose points have these parameters."""
     return [r for r in results if all(r.params.get(key) == v for key, v in params.items())]
 
 
 def frame(results: Sequence[Result], **params: object) -> pd.DataFrame:
-    """A row per result that has these parameters; its parameters and values are the columns.
+    """Return a row per result that has these parameters; its parameters and values are the columns.
 
     The values of nested mappings become columns such as ``js.coefficients.r2``; lists stay what
     they are. A value takes the place of a parameter of the same name. ``took`` is the seconds that
@@ -46,7 +46,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def column(rows: pd.DataFrame, name: str) -> Floats:
-    """A column of numbers."""
+    """Return a column of numbers."""
     return rows[name].to_numpy(dtype=float)
 
 
@@ -64,13 +64,13 @@ def table(
     columns: Mapping[str, Column],
     remarks: Sequence[str] = (),
 ) -> Table:
-    """A table with a row per row of a frame; a column that the frame has not is left empty."""
+    """Return a table with a row per row of a frame; what the frame has not is left empty."""
     cells = [_cells(rows, source) for source in columns.values()]
     return Table(title, list(columns), [list(row) for row in zip(*cells, strict=True)], remarks)
 
 
 def whole_table(title: str, rows: pd.DataFrame, remarks: Sequence[str] = ()) -> Table:
-    """A frame as a table, with all of its columns under their own names."""
+    """Return a frame as a table, with all of its columns under their own names."""
     return table(title, rows, {str(name): str(name) for name in rows}, remarks)
 
 

@@ -15,7 +15,7 @@ PACKAGES = (
 
 
 def machine() -> dict[str, Any]:
-    """The processor's name, the cores this process uses, and the machine's memory."""
+    """Return the processor's name, the cores this process uses, and the machine's memory."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cpu": cpu_name(),
@@ -43,8 +43,10 @@ def versions() -> dict[str, str]:
 
 
 def peak_memory() -> int:
-    """Bytes: the most that this process has had resident; on Linux, unlike `getrusage`'s, not
-    that of the process it comes from."""
+    """Return the most bytes that this process has had resident.
+
+    On Linux `getrusage` would count the process that started it, too.
+    """
     with open("/proc/self/status", encoding="utf-8") as lines:
         [line] = [line for line in lines if line.startswith("VmHWM")]
     return 1024 * int(line.split()[1])

@@ -11,7 +11,7 @@ _CONDITION = re.compile(r"\{\?(\w+)\} ")  # before a paragraph that is left out 
 
 
 def remarks(name: str, section: str, /, **values: object) -> list[str]:
-    """The paragraphs of a section, with values in their places.
+    """Return the paragraphs of a section, with values in their places.
 
     A paragraph that begins with ``{?key}`` stands where the value of ``key`` is neither empty nor
     false. Places are those of `str.format`: ``{ratio:.2f}``, ``{row[n_points]:,}``.

@@ -62,14 +62,14 @@ def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, 
 
 
 def point_path(experiment: Experiment[Any], point: Point, where: Mapping[str, Any]) -> Path:
-    """The file of a point: its name is a function of all that decides the result."""
+    """Return the file of a point: its name is a function of all that decides the result."""
     key = {"experiment": experiment.name, "seed": experiment.seed, "params": point.params, **where}
     slug = re.sub(r"[^a-z0-9]+", "-", point.label.lower()).strip("-")
     return experiment.out_dir / POINTS / f"{slug}-{digest(key)}.json"
 
 
 def read_point(path: Path, point: Point) -> Result | None:
-    """The result in a point's file; None where there is none.
+    """Return the result in a point's file; None where there is none.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def _record(result: Result) -> dict[str, Any]:
 
 
 def read_report(folder: Path) -> tuple[dict[str, Any], list[Result]]:
-    """The report in an experiment's directory, and the results in it."""
+    """Return the report in an experiment's directory, and the results in it."""
     report = json.loads((folder / RESULT).read_text())
     points = [
         Result(Point(p["label"], p["params"]), p["values"], p["seconds"]) for p in report["points"]

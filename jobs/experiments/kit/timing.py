@@ -34,8 +34,10 @@ class Rounds:
     last: Mapping[str, Any]
 
     def compared(self, ours: str, peer: str) -> dict[str, float]:
-        """Medians of both, and median and range of peer / ours over rounds: so that a machine's
-        drift hits both."""
+        """Return medians of both, and median and range of peer / ours over rounds.
+
+        A machine's drift hits both calls of a round.
+        """
         pairs = zip(self.seconds[ours], self.seconds[peer], strict=True)
         ratios = [theirs / our for our, theirs in pairs]
         return {
@@ -48,7 +50,7 @@ class Rounds:
 
 
 def in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> Rounds:
-    """Rounds in which each call is made once."""
+    """Make each call once per round."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     last: dict[str, Any] = {}
     for _ in range(n_rounds):
@@ -61,7 +63,7 @@ def in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> Rounds:
 
 
 def timed_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict[str, float]:
-    """Median seconds of each call, over rounds in which each is made once, after one unmeasured."""
+    """Return median seconds of each call over rounds, after one that does not count."""
     for call in calls.values():
         call()
     seconds = in_turn(calls, n_rounds).seconds
@@ -69,7 +71,7 @@ def timed_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 
 
 def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict[str, float]:
-    """The least time of each call over rounds in which each is made twice, the second one timed.
+    """Return the least time of each call over rounds; in each it is made twice, timed once.
 
     And not the median: calls of microseconds on all cores take many times as long where others
     want these, for each waits for the thread that comes last.
@@ -80,7 +82,7 @@ def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """For BLAS and numba: what is timed is work, and not how well threads share it."""
+    """Limit BLAS and numba to one thread: what is timed is work, not how threads share it."""
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
@@ -91,18 +93,18 @@ def one_thread() -> Iterator[None]:
 
 
 def exponent(sizes: NDArray[np.float64], seconds: NDArray[np.float64]) -> float:
-    """b of the power law c · size^b that fits best, in logarithms."""
+    """Return the exponent b of the power law c · size^b that fits best, in logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
 def upper_exponent(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> float:
-    """That of the upper half of the sizes, two at least, where what is fixed matters least."""
+    """Return the exponent over the upper half of the sizes, where what is fixed matters least."""
     upper = slice(min(len(sizes) // 2, len(sizes) - 2), None)
     return exponent(sizes[upper], values[upper])
 
 
 def timed_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
-    """Seconds of each call, made once: where it takes so long that beginnings do not matter."""
+    """Return seconds of each call, made once: it takes so long that its start does not matter."""
     seconds = {}
     for name, call in calls.items():
         begun = time.perf_counter()

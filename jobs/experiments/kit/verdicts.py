@@ -21,7 +21,7 @@ MEANING = (
 
 
 def listing(words: Sequence[Any]) -> str:
-    """A list with "and" before its last word; numbers with commas between their thousands."""
+    """Return words with "and" before the last; numbers have commas between thousands."""
     texts = [word if isinstance(word, str) else f"{word:,}" for word in words]
     return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
@@ -44,7 +44,7 @@ def crossing(x: NDArray[np.float64], values: NDArray[np.float64], level: float) 
 
 
 def two_digits(value: float) -> int:
-    """The number with its first two digits alone: the rest of a crossing is noise."""
+    """Return the number with its first two digits alone: the rest of a crossing is noise."""
     return int(float(f"{value:.1e}"))
 
 
@@ -56,7 +56,7 @@ def lead(ours: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, 
 
 
 def lead_text(ours: NDArray[np.float64], other: NDArray[np.float64], digits: int) -> str:
-    """The lead, and its standard error where there is one."""
+    """Return the lead, and its standard error where there is one."""
     mean, error = lead(ours, other)
     return f"{mean:+.{digits}f}" + (f" ± {error:.{digits}f}" if len(ours) > 1 else "")
 

@@ -147,7 +147,7 @@ def transfer(cosmology: Cosmology, k: Floats) -> Floats:
 
 @lru_cache
 def power_amplitude(cosmology: Cosmology) -> float:
-    """What the spectrum's shape is multiplied with to have the cosmology's σ8."""
+    """Return the factor that gives the spectrum's shape the cosmology's σ8."""
     log_k = np.linspace(np.log(K_RANGE[0]), np.log(K_RANGE[1]), 8192)
     k = np.exp(log_k)
     x = k * SIGMA8_RADIUS

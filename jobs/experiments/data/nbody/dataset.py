@@ -1,4 +1,4 @@
-"""`NBody`: what does a cube of a 2LPT simulation look like in an accurate one?"""
+"""`NBody`: cubes of a 2LPT simulation, and of an accurate one from the same field."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class NBody(ResponseDataset):
         return self.n_views * self.n_cubes**3
 
     def simulate(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Final positions of a box's particles by 2LPT and by the leapfrog.
+        """Return final positions of a box's particles by 2LPT and by the leapfrog.
 
         In Mpc/h, in [0, box_size)³, both of shape (n_particles³, 3) and in the same order.
         """
@@ -152,7 +152,7 @@ class NBody(ResponseDataset):
         return by_theory, positions
 
     def response_block(self, index: int) -> ResponseBlock:
-        """The cubes of a box.
+        """Return the cubes of a box.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class NBody(ResponseDataset):
         )
 
     def _seen(self, positions: NDArray[np.float64], index: int, view: int) -> NDArray[np.float64]:
-        """The box as a view has it: turned or mirrored, and shifted; as it is in the first."""
+        """Return the box turned or mirrored, and shifted, as a view has it; the first: as it is."""
         if view == 0:
             return positions
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(index, view)))
@@ -203,7 +203,7 @@ class NBody(ResponseDataset):
 def cut(
     positions: NDArray[np.float64], box_size: float, n_cubes: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The particles of each of n_cubes³ cubes, with the cube as unit cube.
+    """Return the particles of each of n_cubes³ cubes, with the cube as unit cube.
 
     Parameters
     ----------

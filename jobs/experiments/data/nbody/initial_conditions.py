@@ -28,9 +28,9 @@ class Displacements(NamedTuple):
 
 
 def wavenumbers(n: int, box_size: float) -> tuple[Floats, Floats]:
-    """k along an axis of n cells, shape (n,), and along the halved last one, shape (n // 2 + 1,).
+    """Return k in h/Mpc along an axis of n cells, and along the halved last one.
 
-    In h/Mpc.
+    Of shapes (n,) and (n // 2 + 1,).
     """
     spacing = box_size / n
     return 2 * np.pi * fft.fftfreq(n, spacing), 2 * np.pi * fft.rfftfreq(n, spacing)

@@ -11,7 +11,7 @@ from numba import njit, prange
 
 @njit(cache=True, inline="always")
 def _cell(x, inverse, n):
-    """The two cells a coordinate's cloud overlaps, and the share of the second."""
+    """Return the two cells a coordinate's cloud overlaps, and the share of the second."""
     u = x * inverse - 0.5
     if u < 0:
         u += n

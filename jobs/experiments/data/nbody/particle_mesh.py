@@ -41,7 +41,7 @@ class ParticleMesh:
     box_size: float
 
     def density(self, positions: Floats) -> NDArray[np.float32]:
-        """The particles in each cell, shape (n_mesh, n_mesh, n_mesh)."""
+        """Return the particles in each cell, shape (n_mesh, n_mesh, n_mesh)."""
         mesh = np.empty((self.n_mesh,) * 3, dtype=np.float32)
         slabs = np.linspace(0, self.n_mesh, numba.get_num_threads() + 1).astype(np.int64)
         with KERNELS:
@@ -49,7 +49,7 @@ class ParticleMesh:
         return mesh
 
     def kick(self, positions: Floats, momenta: Floats, factor: float) -> None:
-        """momenta += factor · F, in place, with the force F = -∇∇⁻²δ in Mpc/h.
+        """Add factor · F to the momenta, in place, with the force F = -∇∇⁻²δ in Mpc/h.
 
         As long as growth is linear, F is the displacement D1 ψ1.
 
@@ -73,7 +73,7 @@ class ParticleMesh:
                 add_interpolated(positions, self._inverse, force, factor, momenta[:, axis])
 
     def _factors(self, k: Floats) -> Floats:
-        """What a mode is multiplied with for its wavenumber along one axis."""
+        """Return what a mode is multiplied with for its wavenumber along one axis."""
         cycles = k * self.box_size / (2 * np.pi)
         window = np.sinc(cycles / self.n_mesh) ** 2
         return np.where(np.abs(cycles.round()) < self.n_particles / 2, window**-2, 0)
