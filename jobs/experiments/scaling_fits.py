@@ -16,7 +16,8 @@ import numpy as np
 
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding
 from bagbasis import RandomFourierFeatures as Fourier
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.errors import ParameterError
 from bagbasis.execution import lane
 from bagbasis.execution.costs import SPLIT_EVERY

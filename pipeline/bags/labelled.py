@@ -5,115 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BagError, DataError, ParameterError
-from .bags import AnyRagged, Bags, as_bags
+from .bags import Bags, as_bags
 from .box import Box
+from .labels import Labels, ResponseBags, Targets, take_rows
 from .plan import Range
-from .reading import PARTITION_BYTES, pair_partitions, partitions, prefetch
-from .responses import Responses, as_responses
+from .reading import PARTITION_BYTES, partitions, prefetch
+from .responses import as_responses
 from .sampling import RunSample
 from .splits import Split
 from .store import BagStore
 
 ROWS_PER_BLOCK = 4096  # bags worked on at a time: their coefficients take some tens of MiB
 LABELS_PER_READ = 2**20  # rows of targets read at a time where no points are
-
-
-class Labels(Protocol):
-    """A kind of label: how it is read for a range of bags, and which bags have one.
-
-    What `read` gives is called a block of labels below: an array, or `Responses`.
-    """
-
-    def read(self, store: BagStore, start: int, stop: int) -> Any:
-        """The labels of bags ``start:stop`` of a store."""
-        ...
-
-    def given(self) -> Any:
-        """The labels of all bags in memory."""
-        ...
-
-    def known(self, block: Any) -> NDArray[np.bool_]:
-        """Which bags of a block have a label."""
-        ...
-
-    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
-        """Which bags of a store have a label; no points of responses are read."""
-        ...
-
-    def take(self, block: Any, rows: NDArray[np.int64]) -> Any:
-        """The labels of ascending rows of a block, as a block."""
-        ...
-
-    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
-        """Ranges whose bags and labels are read at a time."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class Targets:
-    """Numbers, shape (n, k); NaN is no label.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of a store's columns; empty for bags in memory.
-    values : shape (n_bags, k), optional
-        Of bags in memory.
-    """
-
-    names: tuple[str, ...] = ()
-    values: NDArray[Any] | None = None
-
-    def read(self, store: BagStore, start: int, stop: int) -> NDArray[Any]:
-        return store.targets(start, stop, self.names)
-
-    def given(self) -> NDArray[Any]:
-        assert self.values is not None
-        return self.values
-
-    def known(self, block: NDArray[Any]) -> NDArray[np.bool_]:
-        return np.asarray(~np.isnan(block).any(axis=1))
-
-    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
-        return self.known(self.read(store, start, stop))
-
-    def take(self, block: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-        return block[rows]
-
-    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
-        return partitions(store, start, stop, max_bytes)
-
-
-@dataclass(frozen=True, eq=False)
-class ResponseBags:
-    """One response bag per bag; ``values`` are those of bags in memory."""
-
-    values: Responses | None = None
-
-    def read(self, store: BagStore, start: int, stop: int) -> Responses:
-        return store.responses(start, stop)
-
-    def given(self) -> Responses:
-        assert self.values is not None
-        return self.values
-
-    def known(self, block: Responses) -> NDArray[np.bool_]:
-        return np.asarray(block.sizes > 0)
-
-    def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
-        return np.asarray(np.diff(store.response_offsets(start, stop)) > 0)
-
-    def take(self, block: Responses, rows: NDArray[np.int64]) -> Responses:
-        return take_rows(block, rows)
-
-    def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
-        return pair_partitions(store, start, stop, max_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,14 +376,6 @@ def naming(url: str | None, index: Sequence[int] | NDArray[np.int64]) -> Iterato
         if url is None:
             raise BagError(bag, error.reason) from error
         raise DataError(f"{url}, bag {bag}: {error.reason}") from error
-
-
-def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:
-    """The bags of ascending ``rows``, as a view when they are consecutive."""
-    if len(rows) == 0:
-        return bags[:0]
-    first, last = int(rows[0]), int(rows[-1])
-    return bags[first : last + 1] if last - first + 1 == len(rows) else bags[rows]
 
 
 def box_of_bags(bags: Bags) -> Box:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore, Responses
-from ..bags.labelled import LabelledBags, ResponseBags, Targets
+from ..bags.labelled import LabelledBags
+from ..bags.labels import ResponseBags, Targets
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags.labelled import LabelledBags, take_rows
+from ..bags.labelled import LabelledBags
+from ..bags.labels import take_rows
 from ..bags.plan import Range, split_evenly
 from ..bags.splits import Split
 from ..execution import Progress

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bagbasis.bags import Bags, BagStore, Box, Responses, as_responses, concatenate
 from bagbasis.bags.bags import offsets_of
-from bagbasis.bags.labelled import LabelledBags, ResponseBags
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import ResponseBags
 from bagbasis.bags.plan import plan_partitions
 from bagbasis.bags.reading import pair_partitions, partitions
 from bagbasis.bags.sampling import RunSample

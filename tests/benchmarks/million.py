@@ -14,7 +14,8 @@ from rich.table import Table
 
 from bagbasis import BagStore, DoubleBasisRegressor, RandomFourierFeatures
 from bagbasis import connect as open_cluster
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.execution import current_client
 from bagbasis.jobs.sections import build, named_embedding

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.execution import lane, map_tasks
 from bagbasis.execution.costs import pass_limits
 from tests.execution.gated import Gate

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis.bags import Bags
-from bagbasis.bags.labelled import Batch, LabelledBags, Targets
+from bagbasis.bags.labelled import Batch, LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.evaluation import Errors
 from bagbasis.evaluation.judging import JUDGES
 from bagbasis.regression.outcomes import Classes, Reals

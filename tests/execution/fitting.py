@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis import connect as connected
-from bagbasis.bags.labelled import Targets
+from bagbasis.bags.labels import Targets
 from bagbasis.errors import BagbasisError
 from tests.execution.logged import LoggedBags, checkpoints, many_tasks
 

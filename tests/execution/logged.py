@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.execution.costs import pass_limits
 from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.checkpoints import Checkpoints

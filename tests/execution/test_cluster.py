@@ -17,7 +17,8 @@ from bagbasis import (
     connect,
     features,
 )
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError
 from bagbasis.execution import current_client, lane, map_reduce, map_tasks
 from bagbasis.execution.costs import pass_limits

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures, TripleBasisRegressor
-from bagbasis.bags.labelled import ResponseBags
+from bagbasis.bags.labels import ResponseBags
 from bagbasis.clusters import connect
 from bagbasis.errors import DataError
 from bagbasis.execution.costs import pass_limits

@@ -15,7 +15,8 @@ from bagbasis import (
     RandomFourierFeatures,
 )
 from bagbasis.bags import Box
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.bags.splits import Split
 from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.errors import ParameterError

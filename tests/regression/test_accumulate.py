@@ -18,7 +18,8 @@ from bagbasis import (
     RandomFourierFeatures,
 )
 from bagbasis.bags import Box, reading
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.bags.splits import Split
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.execution.costs import PassLimits, pass_limits, plan_tasks

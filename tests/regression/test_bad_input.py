@@ -14,7 +14,8 @@ from bagbasis import (
     RandomFourierFeatures,
     features,
 )
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError, ModelError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.regression.accumulate import FitPass

@@ -19,7 +19,8 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.bags.labelled import LabelledBags, Targets
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.bags.labels import Targets
 from bagbasis.bags.splits import Split
 from bagbasis.errors import ParameterError, StoreError
 from bagbasis.execution.costs import pass_limits
