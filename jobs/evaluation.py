@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import Bags, BagStore, KernelSmoother, TripleBasisRegressor
-from bagbasis.bags.labelled import LabelledBags, with_responses
+from bagbasis.bags.inputs import with_responses
+from bagbasis.bags.labelled import LabelledBags
 from bagbasis.densities import Densities
 from bagbasis.errors import ConfigError
 from bagbasis.evaluation import Errors, evaluate, evaluate_together

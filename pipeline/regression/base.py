@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..bags.labelled import LabelledBags, with_targets
+from ..bags.inputs import with_targets
+from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..embeddings import ProjectionEmbedding

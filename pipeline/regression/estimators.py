@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags
-from ..bags.labelled import LabelledBags, take_range, with_targets
+from ..bags.inputs import with_targets
+from ..bags.labelled import LabelledBags, take_range
 from ..bags.labels import Targets
 from ..bags.plan import Range
 from ..bags.targets import MISSING

@@ -17,7 +17,8 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
-from ..bags.labelled import LabelledBags, with_responses, with_targets
+from ..bags.inputs import with_responses, with_targets
+from ..bags.labelled import LabelledBags
 from ..bags.labels import Targets
 from ..bags.sampling import DISTANCE_SAMPLE, median_distance
 from ..bags.splits import holdout_split

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore
-from ..bags.labelled import LabelledBags, take_range, with_responses
+from ..bags.inputs import with_responses
+from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
 from ..bags.splits import holdout_split
 from ..errors import ParameterError

@@ -13,7 +13,7 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.bags.labelled import with_targets
+from bagbasis.bags.inputs import with_targets
 from bagbasis.bags.splits import holdout_split
 from bagbasis.clusters import connect
 from bagbasis.errors import DataError, ModelError

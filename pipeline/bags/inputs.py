@@ -1,0 +1,100 @@
+"""What `fit` is given, as `LabelledBags`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError, ParameterError
+from .bags import as_bags
+from .labelled import LabelledBags
+from .labels import ResponseBags, Targets
+from .responses import as_responses
+from .store import BagStore
+
+
+def with_targets(
+    X: Any, y: Any = None, target: str | Sequence[str] | None = None
+) -> tuple[LabelledBags, bool]:
+    """The labelled bags that `fit` was given, and whether their targets are one-dimensional.
+
+    Raises
+    ------
+    DataError
+        No targets, targets of another length, or names the store does not have.
+    ParameterError
+        y beside a store, or target beside bags in memory.
+    """
+    if isinstance(X, LabelledBags):
+        if y is not None or target is not None:
+            raise ParameterError("LabelledBags carry their labels: pass neither y nor target")
+        return X, len(X.target_names) == 1
+    if isinstance(X, BagStore):
+        if y is not None:
+            raise ParameterError("a BagStore carries its targets: pass target='name', not y")
+        names = _names(X, target)
+        X.target_columns(names)
+        if X.n_bags == 0:
+            raise DataError(f"{X.url}: no bags to fit")
+        single = isinstance(target, str) or (target is None and len(names) == 1)
+        return LabelledBags(X, Targets(names)), single
+    if target is not None:
+        raise ParameterError("target names a column of a BagStore; pass y for bags in memory")
+    bags = as_bags(X)
+    if len(bags) == 0:
+        raise DataError("no bags to fit")
+    if y is None:
+        raise DataError("y is missing: one target, or a row of targets, a bag")
+    values = np.asarray(y)
+    if values.ndim not in (1, 2) or len(values) != len(bags) or values.size == 0:
+        raise DataError(f"y has shape {values.shape}, there are {len(bags)} bags")
+    return LabelledBags(bags, Targets((), values.reshape(len(bags), -1))), values.ndim == 1
+
+
+def with_responses(X: Any, responses: Any = None) -> LabelledBags:
+    """The bags that `fit` was given, with their responses.
+
+    Raises
+    ------
+    DataError
+        No bags, or no responses; for responses in memory another number than bags, or values
+        that are not finite numbers.
+    ParameterError
+        responses beside a store.
+    """
+    if isinstance(X, LabelledBags):
+        if responses is not None:
+            raise ParameterError("LabelledBags carry their labels: pass no responses")
+        return X
+    if isinstance(X, BagStore):
+        if responses is not None:
+            raise ParameterError("a BagStore carries its responses: pass the store alone")
+        if X.response_dims is None:
+            raise DataError(f"{X.url}: holds no responses; create it with response_dims=")
+        if X.n_response_points == 0:
+            raise DataError(f"{X.url}: no bag has a response")
+        return LabelledBags(X, ResponseBags())
+    bags = as_bags(X)
+    if len(bags) == 0:
+        raise DataError("no bags to fit")
+    if responses is None:
+        raise DataError("responses are missing: one (m_i, k) array a bag, None for a bag without")
+    checked = as_responses(responses, len(bags))
+    if checked.n_points == 0:
+        raise DataError("no bag has a response")
+    return LabelledBags(bags, ResponseBags(checked))
+
+
+def _names(store: BagStore, target: str | Sequence[str] | None) -> tuple[str, ...]:
+    if target is None:
+        if len(store.target_names) != 1:
+            raise DataError(
+                f"{store.url} has the targets {list(store.target_names)}; say which with target="
+            )
+        return store.target_names
+    names = (target,) if isinstance(target, str) else tuple(target)
+    if not names:
+        raise DataError(f"target= is empty; {store.url} has {list(store.target_names)}")
+    return names
