@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.kernel_approximation import RBFSampler
 from threadpoolctl import threadpool_limits
 
@@ -257,25 +258,14 @@ def paired_errors(n_features: int, seed: int) -> Errors:
 
 
 def phase_errors(n_features: int, seed: int) -> Errors:
-    """Of `RBFSampler`: f is a function of the difference of x and y and one of their sum.
-
-    Pairs that are m steps apart have sums in one window of every second value; windows of smaller
-    m are wider. So their extremes and sums come from running ones, and no pair is looked at alone.
-    """
+    """Of `RBFSampler`: f is a function of the difference of x and y and one of their sum."""
     of_difference, of_sum = phase_sums(n_features, seed)
     gaps = of_difference - grid().kernel
-    largest, square = np.empty(len(RADII)), 0.0
-    for i, within in enumerate(grid().within):
-        n = within.stop - within.start
-        middle = within.start + within.stop - 1
-        low, high, total, squares = (x[n - 1 :: -1] for x in _windows(of_sum, middle, n))
-        f = gaps[:n]
-        largest[i] = np.maximum(f + high, -f - low).max()
-        if RADII[i] == RADIUS:
-            n_pairs = n - np.arange(n)
-            sums = n_pairs * f**2 + 2 * f * total + squares
-            square = float((2 * sums.sum() - sums[0]) / n**2)
-    return Errors(largest, square)
+    mirrored = np.concatenate([gaps[:0:-1], gaps])
+    of_pairs = sliding_window_view(mirrored, N_POINTS)[::-1]  # at |i − j|, as a view
+    f = np.abs(of_pairs + sliding_window_view(of_sum, N_POINTS))  # at i + j
+    inside = [f[within, within] for within in grid().within]
+    return Errors(np.array([part.max() for part in inside]), float((inside[AT_RADIUS] ** 2).mean()))
 
 
 def phase_sums(n_features: int, seed: int) -> tuple[Floats, Floats]:
@@ -292,27 +282,6 @@ def phase_sums(n_features: int, seed: int) -> tuple[Floats, Floats]:
     of_difference = cosine_sums(omega, np.zeros_like(omega), step, N_POINTS)
     of_sum = cosine_sums(omega, 2 * (omega * points[0] + phase), step, 2 * N_POINTS - 1)
     return of_difference / n_features, of_sum / n_features
-
-
-def _windows(values: Floats, middle: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return least, largest, sum and sum of squares of windows around the middle.
-
-    Of values[middle ± h], values[middle ± (h − 2)] … for h = 0 … n − 1.
-    """
-    after, before = values[middle : middle + n], values[middle - n + 1 : middle + 1][::-1]
-    once = np.r_[0.5, np.ones(n - 1)]  # at h = 0 both are the same value
-    terms = (
-        (np.minimum, np.minimum(after, before)),
-        (np.maximum, np.maximum(after, before)),
-        (np.add, once * (after + before)),
-        (np.add, once * (after**2 + before**2)),
-    )
-    out = tuple(np.empty(n) for _ in terms)
-    for (ufunc, term), into in zip(terms, out, strict=True):
-        for parity in (0, 1):
-            ufunc.accumulate(term[parity::2], out=into[parity::2])
-    least, most, total, squares = out
-    return least, most, total, squares
 
 
 def cosine_sums(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
