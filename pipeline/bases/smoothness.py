@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Box
 from ..errors import DataError
+from .coefficients import project
 from .index_sets import index_set, norms
-from .projection import project
 
 KINDS = ("series", "kde")
 SHAPES = ("ball", "tensor")

@@ -14,8 +14,8 @@ from ..bases.smoothness import KINDS, limits_of
 from ..embeddings.base import refuse_outside
 from ..errors import DataError, ParameterError
 from ..params import check_choice, check_number
-from .densities import Densities
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
+from .series import Densities
 
 MOST_BYTES = 2**33
 logger = logging.getLogger(__name__)

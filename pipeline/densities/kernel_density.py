@@ -13,8 +13,7 @@ from ..embeddings.base import SHARE
 from ..errors import DataError
 from ..params import check_number
 from ..threads import KERNELS
-from .boxes import box_contains, box_volume, in_unit_cube
-from .checks import checked_points
+from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
 from .reflected_kernels import reflected_density
 
 REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double

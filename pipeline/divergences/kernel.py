@@ -12,8 +12,8 @@ from ..bags import as_bags
 from ..errors import DataError
 from ..params import check_number
 from ..sklearn_bases import BaseEstimator, TransformerMixin
-from .estimators import BY_KERNEL, DivergenceSpec
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
+from .neighbour_estimates import BY_KERNEL, DivergenceSpec
 from .neighbours import Floats
 from .resources import Progress, require_memory
 

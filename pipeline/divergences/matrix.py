@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..bags import Bags, as_bags, concatenate
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..errors import DataError
-from .estimators import BY_KERNEL, DivergenceSpec, estimator
 from .mmd import TILE, squared_discrepancies
+from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
 from .neighbours import Floats, Ranks, SearchableBags, directed_matrix
 from .resources import BLOCK_POINTS, PairCount, Progress, n_threads, require_memory
 
@@ -47,9 +47,9 @@ def divergence_matrix(
     "mmd_unbiased"   the same, unbiased
     ================ ==========================================================================
 
-    The first six come from distances to k-th neighbours (`bagbasis.divergences.estimators` has the
-    formulas), the MMDs from all pairs of points (002). All are of the nature of a squared distance,
-    so that `kernel_matrix` takes any of them. Ranges are of the true values: an estimate falls
+    The first six come from distances to k-th neighbours (`neighbour_estimates` has the formulas),
+    the MMDs from all pairs of points (002). All are of the nature of a squared distance, so that
+    `kernel_matrix` takes any of them. Ranges are of the true values: an estimate falls
     below zero where p ≈ q, and is given as it is. "symmetric_kl", "hellinger", "l2" and "js" use
     what both bags say; only "kl" and "renyi" have a direction.
 

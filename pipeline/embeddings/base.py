@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE
-from ..bases.projection import KernelArguments, kernel_arguments
+from ..bases.coefficients import KernelArguments, kernel_arguments
 from ..errors import BagError, DataError, ParameterError
 from ..execution.costs import Cost
 from ..params import check_choice, check_integer

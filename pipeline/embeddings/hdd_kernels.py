@@ -156,26 +156,6 @@ def _separable(values, g, matrix, transposed, first, second):
 
 
 @njit(cache=True, parallel=True)
-def powers(density, floor, exponent, rates, weights, out):
-    """Real and imaginary parts of weights[m] · p^{exponent + i·rates[m]}.
-
-    Parameters
-    ----------
-    density : float32 or float64, shape (n, G)
-        Values below ``floor``, negative ones too, count as floor.
-    floor : of density's dtype
-        −inf: none, for an exponent of 1 and rates of 0.
-    exponent : of density's dtype
-    rates, weights : of density's dtype, shape (M,)
-        A rate of 0 has no imaginary part.
-    out : of density's dtype, shape (n, P, G), written
-        Parts in order: real, imaginary of each node.
-    """
-    for i in prange(len(density)):
-        _powers_of(density[i], floor, exponent, rates, weights, out[i])
-
-
-@njit(cache=True, parallel=True)
 def project_powers(
     coefficients,
     g,
@@ -201,7 +181,12 @@ def project_powers(
     to_grid, to_grid_t : shapes (K, G) and (G, K)
         Functions on the grid's midpoints in one dimension, and transposed.
     from_grid, from_grid_t : shapes (G, k) and (k, G)
-    floor, exponent, rates, weights : see `powers`
+    floor : of the coefficients' dtype
+        Densities below, negative ones too, count as this; −inf: none, for an exponent of 1 and
+        rates of 0.
+    exponent : of the coefficients' dtype
+    rates, weights : of the coefficients' dtype, shape (M,)
+        A rate of 0 has no imaginary part.
     n_parts : int
     chosen : int64, shape (|V|,)
         Which of the k^g are wanted.

@@ -15,7 +15,7 @@ from ..errors import ParameterError
 from ..params import check_choice, check_integer, check_number
 from ..threads import KERNELS
 from .base import Description, MarginalSpec, SeriesShape, refuse_outside
-from .hdd_kernels import powers, project_powers
+from .hdd_kernels import project_powers
 from .hdd_measures import DISTANCES, checked_nodes, count_parts
 
 BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
@@ -158,14 +158,6 @@ class HDDSpec(MarginalSpec):
                 projected,
             )
         out[:] = projected.reshape(out.shape)
-
-    def powers(self, density: NDArray[Any]) -> NDArray[Any]:
-        """√w p^{α/2+iλ} of density values (n, m) that are floored first, (n, n_parts, m)."""
-        parts = np.empty((len(density), self.n_parts, density.shape[1]), dtype=density.dtype)
-        floor, exponent, rates, weights = self._pointwise(density.dtype)
-        with KERNELS:
-            powers(density, floor, exponent, rates, weights, parts)
-        return parts
 
     def densities(self, bags: Bags) -> NDArray[np.float64]:
         """Density estimates on the grid's midpoints, shape (n_bags, n_groups, grid, …, grid).

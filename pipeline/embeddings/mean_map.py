@@ -16,7 +16,7 @@ from ..bags import Bags, Box
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import BagError, DataError
 from ..params import check_choice, check_integer, check_number, check_seed
-from ..random_features import spectra
+from ..random_features.frequencies import SPECTRA, draw_frequencies
 from ..threads import KERNELS
 from .base import SHARE, BagTransformer, BoxedSpec, Description, Sample
 from .mean_map_kernels import mean_sines_cosines
@@ -39,7 +39,7 @@ class MeanMapSpec(BoxedSpec):
         """See `BoxedSpec.checked`."""
         return {
             **super().checked(),
-            "kernel": check_choice("kernel", self.kernel, spectra.SPECTRA),
+            "kernel": check_choice("kernel", self.kernel, SPECTRA),
             "n_features": check_integer("n_features", self.n_features, 2, even=True),
             "bandwidth": check_number("bandwidth", self.bandwidth, LEAST_BANDWIDTH),
             "nu": check_number("nu", self.nu, 0.5),
@@ -57,7 +57,7 @@ class MeanMapSpec(BoxedSpec):
 
     def frequencies(self) -> NDArray[np.float64]:
         """Columns ω of the kernel's spectrum, shape (n_dims, n_features / 2)."""
-        return spectra.frequencies(
+        return draw_frequencies(
             self.kernel, self.n_dims, self.n_features // 2, self.bandwidth, self.seed, self.nu
         )
 

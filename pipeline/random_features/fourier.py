@@ -15,8 +15,8 @@ from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..params import check_integer, check_number, check_seed
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 from ..threads import KERNELS
-from . import spectra
 from .fourier_kernels import sine_cosine
+from .frequencies import draw_frequencies
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
 
 @lru_cache(maxsize=4)
 def _frequencies(spec: FourierSpec) -> NDArray[np.float64]:
-    drawn = spectra.frequencies(
+    drawn = draw_frequencies(
         "gaussian",
         spec.n_inputs,
         spec.n_features // 2,

@@ -15,7 +15,7 @@ from ..bags.labelled import LabelledBags
 from ..bags.sampling import CHOICE_SAMPLE, JUDGED_SAMPLE
 from ..bags.splits import Split
 from ..densities import Densities
-from ..densities.valid import MOST_DIMS, quasi_random_points
+from ..densities.valid_densities import MOST_DIMS, quasi_random_points
 from ..embeddings import ProjectionEmbedding, ProjectionSpec
 from ..errors import DataError, ParameterError
 from ..execution import lane

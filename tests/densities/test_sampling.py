@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from bagbasis.bags import Bags, Box
 from bagbasis.bases import BASES, index_set
 from bagbasis.densities import Densities
-from bagbasis.densities.sampling import cell_bounds
+from bagbasis.densities.rejection import cell_bounds
 
 N = 20_000
 

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from bagbasis.bags import Box
 from bagbasis.bases import BASES, index_set
 from bagbasis.densities import Densities
-from bagbasis.densities.valid import quasi_random_points, solve_thresholds
+from bagbasis.densities.valid_densities import quasi_random_points, solve_thresholds
 from tests.oracles.densities import density_by_loop, threshold_by_bisection
 
 FINITE = st.floats(-50, 50)
@@ -59,7 +59,7 @@ def test_theorem(data):
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize(("n_dims", "n_per_dim"), [(1, 12), (2, 6), (3, 4)])
 @pytest.mark.parametrize("constant", [1.0, 0.2, -3.0, 2.5])
-def test_valid_densities(basis, n_dims, n_per_dim, constant):
+def test_valid(basis, n_dims, n_per_dim, constant):
     """Nowhere negative, of integral one on its grid, whatever the series integrates to."""
     box = [(-10, 10), (0, 0.5), (3, 4)][:n_dims]
     series = wild(3, n_dims, basis, constant, n_per_dim=n_per_dim, box=box)

@@ -25,7 +25,7 @@ from bagbasis.divergences import (
     median_scale,
     repair,
 )
-from bagbasis.divergences.estimators import BY_KERNEL, BY_NEIGHBOURS
+from bagbasis.divergences.neighbour_estimates import BY_KERNEL, BY_NEIGHBOURS
 from bagbasis.errors import DataError, ParameterError
 
 NAMES = BY_NEIGHBOURS + BY_KERNEL

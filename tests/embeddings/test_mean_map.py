@@ -11,7 +11,7 @@ from bagbasis import Bags, BagStore, MeanMapEmbedding, RandomFourierFeatures
 from bagbasis.bags import Box
 from bagbasis.embeddings import mmd_squared
 from bagbasis.errors import BagError, DataError, ParameterError
-from bagbasis.random_features.spectra import frequencies
+from bagbasis.random_features.frequencies import draw_frequencies
 from tests.oracles.mean_map import CHECK_MMD, check_samples, kernel, mmd_squared_by_pairs
 from tests.oracles.ragged import random_bags
 
@@ -54,7 +54,7 @@ def test_check_values(width):
 def test_spectra(name, nu):
     """The mean of cos(ωᵀΔ) over a kernel's frequencies is the kernel, at any distance."""
     delta = np.array([[0.0, 0.0], [0.1, 0.0], [0.5, -0.5], [1.0, 2.0], [4.0, 0.0]])
-    drawn = frequencies(name, 2, 100_000, 0.7, seed=4, nu=nu)
+    drawn = draw_frequencies(name, 2, 100_000, 0.7, seed=4, nu=nu)
     means = np.cos(delta @ drawn).mean(axis=1)
     expected = kernel(name, delta, np.zeros((1, 2)), 0.7, nu)[:, 0]
     np.testing.assert_allclose(means, expected, atol=5 / np.sqrt(2 * 100_000))

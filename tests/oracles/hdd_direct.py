@@ -13,7 +13,7 @@ from bagbasis.embeddings.base import refuse_outside
 from bagbasis.embeddings.hdd_spec import HDDSpec
 from bagbasis.threads import KERNELS
 
-from .hdd_direct_kernels import reflected_densities
+from .hdd_direct_kernels import powers, reflected_densities
 
 BLOCK_BYTES = 2**23
 REACH = {4: 5.5, 8: 8.5}  # bandwidths; beyond lies less than the precision of the sums
@@ -47,14 +47,21 @@ def embed_at(spec: HDDSpec, bags: Bags, at: NDArray[np.float64], out: NDArray[An
         outside = np.zeros(len(block), dtype=np.int64)
         for g, group in enumerate(spec.groups):
             density, beyond = _densities(spec, block, group, columns)
-            parts = spec.powers(density)
-            projected[start : start + step, g] = parts @ functions
+            projected[start : start + step, g] = _powers(spec, density) @ functions
             outside = np.maximum(outside, beyond)
         flat = projected[start : start + step].reshape(len(block), -1)
         refuse_outside(outside, flat, spec.out_of_box, spec.box, start)
         n_outside += int(outside.sum())
     out[:] = projected.reshape(out.shape)
     return n_outside
+
+
+def _powers(spec: HDDSpec, density: NDArray[Any]) -> NDArray[Any]:
+    """√w p^{α/2+iλ} of density values (n, m) that are floored first, (n, n_parts, m)."""
+    parts = np.empty((len(density), spec.n_parts, density.shape[1]), dtype=density.dtype)
+    with KERNELS:
+        powers(density, *spec._pointwise(density.dtype), parts)
+    return parts
 
 
 def basis_at(indices: NDArray[np.int64], at: NDArray[np.float64]) -> NDArray[np.float64]:

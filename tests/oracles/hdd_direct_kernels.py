@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from bagbasis.embeddings.hdd_kernels import _powers_of
+
 _F = np.float32
 LOG2_E, LN2_1, LN2_2 = _F(1.4426950408889634), _F(0.693359375), _F(-2.12194440e-4)
 E2, E3, E4 = _F(0.5), _F(1 / 6), _F(1 / 24)
@@ -117,3 +119,23 @@ def reflected_densities(unit, kept, offsets, at, bandwidth, reach, out):
         scale = norm / n if n else np.nan
         for e in range(n_e):
             row[e] = row[e] * scale
+
+
+@njit(cache=True, parallel=True)
+def powers(density, floor, exponent, rates, weights, out):
+    """Real and imaginary parts of weights[m] · p^{exponent + i·rates[m]}.
+
+    Parameters
+    ----------
+    density : float32 or float64, shape (n, G)
+        Values below ``floor``, negative ones too, count as floor.
+    floor : of density's dtype
+        −inf: none, for an exponent of 1 and rates of 0.
+    exponent : of density's dtype
+    rates, weights : of density's dtype, shape (M,)
+        A rate of 0 has no imaginary part.
+    out : of density's dtype, shape (n, P, G), written
+        Parts in order: real, imaginary of each node.
+    """
+    for i in prange(len(density)):
+        _powers_of(density[i], floor, exponent, rates, weights, out[i])

@@ -12,7 +12,7 @@ from bagbasis import RandomFourierFeatures
 from bagbasis.bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from bagbasis.errors import ParameterError
 from bagbasis.random_features import FourierSpec
-from bagbasis.random_features.spectra import FREQUENCIES_A_BLOCK
+from bagbasis.random_features.frequencies import FREQUENCIES_PER_BLOCK
 from tests.oracles.fourier import (
     features,
     gaussian_kernel,
@@ -121,8 +121,8 @@ def test_frequencies_are_those_of_the_counter(seed):
         generator = np.random.Generator(
             np.random.Philox(key=np.array([seed, block], dtype=np.uint64))
         )
-        part = frequencies[:, block * FREQUENCIES_A_BLOCK : (block + 1) * FREQUENCIES_A_BLOCK]
-        expected = generator.standard_normal((FREQUENCIES_A_BLOCK, 3)).T / 2.0
+        part = frequencies[:, block * FREQUENCIES_PER_BLOCK : (block + 1) * FREQUENCIES_PER_BLOCK]
+        expected = generator.standard_normal((FREQUENCIES_PER_BLOCK, 3)).T / 2.0
         np.testing.assert_array_equal(part, expected[:, : part.shape[1]])
     other = FourierSpec(3, 2 * 600, 2.0, seed ^ 1).frequencies()
     assert not np.isin(frequencies, other).any()

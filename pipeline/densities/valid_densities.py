@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from .evaluation import blocks, midpoints, series_at, series_on_lattice
+from .series_values import blocks, midpoints, series_at, series_on_lattice
 
 MOST_DIMS = 3  # beyond, a grid fine enough has too many cells
 MOST_CELLS = 2**18

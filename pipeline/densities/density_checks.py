@@ -1,14 +1,15 @@
-"""What `Densities` refuses: arrays that do not fit together, grids and points of no use."""
+"""Inputs of `Densities`: what is refused, and where points lie in the box."""
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..bags import Box
 from ..errors import DataError, ParameterError
+from ..params import check_integer
 
 MOST_BYTES = 2**33  # of one array of values
 
@@ -69,11 +70,9 @@ def checked_points(points: ArrayLike, n_dims: int) -> NDArray[Any]:
     return array
 
 
-def check_grid(n: Any) -> int:
-    """n if it is a number of midpoints; ParameterError otherwise."""
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"grid is {n!r}; expected a number of midpoints ≥ 1 a dimension")
-    return int(n)
+def check_grid(n: object) -> int:
+    """Return the number of midpoints per dimension; ParameterError for what is none."""
+    return check_integer("grid", n)
 
 
 def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
@@ -102,3 +101,20 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     copy = array.copy()
     copy.setflags(write=False)
     return copy
+
+
+def box_volume(box: Box) -> float:
+    """In the units of the data."""
+    return float(np.prod(np.array(box.hi) - np.array(box.lo)))
+
+
+def box_contains(box: Box, points: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which points are inside, shape (n,), the walls as the points' own precision holds them: a
+    float32 point on a wall is inside."""
+    lo, hi = (np.array(wall, dtype=points.dtype) for wall in (box.lo, box.hi))
+    return np.logical_and.reduce((points >= lo) & (points <= hi), axis=1)
+
+
+def in_unit_cube(box: Box, points: NDArray[Any]) -> NDArray[np.float64]:
+    """The box scaled to [0, 1]^d, points outside of it clipped to its walls; float64."""
+    return np.clip(box.to_unit(points.astype(np.float64)), 0.0, 1.0)

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..bags import Bags, Box
 from ..bases.functions import check_basis
 from ..errors import DataError, ParameterError
-from .boxes import box_contains, box_volume, in_unit_cube
-from .checks import (
+from .density_checks import (
+    box_contains,
+    box_volume,
     check_bytes,
     check_grid,
     checked_coefficients,
@@ -22,10 +23,11 @@ from .checks import (
     checked_indices,
     checked_points,
     checked_threshold,
+    in_unit_cube,
 )
-from .evaluation import blocks, l2_distances, midpoints, series_at, series_on_lattice
-from .sampling import MOST_CELLS, draw_series
-from .valid import MOST_DIMS, default_grid, thresholds
+from .rejection import MOST_CELLS, draw_series
+from .series_values import blocks, l2_distances, midpoints, series_at, series_on_lattice
+from .valid_densities import MOST_DIMS, default_grid, thresholds
 
 VALUES_A_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .evaluation import midpoints, series_at, series_on_lattice
+from .series_values import midpoints, series_at, series_on_lattice
 
 CANDIDATES_AT_ONCE = 2**16
 MOST_CELLS = 2**24

@@ -20,11 +20,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FREQUENCIES_A_BLOCK = 256
+FREQUENCIES_PER_BLOCK = 256  # drawn by one counter-based generator; part of the format
 SPECTRA = ("gaussian", "laplacian", "matern")
 
 
-def frequencies(
+def draw_frequencies(
     kernel: str,
     n_inputs: int,
     n_frequencies: int,
@@ -48,7 +48,7 @@ def frequencies(
         Gaussian frequencies orthogonal within blocks of n_inputs, with the lengths of
         independent ones.
     """
-    width = n_inputs if orthogonal else FREQUENCIES_A_BLOCK
+    width = n_inputs if orthogonal else FREQUENCIES_PER_BLOCK
     blocks = []
     for block in range(-(-n_frequencies // width)):
         key = np.array([seed, block], np.uint64)
@@ -63,7 +63,7 @@ def frequencies(
 def _independent(
     generator: np.random.Generator, kernel: str, n_inputs: int, nu: float
 ) -> NDArray[np.float64]:
-    shape = (FREQUENCIES_A_BLOCK, n_inputs)
+    shape = (FREQUENCIES_PER_BLOCK, n_inputs)
     if kernel == "laplacian":
         return generator.standard_cauchy(shape).T
     normal = generator.standard_normal(shape).T

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bases import evaluate_basis
 from ..bases.functions import check_basis, function_scales
-from .evaluation_kernels import fill_products, work_space
+from .series_kernels import fill_products, work_space
 
 POINTS_A_BLOCK = 256
 VALUES_A_BLOCK = 2**17  # of the functions at a block of points: a MiB, which stays in a cache
