@@ -39,12 +39,12 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis import BagStore, load_model
     from bagbasis.evaluation import evaluate
 
-    from .evaluation import view_of
+    from .evaluation import choose_view
 
     begun = time.perf_counter()
     model = load_model(config.model_url)
     store = BagStore.open(config.data_url)
-    view = view_of(model, store, config.coordinate_names, config.downwards)
+    view = choose_view(model, store, config.coordinate_names, config.downwards)
     with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
         errors = evaluate(model, store, subset=config.subset, progress=progress)
         found = view.report(errors, config.n_smoothed, progress)

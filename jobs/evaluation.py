@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from bagbasis.densities import Densities
 from bagbasis.errors import ConfigError
 from bagbasis.evaluation import Errors, evaluate, evaluate_together
 from bagbasis.evaluation.errors import ClassDetails
-from bagbasis.regression.base import DoubleBasis
+from bagbasis.regression.linear_model import LinearModel
 
 from .pictures.densities import draw_bags, draw_densities
 from .pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
@@ -27,11 +26,14 @@ from .terminal import Terminal
 SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
 
 
-class View(ABC):
-    """The errors of a model for people.
+class TargetView:
+    """What people see of a model of numbers or classes.
 
     Parameters
     ----------
+    model : fitted estimator
+    store : BagStore
+        That it is evaluated on.
     coordinate_names : list of str, optional
         Axis labels; default the store's, or numbers.
     downwards : bool
@@ -45,39 +47,17 @@ class View(ABC):
 
     def __init__(
         self,
-        model: DoubleBasis,
+        model: LinearModel,
         store: BagStore,
         coordinate_names: Sequence[str] | None = None,
         downwards: bool = False,
     ) -> None:
         self.model, self.store, self.downwards = model, store, downwards
-        self.coordinate_names = self.name_coordinates(coordinate_names)
-
-    @abstractmethod
-    def name_coordinates(self, names: Sequence[str] | None) -> list[str]:
-        """Axis labels."""
-
-    @abstractmethod
-    def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
-        """Draw the errors, and bags with densities; return the files' paths."""
-
-    @abstractmethod
-    def report(self, errors: Errors, n_smoothed: int, progress: Any) -> dict[str, Any]:
-        """The part of the report that is of this kind."""
-
-    @abstractmethod
-    def show(self, report: dict[str, Any], console: Terminal) -> None:
-        """Print the report's tables."""
-
-
-class TargetView(View):
-    """Numbers and classes."""
-
-    def name_coordinates(self, names: Sequence[str] | None) -> list[str]:
-        known = self.store.meta.source.get("coordinates")
-        if names is None and isinstance(known, (list, tuple)) and len(known) == self.store.n_dims:
-            return [str(name) for name in known]
-        return _checked_names(names, self.store.n_dims, f"{self.store.url} has")
+        known = store.meta.source.get("coordinates")
+        is_known = isinstance(known, (list, tuple)) and len(known) == store.n_dims
+        if coordinate_names is None and is_known:
+            coordinate_names = [str(name) for name in known]
+        self.coordinate_names = _checked_names(coordinate_names, store.n_dims, f"{store.url} has")
 
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
         pictures = self._draw_errors(errors, out_dir)
@@ -151,14 +131,22 @@ class TargetView(View):
         return lines
 
 
-class DensityView(View):
-    """Densities: the rows of 004, Table 3.1, and slices."""
+class DensityView:
+    """What people see of a model of densities: the rows of 004, Table 3.1, and slices.
 
-    model: TripleBasisRegressor
+    Parameters as of `TargetView`; the coordinates are those of the responses.
+    """
 
-    def name_coordinates(self, names: Sequence[str] | None) -> list[str]:
-        n = int(self.store.response_dims or 0)
-        return _checked_names(names, n, f"the responses in {self.store.url} have")
+    def __init__(
+        self,
+        model: TripleBasisRegressor,
+        store: BagStore,
+        coordinate_names: Sequence[str] | None = None,
+        downwards: bool = False,
+    ) -> None:
+        self.model, self.store = model, store
+        n, holder = int(store.response_dims or 0), f"the responses in {store.url} have"
+        self.coordinate_names = _checked_names(coordinate_names, n, holder)
 
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
         """Of a few bags their own density where it compares, the response's and the predicted."""
@@ -219,12 +207,16 @@ class DensityView(View):
             console.values("Kernel smoother (LSE) beside the model", errors["smoother"])
 
 
-VIEWS: dict[str, type[View]] = {"response": DensityView}
+VIEWS: dict[str, type[TargetView] | type[DensityView]] = {"response": DensityView}
 
 
-def view_of(model: DoubleBasis, *args: Any) -> View:
-    """The view of what the model predicts."""
-    return VIEWS.get(model.outcome_.key, TargetView)(model, *args)
+def choose_view(
+    model: LinearModel, store: BagStore, coordinate_names: Sequence[str] | None, downwards: bool
+) -> TargetView | DensityView:
+    """Return the view of what the model predicts; parameters as of `TargetView`."""
+    kind: Any = VIEWS.get(model.outcome_.key, TargetView)
+    view: TargetView | DensityView = kind(model, store, coordinate_names, downwards)
+    return view
 
 
 def spread_bags(errors: Errors, n: int) -> NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Protocol, cast
@@ -69,25 +68,22 @@ def evaluate(
     return errors
 
 
-class DensityModel(FittedModel, Protocol):
-    """A fitted model of densities."""
-
-    @property
-    def mean_coefficients_(self) -> Rows:
-        """Of the average response of the bags fitted, shape (k,)."""
-        ...
-
-
 def evaluate_together(
     models: Sequence[ScoringModel], bags: LabelledBags, progress: Progress | None = None
 ) -> list[Errors]:
-    """The errors of models of one kind on the same bags, at least one, which are read once.
+    """Return the errors of models of one kind on the same bags, which are read once.
 
     Each model is judged by its own outcome: a class that it does not know is an error.
+
+    Parameters
+    ----------
+    models : fitted estimators
+    bags : LabelledBags
+        At least one.
     """
-    judges = tuple(JUDGES[type(model.outcome_)](model, bags) for model in models)
     reduction = Reduction(
-        collector=partial(_Sums, judges),
+        name="errors",
+        collector=partial(_Sums, [Judge(model, bags) for model in models]),
         merge=_add_each,
         cost=sum((_cost(model) for model in models), Cost()),
         rows_per_block=ROWS_PER_BLOCK,
@@ -95,17 +91,28 @@ def evaluate_together(
     return run_pass(bags, reduction, progress=progress)
 
 
-class _Judge(ABC):
-    """The errors of one model, batch by batch; small enough to travel to workers."""
+class Judge:
+    """The errors of one model, batch by batch; small enough to travel to workers.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    bags : LabelledBags
+        That are judged on; what is known of all of them is looked up here.
+    """
 
     def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
         self.model = model
         self.outcome = model.outcome_
+        numbers = range(1, self.outcome.n_targets + 1)
+        self.names = self.outcome.names or tuple(f"target {number}" for number in numbers)
+        self.class_names = _class_names(bags, self.names[0])
+        self.box = bags.box
 
     def judge(self, batch: Batch, targets: Rows) -> Errors:
-        """The errors on the bags of a batch, whose encoded labels are ``targets``."""
+        """Return the errors on a batch, whose encoded labels are ``targets``."""
         scores = self.model.decision_rows(batch.bags)
-        true, predicted = self.pictured(batch, scores)
+        details, true, predicted = DETAILS[type(self.outcome)](self, batch, scores, targets)
         n = len(batch)
         first = targets.sum(axis=0, dtype=np.float64) / max(1, n)
         gaps = targets - first
@@ -117,76 +124,49 @@ class _Judge(ABC):
             self.outcome.losses(scores, targets).sum(axis=0, dtype=np.float64),
             first + rest,
             (gaps**2).sum(axis=0) - n * rest**2,
-            self.details(batch, scores, targets),
+            details,
             Sample(batch.index, true, predicted),
         )
 
-    @abstractmethod
-    def details(self, batch: Batch, scores: Rows, targets: Rows) -> Details:
-        """What is counted beside the losses."""
 
-    def pictured(self, batch: Batch, scores: Rows) -> tuple[Rows, Rows]:
-        """True and predicted values for pictures, shape (n, at most nine)."""
-        return np.empty((len(batch), 0)), np.empty((len(batch), 0))
+Found = tuple[Details, Rows, Rows]  # with true and predicted values for pictures, shape (n, ≤ 9)
 
 
-class _RealJudge(_Judge):
-    def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
-        super().__init__(model, bags)
-        numbers = range(1, self.outcome.n_targets + 1)
-        self.names = self.outcome.names or tuple(f"target {number}" for number in numbers)
-
-    def details(self, batch: Batch, scores: Rows, targets: Rows) -> RealDetails:
-        gaps = scores - targets
-        return RealDetails(self.names, np.abs(gaps).sum(axis=0), gaps.sum(axis=0))
-
-    def pictured(self, batch: Batch, scores: Rows) -> tuple[Rows, Rows]:
-        shown = slice(SAMPLED_TARGETS)
-        return batch.labels[:, shown].astype(np.float64), scores[:, shown]
+def _detail_numbers(judge: Judge, batch: Batch, scores: Rows, targets: Rows) -> Found:
+    gaps, shown = scores - targets, slice(SAMPLED_TARGETS)
+    details = RealDetails(judge.names, np.abs(gaps).sum(axis=0), gaps.sum(axis=0))
+    return details, batch.labels[:, shown].astype(np.float64), scores[:, shown]
 
 
-class _ClassJudge(_Judge):
-    outcome: Classes
-
-    def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
-        super().__init__(model, bags)
-        self.name = self.outcome.names[0] if self.outcome.names else "target"
-        self.labels = _class_names(bags, self.name)
-
-    def details(self, batch: Batch, scores: Rows, targets: Rows) -> ClassDetails:
-        true, predicted = (values[:, 0] for values in self.pictured(batch, scores))
-        return ClassDetails.count(self.name, self.labels, self.outcome.codes, true, predicted)
-
-    def pictured(self, batch: Batch, scores: Rows) -> tuple[Rows, Rows]:
-        predicted = self.outcome.codes[scores.argmax(axis=1)]
-        return batch.labels[:, :1].astype(np.float64), predicted[:, None]
+def _detail_classes(judge: Judge, batch: Batch, scores: Rows, targets: Rows) -> Found:
+    codes = cast(Classes, judge.outcome).codes
+    true, predicted = batch.labels[:, 0].astype(np.float64), codes[scores.argmax(axis=1)]
+    details = ClassDetails.count(judge.names[0], judge.class_names, codes, true, predicted)
+    return details, true[:, None], predicted[:, None]
 
 
-class _DensityJudge(_Judge):
-    outcome: Densities
-
-    def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
-        super().__init__(model, bags)
-        self.average = cast(DensityModel, model).mean_coefficients_
-        self.shares_box = bags.box == self.outcome.spec.box
-
-    def details(self, batch: Batch, scores: Rows, targets: Rows) -> DensityDetails:
-        own = np.nan
-        if self.shares_box:
-            coefficients = np.empty_like(targets)
-            _project(self.outcome.spec, batch.bags, coefficients)
-            own = float(((coefficients - targets) ** 2).sum())
-        average = float(((self.average - targets) ** 2).sum())
-        return DensityDetails(
-            average, own, sampling_noise(self.outcome.spec, batch.labels.present, targets)
-        )
+def _detail_densities(judge: Judge, batch: Batch, scores: Rows, targets: Rows) -> Found:
+    spec, own = cast(Densities, judge.outcome).spec, np.nan
+    if judge.box == spec.box:
+        coefficients = np.empty_like(targets)
+        _project(spec, batch.bags, coefficients)
+        own = float(((coefficients - targets) ** 2).sum())
+    mean = cast(DensityModel, judge.model).mean_coefficients_
+    average = float(((mean - targets) ** 2).sum())
+    details = DensityDetails(average, own, sampling_noise(spec, batch.labels.present, targets))
+    return details, np.empty((len(batch), 0)), np.empty((len(batch), 0))
 
 
-JUDGES: dict[type, type[_Judge]] = {
-    Reals: _RealJudge,
-    Classes: _ClassJudge,
-    Densities: _DensityJudge,
-}
+DETAILS = {Reals: _detail_numbers, Classes: _detail_classes, Densities: _detail_densities}
+
+
+class DensityModel(ScoringModel, Protocol):
+    """A fitted model of densities."""
+
+    @property
+    def mean_coefficients_(self) -> Rows:
+        """Of the average response of the bags fitted, shape (k,)."""
+        ...
 
 
 def _class_names(bags: LabelledBags, target: str) -> tuple[str, ...]:
@@ -212,7 +192,7 @@ def _project(spec: ProjectionSpec, bags: Bags, out: Rows, **options: bool) -> No
 class _Sums:
     """A `Collector` of the errors of several models."""
 
-    def __init__(self, judges: Sequence[_Judge]) -> None:
+    def __init__(self, judges: Sequence[Judge]) -> None:
         self.judges = judges
         self.total: list[Errors] | None = None
 

@@ -12,7 +12,7 @@ from bagbasis.bags import Bags
 from bagbasis.bags.labelled import Batch, LabelledBags
 from bagbasis.bags.labels import Targets
 from bagbasis.evaluation import Errors
-from bagbasis.evaluation.judging import JUDGES
+from bagbasis.evaluation.judging import Judge
 from bagbasis.regression.outcomes import Classes, Reals
 
 
@@ -39,7 +39,7 @@ def _judged(
 ) -> Errors:
     bags = Bags.trusted(np.zeros((len(true), 1)), np.arange(len(true) + 1))
     model: Any = SimpleNamespace(outcome_=outcome, decision_rows=lambda bags: scores)
-    judge = JUDGES[type(outcome)](model, LabelledBags(bags, Targets((), true)))
-    judge.labels = class_names  # type: ignore[attr-defined]
+    judge = Judge(model, LabelledBags(bags, Targets((), true)))
+    judge.class_names = class_names
     batch = Batch(first + np.arange(len(true)), bags, true, len(true))
     return judge.judge(batch, outcome.encode(true)[0])
