@@ -9,6 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         empty = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
-        meta = empty.meta.grown(n_bags=size.N, n_points=size.N * size.n)
+        meta = replace(empty.meta, n_bags=size.N, n_points=size.N * size.n)
         source = LabelledBags(BagStore(empty.url, meta), Targets(("y",)))
         fit_pass = FitPass(source, size.features(), Reals(1), None, "float32")
         begun = time.process_time()

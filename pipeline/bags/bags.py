@@ -6,50 +6,37 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..errors import DataError
 
 AnyRagged = TypeVar("AnyRagged", bound="Ragged")
+IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
 
 
 class Ragged(Sequence[np.ndarray]):
     """A sequence of sets of points; set i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
-    Parameters
-    ----------
-    points : array_like, shape (n_points, n_dims)
-        Finite coordinates, in the units of the data. float32 and float64 are kept, any other
-        real dtype becomes float64.
-    offsets : array_like of int, shape (n_sets + 1,)
-        From 0 to n_points.
-    ids : sequence of int or str, optional
-        What messages call the bags; default their positions.
-
-    Raises
-    ------
-    DataError
-        Wrong shapes, offsets that decrease, a set of fewer points than there must be, or a
-        coordinate that is NaN or infinite; names the bag and the row within it.
+    `Bags` and `Responses` say what their parameters are, and how many points a set must have.
     """
 
     __slots__ = ("offsets", "points")
 
-    WHAT: ClassVar[str] = ""
-    """What messages put before a bag's name: whose points these are."""
+    OWNER: ClassVar[str] = ""
+    """Put before a bag's name in messages, for points that are not the bag's own."""
 
     points: NDArray[np.floating[Any]]
     offsets: NDArray[np.int64]
 
-    def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: Any = None) -> None:
+    def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
         self.points = _as_points(points)
         self.offsets = _as_offsets(offsets, len(self.points))
         self._check_sizes()
-        check_finite(self.points, self.offsets, ids, self.WHAT)
+        check_finite(self.points, self.offsets, ids, self.OWNER)
 
     @classmethod
     def trusted(cls, points: NDArray[Any], offsets: NDArray[np.int64]) -> Self:
-        """Wrap arrays already validated (read from a store, generated) without copying."""
+        """Wrap arrays that are valid already (read from a store, generated), without copying."""
         wrapped = object.__new__(cls)
         wrapped.points = points
         wrapped.offsets = offsets
@@ -75,6 +62,7 @@ class Ragged(Sequence[np.ndarray]):
         return np.diff(self.offsets)
 
     def __len__(self) -> int:
+        """Return the number of sets, those without points among them."""
         return len(self.offsets) - 1
 
     @overload
@@ -82,7 +70,7 @@ class Ragged(Sequence[np.ndarray]):
     @overload
     def __getitem__(self, key: slice | NDArray[Any] | list[int]) -> Self: ...
     def __getitem__(self, key: Any) -> Any:
-        """One set as an array view for an integer; several for a slice, a mask or indices."""
+        """Return one set as a view for an integer; several for a slice, a mask or indices."""
         if isinstance(key, (int, np.integer)):
             i = range(len(self))[int(key)]
             return self.points[self.offsets[i] : self.offsets[i + 1]]
@@ -97,10 +85,12 @@ class Ragged(Sequence[np.ndarray]):
         return self.trusted(self.points[rows], offsets)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Yield each set as a view of shape (n_i, n_dims)."""
         for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
             yield self.points[start:stop]
 
     def __repr__(self) -> str:
+        """Describe the counts and the precision, not the data."""
         return (
             f"{type(self).__name__}(n_bags={len(self)}, n_points={self.n_points}, "
             f"n_dims={self.n_dims}, dtype={self.points.dtype})"
@@ -108,7 +98,7 @@ class Ragged(Sequence[np.ndarray]):
 
 
 class Bags(Ragged):
-    """A sequence of bags; bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
+    """Sample sets in memory; bag i is rows ``offsets[i]:offsets[i + 1]`` of ``points``.
 
     Parameters
     ----------
@@ -130,8 +120,10 @@ class Bags(Ragged):
     __slots__ = ()
 
     @classmethod
-    def from_list(cls, arrays: Sequence[ArrayLike], dtype: Any = None) -> Bags:
-        """Bags from one ``(n_i, n_dims)`` array each; one-dimensional arrays are bags in R^1.
+    def from_list(
+        cls, arrays: Sequence[ArrayLike] | NDArray[Any], dtype: DTypeLike | None = None
+    ) -> Bags:
+        """Make Bags of one ``(n_i, n_dims)`` array each; one-dimensional arrays are bags in R^1.
 
         Raises
         ------
@@ -158,20 +150,20 @@ class Bags(Ragged):
             raise DataError(f"bag {empty[0]} is empty; a bag needs at least one point")
 
 
-def as_bags(data: Any) -> Bags:
-    """Bags as they are, or Bags from a list of arrays."""
+def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
+    """Return Bags as they are, or make them from a list of arrays."""
     if isinstance(data, Bags):
         return data
     if isinstance(data, np.ndarray) and data.ndim != 3 and data.dtype != object:
         raise DataError(
             f"expected bags, got one array of shape {data.shape}; pass a list with one "
-            "(n_points, n_dims) array a bag, or Bags"
+            "(n_points, n_dims) array per bag, or Bags"
         )
     return Bags.from_list(data)
 
 
 def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
-    """All parts, bags or responses, one behind the other."""
+    """Join bags, or responses, one part behind the other."""
     return type(parts[0]).trusted(
         np.concatenate([part.points for part in parts]),
         offsets_of(np.concatenate([part.sizes for part in parts])),
@@ -179,7 +171,7 @@ def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
 
 
 def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Offsets, shape (n_bags + 1,), of bags of the given sizes."""
+    """Return the offsets, shape (n_bags + 1,), of bags of the given sizes."""
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return offsets
@@ -188,12 +180,12 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def check_finite(
     points: NDArray[Any],
     offsets: NDArray[np.int64],
-    ids: Sequence[Any] | None = None,
-    what: str = "",
+    ids: IdsLike | None = None,
+    owner: str = "",
 ) -> None:
     """Raise DataError for the first NaN or infinite coordinate, naming bag and row.
 
-    ``what`` stands before the bag's name, for points that are not its own.
+    ``owner`` stands before the bag's name, for points that are not its own.
     """
     finite = np.isfinite(points)
     if finite.all():
@@ -202,13 +194,13 @@ def check_finite(
     bag = int(np.searchsorted(offsets, row, side="right") - 1)
     name = f"bag {bag}" if ids is None else f"bag with id {np.asarray(ids).tolist()[bag]!r}"
     raise DataError(
-        f"{what}{name}, row {row - offsets[bag]}: coordinate {column} is {points[row, column]}; "
+        f"{owner}{name}, row {row - offsets[bag]}: coordinate {column} is {points[row, column]}; "
         "remove the point or the bag"
     )
 
 
 def _as_points(points: ArrayLike) -> NDArray[Any]:
-    """Points as a contiguous float32 or float64 array; DataError for any other shape."""
+    """Return points as a contiguous float32 or float64 array; DataError for any other shape."""
     array = np.asarray(points)
     if array.ndim != 2 or array.shape[1] == 0:
         raise DataError(f"points have shape {array.shape}; expected (n_points, n_dims)")
@@ -216,9 +208,9 @@ def _as_points(points: ArrayLike) -> NDArray[Any]:
 
 
 def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
-    """The points of one bag, float32 or float64, shape (n_points, n_dims).
+    """Return the points of one bag, float32 or float64, shape (n_points, n_dims).
 
-    ``name`` is what messages call it; ``empty`` allows a bag without points.
+    ``name`` is what messages call the bag; ``empty`` allows one without points.
 
     Raises
     ------
@@ -247,7 +239,7 @@ def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
 
 
 def _as_offsets(offsets: ArrayLike, n_points: int) -> NDArray[np.int64]:
-    """Offsets as a contiguous int64 array; DataError unless they run from 0 to ``n_points``."""
+    """Return offsets as contiguous int64; DataError unless they run from 0 to ``n_points``."""
     array = np.asarray(offsets)
     if array.dtype.kind not in "iu":
         raise DataError(f"offsets have dtype {array.dtype}; expected integers")

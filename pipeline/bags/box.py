@@ -22,17 +22,19 @@ class Box:
     hi: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        """Refuse ranges that are not finite with lo < hi."""
         if len(self.lo) != len(self.hi) or not self.lo:
             raise DataError(f"box has {len(self.lo)} lower and {len(self.hi)} upper bounds")
         _check_ranges(self.lo, self.hi, "box")
 
     @classmethod
     def unit(cls, n_dims: int) -> Box:
+        """Return [0, 1]^d."""
         return cls((0.0,) * n_dims, (1.0,) * n_dims)
 
     @classmethod
     def of(cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int, name: str = "box") -> Box:
-        """The box given as one (lo, hi) a dimension; None is the unit cube.
+        """Return the box given as one (lo, hi) per dimension; None is the unit cube.
 
         ``name`` is what messages call it.
 
@@ -47,7 +49,7 @@ class Box:
             try:
                 bounds = np.array(box, dtype=np.float64).reshape(len(box), 2)
             except (TypeError, ValueError):
-                raise DataError(f"{name} {box!r} is not one (lo, hi) a dimension") from None
+                raise DataError(f"{name} {box!r} is not one (lo, hi) per dimension") from None
             lo, hi = bounds.T.tolist()
             _check_ranges(lo, hi, name)
             box = cls(tuple(lo), tuple(hi))
@@ -57,7 +59,7 @@ class Box:
 
     @classmethod
     def around(cls, lo: ArrayLike, hi: ArrayLike) -> Box:
-        """The measured range [lo, hi], widened by 1 % of it on each side.
+        """Return the measured range [lo, hi], widened by 1 % of it on each side.
 
         A dimension without range (lo = hi) is widened by half a unit (or by its own magnitude
         times 1e-3, if that is more), so that its points lie in the middle of the box.
@@ -69,20 +71,21 @@ class Box:
 
     @property
     def n_dims(self) -> int:
+        """Dimensions of the box."""
         return len(self.lo)
 
     @property
     def bounds(self) -> list[list[float]]:
-        """One [lo, hi] a dimension, for JSON."""
+        """One [lo, hi] per dimension, for JSON."""
         return [list(pair) for pair in zip(self.lo, self.hi, strict=True)]
 
     def to_unit(self, points: NDArray[Any]) -> NDArray[Any]:
-        """Coordinates in [0, 1] inside the box, float64, shape as given."""
+        """Map points to coordinates that lie in [0, 1] inside the box, float64."""
         lo, hi = np.array(self.lo), np.array(self.hi)
         return (points - lo) / (hi - lo)
 
     def from_unit(self, points: NDArray[Any]) -> NDArray[Any]:
-        """The inverse of `to_unit`."""
+        """Undo `to_unit`."""
         lo, hi = np.array(self.lo), np.array(self.hi)
         return lo + points * (hi - lo)
 

@@ -1,4 +1,4 @@
-"""Reading rows of one stored array; what can not be read is named by chunk and object."""
+"""Reading rows of one stored array: a chunk that can not be read is named, with its object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zarr.core.sync import sync
 ATTEMPTS = 3  # an append replaces the last object once per commit: two readings may meet two
 
 
-class UnreadableChunk(Exception):
+class ChunkError(Exception):
     """The first chunk of the rows asked for that is missing or damaged.
 
     Attributes
@@ -30,64 +30,65 @@ class UnreadableChunk(Exception):
 
 
 def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
-    """Rows ``start:stop`` of an array.
+    """Read rows ``start:stop`` of an array.
 
-    What fails is tried again chunk by chunk: an append may replace the last object between the
-    reading of its index and that of its chunks. What fails again is damaged.
+    A failed read is tried again chunk by chunk, because an append may replace the last object
+    between the reading of its index and the reading of its chunks. A chunk that fails again is
+    damaged.
 
     Raises
     ------
-    UnreadableChunk
+    ChunkError
+        A chunk that is missing or damaged.
     """
     try:
         rows = np.asarray(array[start:stop])
-    except Exception:
+    except Exception:  # Zarr, its codecs and fsspec raise anything; `_read_chunk` names the chunk
         step = array.chunks[0]
         cuts = [start, *range((start // step + 1) * step, stop, step), stop]
         rows = np.concatenate([_read_chunk(array, a, b) for a, b in pairwise(cuts)])
     if len(rows) < stop - start:
-        raise UnreadableChunk(
-            array, start + len(rows), f"is beyond the {array.shape[0]} rows there"
-        )
-    if _holds(rows, array.fill_value):
+        raise ChunkError(array, start + len(rows), f"is beyond the {array.shape[0]} rows there")
+    if _has_fill_values(rows, array.fill_value):  # Zarr reads a missing object as these
         check_objects(array, start, stop)
     return rows
 
 
 def check_objects(array: zarr.Array, start: int, stop: int) -> None:
-    """Raise UnreadableChunk for a missing or empty object: its rows would read as fill values."""
+    """Raise ChunkError for a missing or empty object: its rows would read as fill values."""
     for row in range(start - start % shard_rows(array), stop, shard_rows(array)):
         try:
+            # Zarr has no public synchronous call for the size of an object
             size = sync(array.store.getsize(object_key(array, row)))
         except FileNotFoundError:
-            raise UnreadableChunk(array, max(row, start), "is missing") from None
+            raise ChunkError(array, max(row, start), "is missing") from None
         if not size:
-            raise UnreadableChunk(array, max(row, start), "is damaged (it is empty)")
+            raise ChunkError(array, max(row, start), "is damaged (it is empty)")
 
 
 def _read_chunk(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     for _ in range(ATTEMPTS - 1):
-        with suppress(Exception):
+        with suppress(Exception):  # the last attempt below tells the error
             return np.asarray(array[start:stop])
     try:
         return np.asarray(array[start:stop])
-    except Exception as error:
+    except Exception as error:  # damaged bytes make codecs raise anything
         reason = f"is damaged or can not be read ({type(error).__name__}: {error})"
-        raise UnreadableChunk(array, start, reason) from error
+        raise ChunkError(array, start, reason) from error
 
 
-def _holds(rows: NDArray[Any], fill: Any) -> bool:
+def _has_fill_values(rows: NDArray[Any], fill: object) -> bool:
     same = np.isnan(rows) if rows.dtype.kind == "f" else rows == fill
     return bool(same.any())
 
 
 def shard_rows(array: zarr.Array) -> int:
-    """Rows in one stored object."""
+    """Return the number of rows in one stored object."""
     return int((array.shards or array.chunks)[0])
 
 
 def object_key(array: zarr.Array, row: int) -> str:
-    """The key, in the array's store, of the object that holds a row."""
+    """Return the key, in the array's store, of the object that holds a row."""
     coordinates = (row // shard_rows(array),) + (0,) * (array.ndim - 1)
     key = array.metadata.encode_chunk_key(coordinates)
     return f"{array.path}/{key}" if array.path else key

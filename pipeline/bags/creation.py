@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import zarr
+from numpy.typing import DTypeLike
 
 from ..errors import ParameterError, StoreError
 from ..params import check_integer
@@ -20,7 +20,7 @@ def check_parameters(
     n_dims: int,
     target_names: Sequence[str],
     class_names: Mapping[str, Sequence[str]],
-    dtype: Any,
+    dtype: DTypeLike,
     chunk_points: int | None,
     response_dims: int | None = None,
 ) -> None:
@@ -42,7 +42,7 @@ def check_parameters(
 
 
 def is_vacant(url: str) -> bool:
-    """Whether a store can be made at the URL without replacing anything."""
+    """Return whether a store can be made at the URL without replacing anything."""
     check_writable(url)
     return is_empty(url)
 
@@ -61,7 +61,9 @@ def check_replaceable(url: str, overwrite: bool) -> None:
         raise StoreError(f"{url}: exists already; remove it or pass overwrite=True")
 
 
-def create_store(url: str, meta: StoreMeta, dtype: Any, chunk_points: int | None) -> str | None:
+def create_store(
+    url: str, meta: StoreMeta, dtype: DTypeLike, chunk_points: int | None
+) -> str | None:
     """Delete what is there and write an empty store; its attributes, the last, make it one.
 
     Returns the snapshot's id where the store has snapshots.

@@ -1,4 +1,4 @@
-"""Bag ids: normalising them and refusing duplicates while a store grows."""
+"""Bag ids: their two kinds, and the refusal of duplicates while a store grows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Ids = NDArray[Any]
 
 
 def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
-    """Ids as an int64 or string array of shape (n_bags,), and which of the two ("int64", "str").
+    """Return ids as an array of shape (n_bags,), and whether it is of "int64" or "str".
 
     Raises
     ------
@@ -23,7 +23,7 @@ def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
     """
     array = np.asarray(ids)
     if array.shape != (n_bags,):
-        raise DataError(f"ids have shape {array.shape}; expected one a bag, ({n_bags},)")
+        raise DataError(f"ids have shape {array.shape}; expected one per bag, ({n_bags},)")
     if array.dtype.kind in "iu":
         if array.dtype.kind == "u" and n_bags and array.max() > np.iinfo(np.int64).max:
             raise DataError(f"id {array.max()} is too large; integer ids are below 2**63")
@@ -36,11 +36,11 @@ def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
     raise DataError(f"ids have dtype {array.dtype}; expected integers or strings")
 
 
-class IdRegistry:
-    """The ids a store holds already, asked batch by batch.
+class TakenIds:
+    """The ids that a store holds, to which an append adds its own batch by batch.
 
-    Ids that only grow are compared with the largest one so far; the first batch that is not
-    above it makes the registry load the committed ids, in sorted runs for integers.
+    Integer ids that only grow are compared with the largest one so far, and the committed ids
+    are never read. The first batch that is not above the largest loads them all.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class IdRegistry:
         self._names: set[str] = set()
 
     def add(self, ids: Ids) -> None:
-        """Register new ids, at least one.
+        """Add new ids, at least one.
 
         Raises
         ------
         DataError
-            An id that is there already; none of them is registered then.
+            An id that is there already; none of them is added then.
         """
         if self._kind == "str":
             self._add_names(ids)
@@ -105,6 +105,7 @@ class IdRegistry:
         self.max_id = max(self.max_id, int(ordered[-1]))
 
     def _remember(self, ordered: Ids) -> None:
+        """Keep sorted ids; runs of like length are merged, so that there are few of them."""
         if self._load is not None:
             return  # `load` will yield them
         self._runs.append(ordered)

@@ -16,7 +16,7 @@ def plan_partitions(
     max_rows: int,
     cost: NDArray[np.int64] | None = None,
 ) -> list[Range]:
-    """Split bags into consecutive ranges of whole bags of at most ``max_rows`` points.
+    """Cut bags into consecutive ranges of whole bags, of at most ``max_rows`` points each.
 
     Greedy: each range is as long as the limit allows, but ends at the last bag boundary that is
     also a chunk boundary when one lies in the second half of it, so that no chunk is read twice
@@ -31,8 +31,8 @@ def plan_partitions(
     max_rows : int
         Points a range may hold, > 0; what it may cost where ``cost`` is given.
     cost : int64, shape (n_bags + 1,), optional
-        What all bags before each boundary cost, strictly increasing: more than points where they
-        have responses. Default ``offsets``.
+        What all bags before each boundary cost, strictly increasing: their points, and those of
+        their responses. Default ``offsets``.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def plan_partitions(
 
 
 def split_evenly(n_items: int, n_parts: int, multiple: int = 1) -> list[Range]:
-    """At most ``n_parts`` consecutive ranges whose inner ends are multiples of ``multiple``.
+    """Return at most ``n_parts`` consecutive ranges; inner ends are multiples of ``multiple``.
 
     The lengths differ by at most ``multiple``, but for the last range, which takes the rest.
     """
@@ -68,7 +68,7 @@ def split_evenly(n_items: int, n_parts: int, multiple: int = 1) -> list[Range]:
 
 
 def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
-    """Up to ``n_runs`` evenly spread, disjoint runs; everything when it is no larger than asked.
+    """Return up to ``n_runs`` evenly spread, disjoint runs; everything if it is no larger.
 
     A sample of runs touches few chunks where a sample of single bags would touch one each.
     """
@@ -81,7 +81,10 @@ def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
 def _aligned_stop(
     cost: NDArray[np.int64], aligned: NDArray[np.int64], start: int, stop: int
 ) -> int:
-    """The last aligned boundary in the second half of the cost of ``start:stop``, else its end."""
+    """Find the last aligned boundary in the second half of the cost of ``start:stop``.
+
+    Without one, the end stays where it is.
+    """
     last = int(np.searchsorted(aligned, stop, side="right")) - 1
     if last < 0 or aligned[last] <= start:
         return stop

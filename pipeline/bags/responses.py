@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..errors import DataError
-from .bags import Bags, Ragged, as_bag, offsets_of
+from .bags import Bags, IdsLike, Ragged, as_bag, offsets_of
 
 
 class Responses(Ragged):
@@ -36,29 +36,30 @@ class Responses(Ragged):
 
     __slots__ = ()
 
-    WHAT: ClassVar[str] = "the response of "
+    OWNER: ClassVar[str] = "the response of "
 
     @classmethod
-    def none(cls, n_bags: int, n_dims: int, dtype: Any = np.float32) -> Responses:
-        """Those of bags of which none has a response."""
+    def none(cls, n_bags: int, n_dims: int, dtype: DTypeLike = np.float32) -> Responses:
+        """Make the responses of bags of which none has one."""
         return cls.trusted(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
 
     @property
     def positions(self) -> NDArray[np.int64]:
-        """The bags that have a response, ascending, shape (n_present,)."""
+        """Indices of the bags that have a response, ascending, shape (n_present,)."""
         return np.flatnonzero(self.sizes)
 
     @property
     def present(self) -> Bags:
-        """The responses that are there, in the order of `positions`."""
+        """The responses that are not empty, in the order of `positions`."""
         return Bags.trusted(self.points, np.append(0, self.offsets[1:][self.sizes > 0]))
 
     def of(self, rows: NDArray[np.int64]) -> Bags:
-        """The responses of bags that have one, by their positions."""
+        """Return the responses of bags that have one, by their positions."""
         chosen = self[rows]
         return Bags.trusted(chosen.points, chosen.offsets)
 
     def __repr__(self) -> str:
+        """Describe the counts and the precision, not the data."""
         return (
             f"Responses(n_bags={len(self)}, n_present={len(self.positions)}, "
             f"n_points={self.n_points}, n_dims={self.n_dims}, dtype={self.points.dtype})"
@@ -68,7 +69,7 @@ class Responses(Ragged):
         falling = np.flatnonzero(self.sizes < 0)
         if len(falling):
             raise DataError(
-                f"{self.WHAT}bag {falling[0]} ends before it begins: the offsets decrease"
+                f"{self.OWNER}bag {falling[0]} ends before it begins: the offsets decrease"
             )
 
 
@@ -76,10 +77,10 @@ def as_responses(
     data: Responses | Bags | Sequence[ArrayLike | None],
     n_bags: int,
     n_dims: int | None = None,
-    ids: Any = None,
-    dtype: Any = None,
+    ids: IdsLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Responses:
-    """The responses of ``n_bags`` bags as callers give them, checked.
+    """Check and return the responses of ``n_bags`` bags as callers give them.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def as_responses(
     if len(data) != n_bags:
         raise DataError(f"{len(data)} responses for {n_bags} bags; use None for a bag without")
     if not isinstance(data, (Responses, Bags)):
-        data = _joined(data, n_dims, ids)
+        data = _join_responses(data, n_dims, ids)
     elif n_dims not in (None, data.n_dims):
         raise DataError(f"responses have dimension {data.n_dims}, expected {n_dims}")
     with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
@@ -116,15 +117,17 @@ def as_responses(
 
 
 def as_response(item: ArrayLike | None, name: str) -> NDArray[Any] | None:
-    """The points of one response, shape (m, n_dims), m > 0; None where there is none.
+    """Return the points of one response, shape (m, n_dims), m > 0; None where there is none.
 
     ``name`` is what messages call the bag.
     """
-    points = None if item is None else as_bag(item, f"{Responses.WHAT}{name}", empty=True)
+    points = None if item is None else as_bag(item, f"{Responses.OWNER}{name}", empty=True)
     return None if points is None or not len(points) else points
 
 
-def _joined(items: Sequence[ArrayLike | None], n_dims: int | None, ids: Any) -> Responses:
+def _join_responses(
+    items: Sequence[ArrayLike | None], n_dims: int | None, ids: IdsLike | None
+) -> Responses:
     names = (
         range(len(items)) if ids is None else [f"with id {i!r}" for i in np.asarray(ids).tolist()]
     )
@@ -136,7 +139,7 @@ def _joined(items: Sequence[ArrayLike | None], n_dims: int | None, ids: Any) -> 
         n_dims = part.shape[1] if n_dims is None else n_dims
         if part.shape[1] != n_dims:
             raise DataError(
-                f"{Responses.WHAT}bag {names[i]} has dimension {part.shape[1]}, expected {n_dims}"
+                f"{Responses.OWNER}bag {names[i]} has dimension {part.shape[1]}, expected {n_dims}"
             )
         parts.append(part)
         sizes[i] = len(part)

@@ -6,11 +6,12 @@ Creation, readers, writers, `verify` and the reports of damage follow from `ARRA
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import zarr
+from numpy.typing import DTypeLike
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
@@ -53,12 +54,8 @@ class StoreMeta:
     response_box: Box | None = None
     n_response_points: int = 0
 
-    def grown(self, **counts: Any) -> StoreMeta:
-        """The metadata with other counts, or whatever else an append changes."""
-        return replace(self, **counts)
-
     def to_attributes(self) -> dict[str, Any]:
-        """The attributes of the Zarr group, as JSON has them."""
+        """Return the attributes of the Zarr group, as JSON has them."""
         values = asdict(self)
         values["box"] = self.box.bounds
         values["target_names"] = list(self.target_names)
@@ -71,7 +68,7 @@ class StoreMeta:
 
     @classmethod
     def from_attributes(cls, attributes: dict[str, Any], url: str) -> StoreMeta:
-        """The metadata in the attributes of a Zarr group.
+        """Read the metadata in the attributes of a Zarr group.
 
         Raises
         ------
@@ -85,7 +82,7 @@ class StoreMeta:
         values = dict(attributes[ATTRIBUTE])
         if not values:
             raise InterruptedStoreError(
-                f"{url}: a bag store whose making was interrupted; make it again"
+                f"{url}: a bag store whose creation was interrupted; make it again"
             )
         version = values.pop("format_version", None)
         if version not in (FORMAT_VERSION, RESPONSES_VERSION):
@@ -113,7 +110,7 @@ class StoreMeta:
 
 
 def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
-    """The attributes of the Zarr group at a normalized URL, read anew, or at a snapshot.
+    """Read the attributes of the Zarr group at a normalized URL, as they are or at a snapshot.
 
     Raises
     ------
@@ -160,16 +157,20 @@ class Array:
     leading: int = 0
 
     def rows(self, meta: StoreMeta) -> int:
-        """Committed rows."""
+        """Return the number of committed rows."""
         return self.leading + self.count(meta)
 
     def row_shape(self, meta: StoreMeta) -> tuple[int, ...]:
-        """The shape of one row: of one value, or of one per column."""
+        """Return the shape of one row: () for one value, else (columns,)."""
         columns = self.columns(meta)
         return () if columns is None else (columns,)
 
     def create(
-        self, group: zarr.Group, meta: StoreMeta, dtype: Any, chunk_points: int | None = None
+        self,
+        group: zarr.Group,
+        meta: StoreMeta,
+        dtype: DTypeLike | None,
+        chunk_points: int | None = None,
     ) -> None:
         """Create the array, growable and sharded, with nothing but its leading rows.
 
@@ -178,7 +179,7 @@ class Array:
         Parameters
         ----------
         dtype : dtype
-            Of the points.
+            Dtype of the points; None will do for other arrays.
         chunk_points : int, optional
             Points in a chunk; default `CHUNK_BYTES` of them.
         """
@@ -206,7 +207,7 @@ class Array:
             array.resize((self.leading, *shape))
             array[: self.leading] = np.zeros(self.leading, dtype=kind)
 
-    def _dtype(self, meta: StoreMeta, points: Any) -> np.dtype[Any]:
+    def _dtype(self, meta: StoreMeta, points: DTypeLike | None) -> np.dtype[Any]:
         if self.dtype == "points":
             return np.dtype(points)
         if self.dtype == "ids":
@@ -267,20 +268,21 @@ RESPONSE_ARRAYS = (RESPONSE_OFFSETS, RESPONSE_POINTS)
 
 
 def arrays_of(meta: StoreMeta) -> tuple[Array, ...]:
-    """All arrays of a store."""
+    """Return all arrays of a store."""
     return ARRAYS if meta.response_dims is None else ARRAYS + RESPONSE_ARRAYS
 
 
 def points_of(meta: StoreMeta) -> list[PointArray]:
-    """The arrays of points: that of the bags, and that of the responses if there are any."""
+    """Return the arrays of points: that of the bags, and that of responses if there are any."""
     return [array for array in arrays_of(meta) if isinstance(array, PointArray)]
 
 
 def replace_ids(group: zarr.Group, meta: StoreMeta) -> None:
-    """Make the array of ids, without committed rows, one of ``meta.id_kind``.
+    """Replace the array of ids, which has no committed rows, by one of ``meta.id_kind``.
 
-    The metadata is replaced in one write, so that a killed writer leaves one array or the other:
-    hence not Zarr's ``overwrite``, which deletes first, but its asynchronous stores' own calls.
+    The metadata is replaced in one write, so that a killed writer leaves one array or the other.
+    Zarr's ``overwrite`` deletes first; hence the calls of its asynchronous store, which have no
+    public synchronous form.
     """
     in_memory = zarr.create_group(MemoryStore())
     IDS.create(in_memory, meta, None)

@@ -1,4 +1,4 @@
-"""Reading a store at one committed length."""
+"""`Snapshot`: a store as it was committed at one moment, for reading."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..storage.urls import filesystem
 from ..storage.zarr_stores import zarr_store
 from .bags import Bags
 from .box import Box
-from .chunks import UnreadableChunk, read_rows
+from .chunks import ChunkError, read_rows
 from .responses import Responses
 from .schema import (
     IDS,
@@ -29,7 +29,7 @@ from .schema import (
 
 
 class Snapshot:
-    """The bags of a store that were committed when its metadata were read.
+    """The bags that a store held when its metadata were read, whatever is appended later.
 
     It can be pickled: a copy opens the same URL at the same counts.
 
@@ -39,7 +39,7 @@ class Snapshot:
     meta : StoreMeta
         Names, boxes and committed counts.
     snapshot : str or None
-        The id of the snapshot they are of, in a store kept by Icechunk.
+        Icechunk's id of that moment, in a store that Icechunk keeps.
     """
 
     def __init__(self, url: str, meta: StoreMeta, snapshot: str | None = None) -> None:
@@ -52,22 +52,27 @@ class Snapshot:
 
     @property
     def n_bags(self) -> int:
+        """Committed bags."""
         return self.meta.n_bags
 
     @property
     def n_points(self) -> int:
+        """Committed points."""
         return self.meta.n_points
 
     @property
     def n_dims(self) -> int:
+        """Coordinates of a point."""
         return self.meta.n_dims
 
     @property
     def target_names(self) -> tuple[str, ...]:
+        """Names of the target columns."""
         return self.meta.target_names
 
     @property
     def box(self) -> Box:
+        """The box that is scaled to [0, 1]^d, in the units of the data."""
         return self.meta.box
 
     @property
@@ -77,15 +82,17 @@ class Snapshot:
 
     @property
     def response_box(self) -> Box | None:
+        """As `box`, of the responses; None in a store without responses."""
         return self.meta.response_box
 
     @property
     def n_response_points(self) -> int:
+        """Committed points of responses."""
         return self.meta.n_response_points
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the points, those of responses among them."""
+        """Dtype of the points, those of responses among them."""
         return np.dtype(self.array(POINTS.name).dtype)
 
     @property
@@ -95,7 +102,7 @@ class Snapshot:
 
     @property
     def written(self) -> str:
-        """Another text after every commit, and for another store made at the same URL.
+        """A text that changes with every commit, and with another store at the same URL.
 
         The snapshot's id, or what the filesystem says about the object that every commit
         replaces: times, inode, ETag.
@@ -106,9 +113,11 @@ class Snapshot:
         return str(fs.ukey(f"{path}/zarr.json"))
 
     def __len__(self) -> int:
+        """Return the number of committed bags."""
         return self.n_bags
 
     def __repr__(self) -> str:
+        """Describe the URL, the counts and the targets."""
         responses = "" if self.response_dims is None else f", response_dims={self.response_dims}"
         return (
             f"{type(self).__name__}({self.url!r}, n_bags={self.n_bags}, n_points={self.n_points}, "
@@ -118,7 +127,7 @@ class Snapshot:
     # ------------------------------------------------------------------ reading
 
     def read(self, start: int = 0, stop: int | None = None) -> Bags:
-        """Bags ``start:stop``, in the units of the data.
+        """Read bags ``start:stop``, in the units of the data.
 
         Raises
         ------
@@ -129,7 +138,7 @@ class Snapshot:
         return Bags.trusted(self._points(POINTS, offsets, start), offsets - offsets[0])
 
     def responses(self, start: int = 0, stop: int | None = None) -> Responses:
-        """The responses of bags ``start:stop``, in the units of the data.
+        """Read the responses of bags ``start:stop``, in the units of the data.
 
         Raises
         ------
@@ -143,11 +152,11 @@ class Snapshot:
         return Responses.trusted(points, offsets - offsets[0])
 
     def offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
-        """Rows at which bags ``start:stop`` begin, and where the last ends; shape (n + 1,)."""
+        """Read the rows at which bags ``start:stop`` begin, and the last ends; shape (n + 1,)."""
         return self._offsets(POINTS, start, stop)
 
     def response_offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
-        """As `offsets`, of the responses: two are equal where a bag has none."""
+        """Read the offsets of responses: two are equal where a bag has none."""
         if self.response_dims is None:
             raise DataError(
                 f"{self.url}: holds no responses; make it with response_dims, or ingest a table of "
@@ -158,13 +167,13 @@ class Snapshot:
     def targets(
         self, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None
     ) -> NDArray[np.float64]:
-        """Targets of bags ``start:stop``, shape (n, len(names)); NaN where unlabelled."""
+        """Read targets of bags ``start:stop``, shape (n, len(names)); NaN where unlabelled."""
         start, stop = self._range(start, stop)
         columns = self.target_columns(names)
         return self.read_array(TARGETS, start, stop)[:, columns]
 
     def target_columns(self, names: Sequence[str] | None = None) -> list[int]:
-        """Column of each named target; all of them for None.
+        """Return the column of each named target; all columns for None.
 
         Raises
         ------
@@ -181,14 +190,14 @@ class Snapshot:
         return [self.target_names.index(name) for name in names]
 
     def ids(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        """Ids of bags ``start:stop``, shape (n,), int64 or strings."""
+        """Read the ids of bags ``start:stop``, shape (n,), int64 or strings."""
         start, stop = self._range(start, stop)
         return self.read_array(IDS, start, stop)
 
     # ------------------------------------------------------------------ arrays
 
     def array(self, name: str) -> zarr.Array:
-        """The Zarr array itself; trust its committed rows only."""
+        """Open the Zarr array of a name in `schema.ARRAYS`; trust its committed rows only."""
         if name not in self._arrays:
             try:
                 out = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
@@ -201,14 +210,14 @@ class Snapshot:
         return self._arrays[name]
 
     def read_array(self, array: Array, start: int, stop: int) -> NDArray[Any]:
-        """Rows of one array; an unreadable chunk is a StoreError naming it and its first bag."""
+        """Read rows of one array; StoreError names a chunk that can not be read."""
         try:
             return read_rows(self.array(array.name), start, stop)
-        except UnreadableChunk as error:
+        except ChunkError as error:
             raise self.damage(array, error) from error
 
-    def damage(self, array: Array, error: UnreadableChunk) -> StoreError:
-        """The error for a chunk of an array that can not be read, with its first bag."""
+    def damage(self, array: Array, error: ChunkError) -> StoreError:
+        """Return the error for a chunk that can not be read, which names its first bag."""
         bag = self._bag_of(array, error.row)
         return StoreError(f"{self.url}: array {array.name!r}, {error}; its first bag is {bag}")
 
@@ -227,7 +236,7 @@ class Snapshot:
     # ------------------------------------------------------------------ inside
 
     def _points(self, array: PointArray, offsets: NDArray[np.int64], first: int) -> NDArray[Any]:
-        """The rows of an array of points between the offsets of bags ``first``, …"""
+        """Read the points between offsets, of which the first is that of bag ``first``."""
         points = self.read_array(array, int(offsets[0]), int(offsets[-1]))
         if not np.isfinite(points).all():
             row = int(offsets[0] + np.argwhere(~np.isfinite(points))[0, 0])
@@ -240,7 +249,7 @@ class Snapshot:
         return points
 
     def _offsets(self, points: PointArray, start: int, stop: int | None) -> NDArray[np.int64]:
-        """The offsets into an array of points, of bags that have as many as they must."""
+        """Read offsets into an array of points; StoreError unless they can be."""
         start, stop = self._range(start, stop)
         offsets = self.read_array(points.offsets, start, stop + 1)
         too_few = (np.diff(offsets) < points.fewest).any()
@@ -252,13 +261,13 @@ class Snapshot:
         return offsets
 
     def _bag_of(self, array: Array, row: int) -> int | str:
-        """The bag a row of an array belongs to; unknown where the offsets are unreadable."""
+        """Find the bag a row of an array belongs to; unknown where the offsets are unreadable."""
         if not isinstance(array, PointArray):
             return max(0, row - array.leading)
         ends = array.offsets
         try:
             offsets = read_rows(self.array(ends.name), 0, ends.rows(self.meta))
-        except (UnreadableChunk, StoreError):
+        except (ChunkError, StoreError):
             return "unknown"
         return int(np.searchsorted(offsets, row, side="right")) - 1
 
@@ -269,4 +278,5 @@ class Snapshot:
         return start, end
 
     def __getstate__(self) -> dict[str, Any]:
+        """Leave the open arrays out: a copy opens its own."""
         return {**self.__dict__, "_arrays": {}}

@@ -8,19 +8,20 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import ParameterError, WriterBusyError
 from ..storage.lock import writer_lock
 from ..storage.urls import is_transactional, normalize_url
 from ..storage.zarr_stores import current_snapshot
-from .bags import Bags, as_bags
+from .bags import Bags, IdsLike, as_bags
 from .box import Box
 from .creation import check_parameters, check_replaceable, create_store, is_vacant
 from .responses import Responses
 from .schema import StoreMeta, read_attributes
 from .snapshot import Snapshot
-from .verify import verify_store
+from .targets import TargetsLike
+from .verify import Progress, verify_store
 from .writer import AppendSession
 
 
@@ -44,7 +45,7 @@ class BagStore(Snapshot):
         response_dims: int | None = None,
         response_box: Box | Sequence[Sequence[float]] | None = None,
         class_names: Mapping[str, Sequence[str]] | None = None,
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
         chunk_points: int | None = None,
         overwrite: bool = False,
     ) -> BagStore:
@@ -57,9 +58,9 @@ class BagStore(Snapshot):
         n_dims : int
             Coordinates of a point.
         target_names : sequence of str
-            One name a target column.
+            One name per target column.
         box : sequence of (lo, hi), optional
-            What is scaled to [0, 1]^d before projection; None is the unit cube.
+            The box that is scaled to [0, 1]^d before projection; None is the unit cube.
         response_dims : int, optional
             Coordinates of a response point; None for a store without responses.
         response_box : sequence of (lo, hi), optional
@@ -67,9 +68,9 @@ class BagStore(Snapshot):
         class_names : mapping from target name to sequence of str, optional
             Names of the classes 0, 1, …; text labels are then accepted for that target.
         dtype : float32 (default) or float64
-            Of the stored points.
+            Dtype of the stored points.
         chunk_points : int, optional
-            Points a stored chunk holds, of bags and of responses; default two MiB of them.
+            Points in a stored chunk, of bags and of responses; default two MiB of them.
             Sixteen chunks are one object.
         overwrite : bool
             Replace a bag store that is there; nothing else is ever replaced. A bag store without
@@ -134,15 +135,15 @@ class BagStore(Snapshot):
     def append(
         self,
         bags: Bags | Sequence[ArrayLike],
-        targets: Any = None,
-        ids: Sequence[Any] | NDArray[Any] | None = None,
+        targets: TargetsLike = None,
+        ids: IdsLike | None = None,
         *,
         responses: Responses | Bags | Sequence[ArrayLike | None] | None = None,
     ) -> BagStore:
         """Append bags; all of them or, if anything goes wrong, none.
 
-        In a store kept by Icechunk, where another writer may commit first, they are written again
-        behind what he appended.
+        In a store kept by Icechunk another writer may commit first; the bags are then written
+        again, behind those of that writer.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class BagStore(Snapshot):
             NaN where a bag has no label; None for no labels at all.
         ids : sequence of int or str, optional
             Unique in the store; default the next integers.
-        responses : sequence with one array_like (m_i, response_dims) or None a bag, optional
+        responses : sequence with one array_like (m_i, response_dims) or None per bag, optional
             Or Bags, or `Responses`. A bag whose response is None or has no points is not
             labelled; None for no responses at all.
 
@@ -176,7 +177,7 @@ class BagStore(Snapshot):
 
     @contextmanager
     def appending(self, source: Mapping[str, Any] | None = None) -> Iterator[AppendSession]:
-        """A session of many writes and one commit, made when the block ends without an error.
+        """Open a session of many writes; its one commit comes when the block ends without an error.
 
         Within the block the store is at its committed length; after an error it sees what it saw
         before.
@@ -194,7 +195,7 @@ class BagStore(Snapshot):
                 self.meta, self.snapshot = seen
                 self._arrays.clear()
 
-    def verify(self, progress: Any = None) -> None:
+    def verify(self, progress: Progress | None = None) -> None:
         """Check every invariant of the committed data.
 
         Raises

@@ -1,22 +1,41 @@
-"""Targets as callers give them, to the float64 matrix that is stored."""
+"""From targets as callers give them to the float64 matrix that is stored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
 
+
+@runtime_checkable
+class DataFrame(Protocol):
+    """What is used of pandas' data frames, and of those that are like them."""
+
+    @property
+    def columns(self) -> Iterable[Any]:
+        """Names of the columns."""
+        ...
+
+    def __getitem__(self, name: object, /) -> ArrayLike:
+        """Return the values of a column."""
+        ...
+
+
+TargetsLike = Mapping[str, ArrayLike] | DataFrame | ArrayLike | None
 MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
 
 
 def targets_matrix(
-    targets: Any, names: Sequence[str], class_names: Mapping[str, Sequence[str]], n_bags: int
+    targets: TargetsLike,
+    names: Sequence[str],
+    class_names: Mapping[str, Sequence[str]],
+    n_bags: int,
 ) -> NDArray[np.float64]:
-    """The targets of ``n_bags`` bags, shape (n_bags, max(1, len(names))), NaN where unlabelled.
+    """Return the targets of bags, shape (n_bags, max(1, len(names))), NaN where unlabelled.
 
     ``targets`` is None (nothing labelled), a mapping or data frame from name to values, an array
     of shape (n_bags, n_targets), or of shape (n_bags,) when the store has one target. Class
@@ -31,9 +50,10 @@ def targets_matrix(
     matrix = np.full((n_bags, max(1, len(names))), np.nan)
     if targets is None:
         return matrix
-    if isinstance(targets, Mapping) or hasattr(targets, "columns"):
-        columns = targets.keys() if isinstance(targets, Mapping) else targets.columns
-        given = {str(name): targets[name] for name in columns}
+    if isinstance(targets, Mapping):
+        given = {str(name): values for name, values in targets.items()}
+    elif isinstance(targets, DataFrame):
+        given = {str(name): targets[name] for name in targets.columns}
     else:
         array = np.asarray(targets)
         table = array[:, None] if array.ndim == 1 else array
@@ -59,7 +79,7 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def _column(
-    values: Any, name: str, classes: Sequence[str] | None, n_bags: int
+    values: ArrayLike, name: str, classes: Sequence[str] | None, n_bags: int
 ) -> NDArray[np.float64]:
     array = np.asarray(values)
     if array.shape != (n_bags,):

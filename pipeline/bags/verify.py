@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import StoreError
-from .chunks import UnreadableChunk, check_objects, shard_rows
+from .chunks import ChunkError, check_objects, shard_rows
 from .schema import IDS, TARGETS, Array, PointArray, arrays_of, points_of
 from .snapshot import Snapshot
 
@@ -16,9 +16,9 @@ Progress = Callable[[int, int], None]
 
 
 def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
-    """Raise StoreError for the first violated invariant; ``progress(points_done, n_points)``.
+    """Raise StoreError for the first violated invariant, naming array, chunk and bag.
 
-    The points of responses count as points.
+    ``progress`` is called with (points checked, points in all); those of responses count, too.
     """
     for array in arrays_of(store.meta):
         _check_shape(store, array)
@@ -52,12 +52,12 @@ def _check_shape(store: Snapshot, array: Array) -> None:
 def _check_objects(store: Snapshot, array: Array) -> None:
     try:
         check_objects(store.array(array.name), 0, array.rows(store.meta))
-    except UnreadableChunk as error:
+    except ChunkError as error:
         raise store.damage(array, error) from error
 
 
 def _check_offsets(store: Snapshot, points: PointArray) -> None:
-    """From 0 to the committed points, with as many points per bag as there must be."""
+    """Offsets run from 0 to the committed points, with as many per bag as there must be."""
     array, least, n_points = points.offsets, points.fewest, points.rows(store.meta)
     previous = -least
     for start, block in _blocks(store, array):
@@ -101,7 +101,7 @@ def _check_targets(store: Snapshot) -> None:
 
 
 def _check_points(store: Snapshot, points: PointArray) -> Iterator[int]:
-    """All coordinates are finite; yields the points checked so far."""
+    """Yield the points checked so far; all coordinates must be finite."""
     for start, block in _blocks(store, points):
         if not np.isfinite(block).all():
             row = start + int(np.argwhere(~np.isfinite(block))[0, 0])
@@ -116,7 +116,7 @@ def _check_points(store: Snapshot, points: PointArray) -> Iterator[int]:
 
 
 def _blocks(store: Snapshot, array: Array) -> Iterator[tuple[int, Any]]:
-    """The committed rows of an array, one stored object at a time, with the first row's number."""
+    """Yield the committed rows of an array object by object, each with its first row's number."""
     rows = array.rows(store.meta)
     step = shard_rows(store.array(array.name))
     for start in range(0, rows, step):
@@ -124,7 +124,7 @@ def _blocks(store: Snapshot, array: Array) -> Iterator[tuple[int, Any]]:
 
 
 def _chunk(store: Snapshot, array: Array, row: int) -> str:
-    """What messages call the chunk that holds a row."""
+    """Return what messages call the chunk that holds a row."""
     return f"array {array.name!r}, chunk {row // int(store.array(array.name).chunks[0])}"
 
 

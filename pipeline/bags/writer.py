@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,9 @@ from ..storage.files import storage_errors
 from ..storage.urls import local_path
 from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
-from .bags import Bags, check_finite
+from .bags import Bags, IdsLike, check_finite
 from .box import Box
-from .ids import IdRegistry, as_ids
+from .ids import TakenIds, as_ids
 from .responses import Responses, as_responses
 from .schema import (
     IDS,
@@ -30,7 +31,7 @@ from .schema import (
     replace_ids,
 )
 from .snapshot import Snapshot
-from .targets import targets_matrix
+from .targets import TargetsLike, targets_matrix
 
 WRITING = ("writing failed", "nothing was committed")  # what failed, and what is so now
 
@@ -38,7 +39,10 @@ ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None
 
 
 class Labels(NamedTuple):
-    """What belongs to the bags of one write, checked; ``responses`` None where there are none."""
+    """The labels and ids of the bags of one write, checked.
+
+    ``responses`` is None in a store without responses.
+    """
 
     targets: NDArray[np.float64]
     ids: NDArray[Any]
@@ -76,7 +80,7 @@ class TailWriter:
             self._write(self._n_pending)
 
     def blocks(self) -> Iterator[NDArray[Any]]:
-        """All rows up to the end, written or pending."""
+        """Yield all rows up to the end, written or pending."""
         for start in range(0, self._end, self._shard):
             yield np.asarray(self.array[start : min(self._end, start + self._shard)])
         yield from self._pending
@@ -119,8 +123,8 @@ class AppendSession:
     def write(
         self,
         bags: Bags,
-        targets: Any = None,
-        ids: Sequence[Any] | NDArray[Any] | None = None,
+        targets: TargetsLike = None,
+        ids: IdsLike | None = None,
         *,
         responses: ResponsesLike = None,
     ) -> None:
@@ -129,8 +133,8 @@ class AppendSession:
         Refused input (DataError) changes nothing; after any other error the session can only end.
         """
         self._check_whole()
-        labels = self._labels(len(bags), targets, ids, responses)
-        points = self._checked_points(bags, None if ids is None else labels.ids)
+        labels = self._check_labels(len(bags), targets, ids, responses)
+        points = self._check_points(bags, None if ids is None else labels.ids)
         self._claim(labels)
         self._torn = True
         with storage_errors(self._url, *WRITING):
@@ -151,16 +155,16 @@ class AppendSession:
             for tail in self._tails.values():
                 tail.flush()
             self._out.sync()
-            meta = self._grown(source)
+            meta = self._meta_after(source)
             self._group.update_attributes(meta.to_attributes())
             return meta, self._out.commit()
 
     def set_box(self, box: Box) -> None:
-        """The box that the commit gives the store: for points measured while they are written."""
-        self._meta = self._meta.grown(box=Box.of(box, self._meta.n_dims))
+        """Give the store a box with the commit: that of points measured while they are written."""
+        self._meta = replace(self._meta, box=Box.of(box, self._meta.n_dims))
 
     def set_response_box(self, box: Box) -> None:
-        """As `set_box`, of the responses.
+        """Give the responses of the store a box with the commit.
 
         Raises
         ------
@@ -168,23 +172,24 @@ class AppendSession:
             The store holds no responses, or has another number of dimensions.
         """
         dims = self._response_dims()
-        self._meta = self._meta.grown(response_box=Box.of(box, dims, "response_box"))
+        self._meta = replace(self._meta, response_box=Box.of(box, dims, "response_box"))
 
     def close(self) -> None:
-        """Nothing is written any more once this returns; for `BagStore.appending`."""
+        """Return when nothing is written any more; for `BagStore.appending`."""
         self._out.close()
 
-    def _grown(self, source: Mapping[str, Any] | None) -> StoreMeta:
+    def _meta_after(self, source: Mapping[str, Any] | None) -> StoreMeta:
         responses = self._tails.get(RESPONSE_POINTS.name)
-        return self._meta.grown(
+        return replace(
+            self._meta,
             n_bags=self._tail(IDS).length,
             n_points=self._tail(POINTS).length,
             n_response_points=0 if responses is None else responses.length,
-            max_id=self._registry.max_id,
+            max_id=self._taken.max_id,
             source=dict(source) if source is not None else self._meta.source,
         )
 
-    def _checked_points(self, bags: Bags, ids: Any) -> NDArray[Any]:
+    def _check_points(self, bags: Bags, ids: IdsLike | None) -> NDArray[Any]:
         if bags.n_dims != self._meta.n_dims:
             raise DataError(
                 f"bags have dimension {bags.n_dims}, {self._url} holds dimension "
@@ -195,13 +200,15 @@ class AppendSession:
         check_finite(points, bags.offsets, ids)
         return points
 
-    def _labels(self, n_new: int, targets: Any, ids: Any, responses: ResponsesLike) -> Labels:
+    def _check_labels(
+        self, n_new: int, targets: TargetsLike, ids: IdsLike | None, responses: ResponsesLike
+    ) -> Labels:
         matrix = targets_matrix(targets, self._meta.target_names, self._meta.class_names, n_new)
         numbers, kind = self._new_ids(n_new, ids)
-        found = self._checked_responses(n_new, responses, None if ids is None else numbers)
+        found = self._check_responses(n_new, responses, None if ids is None else numbers)
         return Labels(matrix, numbers, kind, found)
 
-    def _new_ids(self, n_new: int, ids: Any) -> tuple[NDArray[Any], str]:
+    def _new_ids(self, n_new: int, ids: IdsLike | None) -> tuple[NDArray[Any], str]:
         n_bags = self._tail(IDS).length
         if ids is not None:
             array, kind = as_ids(ids, n_new)
@@ -209,14 +216,14 @@ class AppendSession:
                 raise DataError(f"{self._url} has {self._meta.id_kind} ids, got {kind}")
             return array, kind
         if self._meta.id_kind == "str" and n_bags:
-            raise DataError(f"{self._url} has string ids; pass ids, one a bag")
-        first = n_bags if self._registry.max_id is None else self._registry.max_id + 1
+            raise DataError(f"{self._url} has string ids; pass ids, one per bag")
+        first = n_bags if self._taken.max_id is None else self._taken.max_id + 1
         return np.arange(first, first + n_new, dtype=np.int64), "int64"
 
-    def _checked_responses(
-        self, n_new: int, responses: ResponsesLike, ids: Any
+    def _check_responses(
+        self, n_new: int, responses: ResponsesLike, ids: IdsLike | None
     ) -> Responses | None:
-        """In the dtype of the store; those of bags without any where None is given."""
+        """Return responses in the dtype of the store; None where it holds none."""
         if responses is None and self._meta.response_dims is None:
             return None
         dims, dtype = self._response_dims(), self._tail(POINTS).array.dtype
@@ -230,19 +237,19 @@ class AppendSession:
         return self._meta.response_dims
 
     def _claim(self, labels: Labels) -> None:
-        """Make the ids taken; a duplicate changes nothing."""
+        """Add the ids to those that are taken; a duplicate changes nothing."""
         if not len(labels.ids):
             return
         with storage_errors(self._url, *WRITING):
             if labels.id_kind != self._meta.id_kind:
-                self._meta = self._meta.grown(id_kind=labels.id_kind)
+                self._meta = replace(self._meta, id_kind=labels.id_kind)
                 self._open_ids()
-            self._registry.add(labels.ids)
+            self._taken.add(labels.ids)
 
     def _push_points(
         self, array: PointArray, points: NDArray[Any], sizes: NDArray[np.int64]
     ) -> None:
-        """The points of further bags, and where they end."""
+        """Push the points of further bags, and the rows at which they end."""
         ends = self._tail(array).length + np.cumsum(sizes, dtype=np.int64)
         self._tail(array.offsets).push(ends)
         self._tail(array).push(points)
@@ -268,4 +275,4 @@ class AppendSession:
             replace_ids(self._group, self._meta)
             self._tails[IDS.name] = self._open_tail(IDS)
         tail = self._tail(IDS)
-        self._registry = IdRegistry(self._meta.id_kind, self._meta.max_id, tail.blocks)
+        self._taken = TakenIds(self._meta.id_kind, self._meta.max_id, tail.blocks)

@@ -152,7 +152,7 @@ def test_what_is_not_a_store_is_named(tmp_path, store):
     zarr.create_array(tmp_path / "array", data=np.arange(3))
     zarr.create_group(tmp_path / "old", zarr_format=2)
     for name, message in (
-        ("folder", "not a bag store"),
+        ("folder", "no bag store yet"),
         ("file", "not a bag store"),
         ("group", "a Zarr group, but not a bag store"),
         ("array", "not a bag store"),
