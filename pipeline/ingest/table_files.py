@@ -1,37 +1,45 @@
-"""Long tables in Parquet or CSV files: finding the files, cutting them into pieces, reading one.
+"""The files of long tables: finding them, what their columns hold, and their bytes for DuckDB.
 
-A piece is what one task holds in memory: some row groups of a Parquet file, a range of bytes of
-a CSV file. Nothing here depends on how the pieces are scheduled.
+No rows are read here but the header of a CSV file and the footer of a Parquet file.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from glob import has_magic
-from typing import Any, BinaryIO
+from itertools import accumulate, pairwise
+from threading import Lock, get_ident
+from typing import IO
+from urllib.parse import quote, unquote
 
 import fsspec
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
+from fsspec.spec import AbstractFileSystem
 from fsspec.utils import read_block
 
 from ..errors import DataError
 from ..storage.urls import filesystem, normalize_url
 
-PIECE_BYTES = 2**25  # of Parquet values, decoded
-CSV_PIECE_BYTES = 2**25  # of text
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz")
-Source = str | os.PathLike[str]
+HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
+SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-FOOTERS_AT_ONCE = 16
+UNTYPED = "csv"
+INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+NUMBERS = (*INTEGERS, "halffloat", "float", "double")  # and decimals, which have digits in brackets
+TEXTS = ("string", "large_string", "string_view")
+
+Source = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -48,38 +56,167 @@ class Columns:
         return list(dict.fromkeys((self.id, *self.coordinates, *self.targets)))
 
 
-def is_parquet(file: str) -> bool:
-    """Whether a table file is Parquet; the others are CSV."""
-    return file.lower().endswith(PARQUET)
-
-
 @dataclass(frozen=True)
-class Piece:
-    """A part of one file that is read at once.
+class TableFile:
+    """One file of a table, or a piece of one that a worker reads at once.
 
-    ``start:stop`` are row groups of a Parquet file or bytes of a CSV file; ``stop`` None is the
-    whole of a compressed one. ``n_rows`` is exact for Parquet and an estimate for CSV.
+    Attributes
+    ----------
+    url : str
+    index : int
+        The position of the file in its table.
+    names : tuple of str
+        All columns, in the order of the file.
+    types : tuple of str
+        Arrow's names of the types of `Columns.names`; `UNTYPED` in CSV, where all is text.
+    n_rows : int
+        Exact for Parquet, an estimate for CSV.
+    n_bytes : int
+    groups : tuple of int
+        Rows in each row group of a Parquet file.
+    start, stop : int
+        The piece: rows of a Parquet file, bytes of a CSV file; ``stop`` None is the file's end.
     """
 
-    file: str
-    file_index: int
-    start: int
-    stop: int | None
+    url: str
+    index: int
+    names: tuple[str, ...]
+    types: tuple[str, ...]
     n_rows: int
-    header: bytes = b""
+    n_bytes: int
+    groups: tuple[int, ...] = ()
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether this is a Parquet file; the others are CSV."""
+        return self.url.lower().endswith(PARQUET)
+
+    @property
+    def is_gzip(self) -> bool:
+        """Whether this is a compressed CSV file, which can not be cut."""
+        return self.url.lower().endswith(".gz")
+
+    @property
+    def path(self) -> str:
+        """What DuckDB calls it: nothing that looks like a glob, a folder or another protocol."""
+        piece = "" if self.stop is None or self.is_parquet else f"{self.start}-{self.stop}"
+        return f"{DuckFiles.protocol}://{piece}/{quote(self.url, safe='')}"
+
+    def cut(self, piece_bytes: int) -> list[TableFile]:
+        """The pieces of the file: whole row groups of Parquet, about equal numbers of bytes of CSV.
+
+        A row of CSV belongs to the piece in which the line break before it lies.
+        """
+        if self.is_parquet:
+            return self._cut_groups(max(1, piece_bytes // (8 * len(self.types))))
+        if self.is_gzip:
+            return [self]
+        n_pieces = max(1, -(-self.n_bytes // piece_bytes))
+        bounds = [self.n_bytes * i // n_pieces for i in range(n_pieces + 1)]
+        return [
+            replace(self, start=start, stop=stop, n_rows=self.n_rows // n_pieces)
+            for start, stop in pairwise(bounds)
+        ]
+
+    def _cut_groups(self, max_rows: int) -> list[TableFile]:
+        ends = list(accumulate(self.groups))
+        pieces: list[TableFile] = []
+        start = 0
+        for end, following in zip(ends, [*ends[1:], None], strict=True):
+            if following is None or following - start > max_rows:
+                pieces.append(replace(self, start=start, stop=end, n_rows=end - start))
+                start = end
+        return pieces
 
 
-@dataclass(frozen=True)
-class Table:
-    """One long table: its columns, files, and pieces in the order of the rows."""
+class DuckFiles(AbstractFileSystem):
+    """Table files by the paths that DuckDB knows them by, on whatever filesystem they are.
 
-    columns: Columns
-    files: tuple[str, ...]
-    pieces: tuple[Piece, ...]
+    A piece of a CSV file is its rows; the first one begins with the header.
+    """
+
+    protocol = "table"
+    cachable = False  # fsspec would keep every instance
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: dict[str, bytes] = {}
+        """The pieces that were read, by path."""
+
+    @staticmethod
+    def url_of(path: str) -> str:
+        """The URL of the file that a path stands for."""
+        return unquote(path.rsplit("/", 1)[1])
+
+    def glob(self, path: str, **_: object) -> list[str]:
+        """The path itself, which is never a pattern."""
+        return [path]
+
+    def info(self, path: str, **_: object) -> dict[str, object]:
+        """Size and kind of a file."""
+        fs, inside = filesystem(self.url_of(path))
+        text = self.texts.get(path)
+        return {
+            "name": path,
+            "size": fs.size(inside) if text is None else len(text),
+            "type": "file",
+        }
+
+    def modified(self, path: str) -> datetime:
+        """A time that never changes: no file is read twice by one query."""
+        return datetime.fromtimestamp(0, UTC)
+
+    def open(self, path: str, mode: str = "rb", **_: object) -> SharedFile:
+        """A new handle of a file, for reading."""
+        file = fsspec.open(self.url_of(path), "rb").open()
+        piece = path.split("/")[2]
+        if not piece:
+            return SharedFile(file)
+        with file:
+            start, stop = map(int, piece.split("-"))
+            self.texts[path] = read_block(file, start, stop - start, delimiter=b"\n")
+        return SharedFile(io.BytesIO(self.texts[path]))
 
 
-def open_table(sources: Source | Sequence[Source], columns: Columns) -> Table:
-    """Find the files and look at their headers; no rows are read.
+class SharedFile:
+    """A file that the threads of DuckDB read at once: each has a position of its own.
+
+    DuckDB calls ``seek`` and then ``read`` without a lock; between the two another thread may
+    do the same.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._lock = Lock()
+        self._positions: dict[int, int] = {}  # by thread
+
+    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
+        """Set the position of this thread, from the start of the file or from its end."""
+        with self._lock:
+            self._positions[get_ident()] = self._file.seek(position, whence)
+            return self._positions[get_ident()]
+
+    def tell(self) -> int:
+        """The position of this thread."""
+        return self._positions.get(get_ident(), 0)
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes from the position of this thread."""
+        with self._lock:
+            self._file.seek(self.tell())
+            data = self._file.read(size)
+            self._positions[get_ident()] = self._file.tell()
+            return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def open_table(sources: Source | Sequence[Source], columns: Columns) -> tuple[TableFile, ...]:
+    """Find the files of a table and look at their columns; no rows are read.
 
     Parameters
     ----------
@@ -92,66 +229,35 @@ def open_table(sources: Source | Sequence[Source], columns: Columns) -> Table:
     Raises
     ------
     DataError
-        No file matches, a file is there twice, is of no known kind or can not be read, or lacks
-        a column.
+        No file matches, a file is there twice, is of no known kind or can not be read, lacks a
+        column, or holds in it what can not be used.
     """
-    files = find_files(sources)
-    with ThreadPoolExecutor(FOOTERS_AT_ONCE, thread_name_prefix="footers") as pool:
-        cut = list(pool.map(lambda file: _cut(file, columns), files))
-    pieces = [replace(p, file_index=i) for i, parts in enumerate(cut) for p in parts]
-    return Table(columns, tuple(files), tuple(pieces))
-
-
-def find_files(sources: Source | Sequence[Source]) -> list[str]:
-    """The files that paths, globs and directories stand for; see `open_table`."""
     given = [sources] if isinstance(sources, (str, os.PathLike)) else sources
-    files = [file for source in given for file in _matches(normalize_url(source))]
-    if not files:
+    urls = [url for source in given for url in _find_files(normalize_url(source))]
+    if not urls:
         raise DataError("no table files given")
-    seen: set[str] = set()
-    for file in files:
-        if not file.lower().endswith(PARQUET + CSV):
-            raise DataError(f"{file}: not a table; expected one of {', '.join(PARQUET + CSV)}")
-        if file in seen:
-            raise DataError(f"{file}: given twice; its points would be doubled")
-        seen.add(file)
-    return files
-
-
-def read_piece(piece: Piece, columns: Columns) -> pa.Table:
-    """The columns of one piece, as stored.
-
-    In CSV the id and the targets are text, and so are coordinates that do not all parse as
-    numbers; empty fields, NA, N/A, NaN, nan, null and NULL are nulls.
-
-    Raises
-    ------
-    DataError
-        The file can not be read; names it.
-    """
-    with reading(piece.file):
-        if is_parquet(piece.file):
-            with fsspec.open(piece.file, "rb") as file:
-                groups = range(piece.start, piece.stop or 0)
-                table = pa.parquet.ParquetFile(file).read_row_groups(groups, columns=columns.names)
-        else:
-            table = _read_csv(piece, columns)
-    return table.combine_chunks()
+    for i, url in enumerate(urls):
+        if not url.lower().endswith(PARQUET + CSV):
+            raise DataError(f"{url}: not a table; expected one of {', '.join(PARQUET + CSV)}")
+        if url in urls[:i]:
+            raise DataError(f"{url}: given twice; its points would be doubled")
+    with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
+        return tuple(pool.map(lambda i: _look_into(urls[i], i, columns), range(len(urls))))
 
 
 @contextmanager
 def reading(file: str) -> Iterator[None]:
-    """Whatever goes wrong reading a file becomes a DataError that names it."""
+    """Raise whatever goes wrong while a file is read as a DataError that names it."""
     try:
         yield
     except DataError:
         raise
-    except (OSError, EOFError, ValueError, zlib.error, pa.ArrowException) as error:
+    except (OSError, EOFError, ValueError, csv.Error, zlib.error, pa.ArrowException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"{file}: can not be read ({reason})") from error
 
 
-def _matches(source: str) -> list[str]:
+def _find_files(source: str) -> list[str]:
     fs, path = filesystem(source)
     with reading(source):
         if fs.isdir(path):
@@ -167,53 +273,40 @@ def _matches(source: str) -> list[str]:
 
 
 def _is_part(file: str, directory: str) -> bool:
+    """Whether a file of a directory is one of its table, and not Spark's or a hidden one."""
     inside = file.removeprefix(directory).split("/")
-    return is_parquet(file) and not any(name[:1] in ("_", ".") for name in inside)
+    return file.lower().endswith(PARQUET) and not any(name[:1] in ("_", ".") for name in inside)
 
 
-def _cut(file: str, columns: Columns) -> list[Piece]:
-    with reading(file):
-        if is_parquet(file):
-            return _cut_parquet(file, columns)
-        return _cut_csv(file, columns)
+def _look_into(url: str, index: int, columns: Columns) -> TableFile:
+    fs, path = filesystem(url)
+    with reading(url), fsspec.open(url, "rb", compression="infer") as file:
+        n_bytes = int(fs.size(path))
+        if url.lower().endswith(PARQUET):
+            parquet = pa.parquet.ParquetFile(file)
+            schema, metadata = parquet.schema_arrow, parquet.metadata
+            _check_names(url, schema.names, columns)
+            types = tuple(_value_type(schema.field(name).type) for name in columns.names)
+            _check_types(url, dict(zip(columns.names, types, strict=True)), columns)
+            groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+            return TableFile(
+                url, index, (*schema.names,), types, metadata.num_rows, n_bytes, groups
+            )
+        sample = file.read(SAMPLE_BYTES)
+        text = io.TextIOWrapper(io.BytesIO(sample), "utf-8-sig", newline="")
+        names = next(csv.reader(text), [])
+        _check_names(url, names, columns)
+        row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
+        types = (UNTYPED,) * len(columns.names)
+        return TableFile(url, index, tuple(names), types, max(1, n_bytes // row_bytes), n_bytes)
 
 
-def _cut_parquet(file: str, columns: Columns) -> list[Piece]:
-    with fsspec.open(file, "rb") as handle:
-        parquet = pa.parquet.ParquetFile(handle)
-        _check_columns(file, parquet.schema_arrow.names, columns)
-        rows = [parquet.metadata.row_group(i).num_rows for i in range(parquet.num_row_groups)]
-    limit = max(1, PIECE_BYTES // (8 * len(columns.names)))
-    pieces: list[Piece] = []
-    start = 0
-    for stop in range(1, len(rows) + 1):
-        if stop == len(rows) or sum(rows[start : stop + 1]) > limit:
-            pieces.append(Piece(file, 0, start, stop, sum(rows[start:stop])))
-            start = stop
-    return pieces
+def _value_type(column: pa.DataType) -> str:
+    """The type of a column's values, those of a dictionary (pandas' categories) among them."""
+    return str(column.value_type if pa.types.is_dictionary(column) else column)
 
 
-def _cut_csv(file: str, columns: Columns) -> list[Piece]:
-    with _open_csv(file) as handle:
-        header = handle.readline()
-        sample = handle.read(2**16)
-    if not header.endswith(b"\n"):
-        header += b"\n"
-    names = pa.csv.read_csv(pa.BufferReader(header)).column_names
-    _check_columns(file, names, columns)
-    fs, path = filesystem(file)
-    size = int(fs.size(path))
-    a_row = max(1, len(sample) // max(1, sample.count(b"\n")))
-    if file.lower().endswith(".gz"):
-        return [Piece(file, 0, 0, None, size // a_row, header)]
-    return [
-        Piece(file, 0, start, stop, max(1, (stop - start) // a_row), header)
-        for start in range(0, size, CSV_PIECE_BYTES)
-        for stop in [min(size, start + CSV_PIECE_BYTES)]
-    ]
-
-
-def _check_columns(file: str, names: Sequence[str], columns: Columns) -> None:
+def _check_names(file: str, names: Sequence[str], columns: Columns) -> None:
     for name in columns.names:
         if name not in names:
             raise DataError(
@@ -224,45 +317,20 @@ def _check_columns(file: str, names: Sequence[str], columns: Columns) -> None:
             raise DataError(f"{file}: two columns are called {name!r}; rename one")
 
 
-def _open_csv(file: str) -> Any:
-    return fsspec.open(file, "rb", compression="infer")
-
-
-def _read_csv(piece: Piece, columns: Columns) -> pa.Table:
-    with _open_csv(piece.file) as handle:
-        text = _block(piece, handle)
-    quoted = text.count(b'"')
-    if quoted % 2:
+def _check_types(file: str, types: Mapping[str, str], columns: Columns) -> None:
+    if types[columns.id] not in (*INTEGERS, *TEXTS):
         raise DataError(
-            f"{piece.file}: a quote is not closed, or a quoted field holds a line break where the "
-            "file is cut into pieces; save the table as Parquet"
+            f"{file}: id column {columns.id!r} is {types[columns.id]}; ids are integers or text "
+            "(in pandas, missing values turn integers into floats)"
         )
-    try:
-        return _parse_csv(text, columns, pa.float64(), quoted > 0)
-    except pa.ArrowInvalid as error:
-        if "conversion error" not in str(error):
-            raise
-        return _parse_csv(text, columns, pa.string(), quoted > 0)
+    for name in columns.coordinates:
+        if not _is_number(types[name]):
+            raise DataError(f"{file}: coordinate column {name!r} is {types[name]}, not numbers")
+    for name in columns.targets:
+        if not (_is_number(types[name]) or types[name] in (*TEXTS, "bool", "null")):
+            what = f"target column {name!r} is {types[name]}, neither numbers nor text"
+            raise DataError(f"{file}: {what}")
 
 
-def _block(piece: Piece, handle: BinaryIO) -> bytes:
-    if piece.stop is None:
-        return handle.read()
-    text: bytes = read_block(handle, piece.start, piece.stop - piece.start, delimiter=b"\n")
-    return text if piece.start == 0 else piece.header + text
-
-
-def _parse_csv(text: bytes, columns: Columns, coordinate: pa.DataType, quoted: bool) -> pa.Table:
-    types = dict.fromkeys(columns.coordinates, coordinate)
-    types |= dict.fromkeys((columns.id, *columns.targets), pa.string())
-    return pa.csv.read_csv(
-        pa.BufferReader(text),
-        parse_options=pa.csv.ParseOptions(newlines_in_values=quoted),
-        convert_options=pa.csv.ConvertOptions(
-            include_columns=columns.names,
-            column_types=types,
-            null_values=list(MISSING),
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-    )
+def _is_number(type_name: str) -> bool:
+    return type_name in NUMBERS or type_name.startswith("decimal")

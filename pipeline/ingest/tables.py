@@ -1,9 +1,8 @@
 """Ingest of long tables, out of core: Parquet or CSV files to a bag store.
 
-Two passes over the files. The first counts, measures and checks every row. The second brings the
-rows of each bag together: ids are split into ranges that fit in memory, the rows are shuffled to
-their ranges on the workers' disks, and range by range sorted into bags and written by this
-process, which commits once at the end.
+Two passes over the files. The first counts, measures and checks every row. The second sorts the
+rows by the bag's id, on disk where they do not fit in memory, and writes bag after bag, with one
+commit at the end. Who checks and sorts is an engine: this process, or the workers of a cluster.
 """
 
 from __future__ import annotations
@@ -11,65 +10,49 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import KW_ONLY, dataclass
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
-from dask.system import CPU_COUNT
-from distributed import Client
 
 from ..bags import BagStore, Box
 from ..bags.creation import check_parameters
 from ..bags.writer import AppendSession
-from ..clusters.connect import connect
 from ..errors import ParameterError
-from ..execution import current_client
-from ..execution.progress import Progress, silent
+from ..execution import Progress, current_client
+from ..execution.progress import silent
 from .arrays import new_store
-from .shuffle import groups_of_bags, quiet
-from .survey import measured_box
-from .survey_tables import decoders_of, n_points, survey_tables
-from .table_files import Columns, Source, Table, open_table
-from .table_rows import Group
+from .table_bags import Labelled, SortedRows, group_rows, join_responses, join_targets
+from .table_engines import SORT_BYTES, ClusterEngine, Engine, LocalEngine, spill_folder
+from .table_files import Columns, Source, TableFile, open_table
+from .table_scans import Coding, Database
+from .table_surveys import CheckedTable, check_table, resolve_kinds, sort_labels
 
-RANGE_BYTES = 2**25
-LOCAL_WORKERS = 8
+P = ParamSpec("P")
 
 logger = logging.getLogger(__name__)
 
 
-def ingest_tables(
-    points: Source | Sequence[Source],
-    url: Source,
-    *,
-    id_column: str,
-    coordinates: Sequence[str],
-    targets: Sequence[str] | None = None,
-    target_table: Source | Sequence[Source] | None = None,
-    target_id_column: str | None = None,
-    responses: Source | Sequence[Source] | None = None,
-    response_coordinates: Sequence[str] | None = None,
-    response_id_column: str | None = None,
-    box: Box | Sequence[Sequence[float]] | None = None,
-    response_box: Box | Sequence[Sequence[float]] | None = None,
-    dtype: Any = "float32",
-    overwrite: bool = False,
-    chunk_points: int | None = None,
-    progress: Progress | None = None,
-) -> BagStore:
+@dataclass(frozen=True)
+class TableIngest:
     """Make a store from long tables: one row a point, in any order, over any number of files.
 
-    Runs on the client that is open, else on worker processes of its own. Bags are stored in
-    ascending order of their ids, the points of a bag in the order of the files and rows: the
-    store does not depend on the workers or on how the files were cut.
+    Runs on the client that is open, else in this process; the store is the same. Bags are stored
+    in ascending order of their ids, the points of a bag in the order of the files and rows.
+
+    What does not fit in memory is sorted on disk: in this process in the folder of temporary
+    files (``TMPDIR``), on a cluster on the workers' disks.
 
     Parameters
     ----------
     points : path, URL or glob, or a list of them
-        ``.parquet``, ``.pq``, ``.csv`` or ``.csv.gz`` files, or directories of Parquet files. A
-        ``.csv.gz`` file can not be cut into pieces and has to fit in a worker's memory. In CSV,
-        empty fields, NA, N/A, NaN, nan, null and NULL are missing values.
+        ``.parquet``, ``.pq``, ``.csv`` or ``.csv.gz`` files, or directories of Parquet files. In
+        CSV, empty fields, NA, N/A, NaN, nan, null and NULL are missing values. On a cluster a
+        ``.csv.gz`` file has to fit in a worker's memory, and so has a CSV file with line breaks
+        within quotes.
     url : str or path
         Of the new store.
     id_column : str
@@ -82,11 +65,11 @@ def ingest_tables(
         index in the sorted labels. A missing value is not labelled. In the table of points a
         target is the same in all rows of a bag.
     target_table : path, URL or glob, or a list of them, optional
-        Where the targets are, one row a bag. Bags without a row are not labelled.
+        Where the targets are, one row per bag. Bags without a row are not labelled.
     target_id_column : str, optional
         The id in the target table; default ``id_column``.
     responses : path, URL or glob, or a list of them, optional
-        Where the responses are, one row a point of one. Bags without a row have no response.
+        Where the responses are, one row per point of one. Bags without a row have no response.
     response_coordinates : sequence of str, optional
         The columns of the responses' coordinates, numbers.
     response_id_column : str, optional
@@ -103,7 +86,7 @@ def ingest_tables(
         See `BagStore.create`.
     progress : callable, optional
         Called with the points done and their number, those of responses among them: a point is
-        a third done each when it is checked, shuffled and written. The number is an estimate
+        a third done each when it is checked, sorted and written. The number is an estimate
         while CSV files are checked.
 
     Returns
@@ -118,142 +101,255 @@ def ingest_tables(
         a table of responses with unknown ids. Names the file, the column, the bag's id and the
         row, counted from 0 without the header.
     StoreError
-        Something is stored at the URL, or it can not be written.
+        Something is stored at the URL, or it can not be written, or the disk of temporary files
+        is full.
     ClusterError
         Workers were lost, or their disks are full.
     """
-    columns = Columns(id_column, _names("coordinates", coordinates), _names("targets", targets))
-    answers = _names("response_coordinates", response_coordinates)
-    check_parameters(len(coordinates), columns.targets, {}, dtype, chunk_points)
-    tables = _open(points, columns, target_table, target_id_column)
-    tables |= _open_responses(responses, answers, response_id_column, response_box, id_column)
-    given_box = None if box is None else Box.of(box, len(coordinates))
-    if response_box is not None:
-        response_box = Box.of(response_box, len(answers), "response_box")
-    thirds = _Thirds(progress or silent)
-    with quiet(), new_store(url, overwrite) as create, _cluster() as client:
-        surveys = survey_tables(tables, np.dtype(dtype).name, thirds.phase(0))
-        decoders = decoders_of(tables, surveys, np.dtype(dtype).name, RANGE_BYTES)
-        if responses is not None and response_box is None:
-            response_box = measured_box(surveys["responses"])
-        store = create(
-            len(coordinates),
-            target_names=columns.targets,
-            box=given_box or measured_box(surveys["points"]),
-            response_dims=len(answers) or None,
-            response_box=response_box,
-            class_names=decoders["targets" if "targets" in tables else "points"].classes,
-            dtype=dtype,
-            chunk_points=chunk_points,
+
+    points: Source | Sequence[Source]
+    url: Source
+    _: KW_ONLY
+    id_column: str
+    coordinates: Sequence[str]
+    targets: Sequence[str] | None = None
+    target_table: Source | Sequence[Source] | None = None
+    target_id_column: str | None = None
+    responses: Source | Sequence[Source] | None = None
+    response_coordinates: Sequence[str] | None = None
+    response_id_column: str | None = None
+    box: Box | Sequence[Sequence[float]] | None = None
+    response_box: Box | Sequence[Sequence[float]] | None = None
+    dtype: Any = "float32"
+    overwrite: bool = False
+    chunk_points: int | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("coordinates", "targets", "response_coordinates"):
+            names = getattr(self, name)
+            if isinstance(names, str) or len(set(names or ())) != len(names or ()):
+                raise ParameterError(
+                    f"{name} is {names!r}; expected a list of different column names"
+                )
+        check_parameters(
+            len(self.coordinates), tuple(self.targets or ()), {}, self.dtype, self.chunk_points
         )
+        if self.target_table is None and self.target_id_column is not None:
+            raise ParameterError("target_id_column is given, but no target_table")
+        if self.target_table is not None and not self.targets:
+            raise ParameterError("a target_table is given, but no targets; name its columns")
+        if self.responses is not None and not self.response_coordinates:
+            raise ParameterError("responses are given, but no response_coordinates; name them")
+        for name in ("response_coordinates", "response_id_column", "response_box"):
+            if self.responses is None and getattr(self, name) not in (None, (), []):
+                raise ParameterError(f"{name} is given, but no responses")
+
+    def run(self, engine: Engine | None = None) -> BagStore:
+        """Make the store; ``engine`` checks and sorts the points and the responses."""
+        columns = self._columns()
+        sources: dict[str, Any] = {
+            "points": self.points,
+            "targets": self.target_table,
+            "responses": self.responses,
+        }
+        files = {role: open_table(sources[role], columns[role]) for role in columns}
+        boxes = self._boxes()
+        thirds = _Thirds(self.progress or silent, files)
+        with (
+            new_store(self.url, self.overwrite) as create,
+            spill_folder() as spill,
+            Database(SORT_BYTES, spill) as database,
+        ):
+            local = LocalEngine(database)
+            engines = dict.fromkeys(columns, engine or _engine_of_client() or local)
+            engines["targets"] = local  # of one row per bag, and errors name the row
+            tables = self._check(columns, files, engines, thirds)
+            codings = self._codings(tables, engines)
+            answers = tables.get("responses")
+            store = create(
+                len(self.coordinates),
+                target_names=tuple(self.targets or ()),
+                box=boxes["points"] or tables["points"].box(),
+                response_dims=answers and len(answers.columns.coordinates),
+                response_box=answers and (boxes["responses"] or answers.box()),
+                class_names=codings["targets" if "targets" in tables else "points"].classes,
+                dtype=self.dtype,
+                chunk_points=self.chunk_points,
+            )
+            with store.appending(self._provenance()) as session, ExitStack() as stack:
+                rows = {}
+                for role, table in tables.items():
+                    batches = engines[role].sort(table, codings[role], thirds.of(1, role))
+                    rows[role] = SortedRows(stack.enter_context(closing(batches)))
+                missing = _write(session, _join(tables, codings, rows), thirds)
+        for what, count in missing.items():
+            if count:
+                logger.warning("%s: %d of %d bags %s", store.url, count, store.n_bags, what)
+        return store
+
+    def _columns(self) -> dict[str, Columns]:
+        """What is read of the table of "points", and of "targets" and "responses" if there are."""
+        coordinates, targets = tuple(self.coordinates), tuple(self.targets or ())
+        if self.target_table is None:
+            found = {"points": Columns(self.id_column, coordinates, targets)}
+        else:
+            target_id = self.target_id_column or self.id_column
+            found = {"points": Columns(self.id_column, coordinates)}
+            found["targets"] = Columns(target_id, (), targets)
+        if self.responses is not None:
+            answer_id = self.response_id_column or self.id_column
+            found["responses"] = Columns(answer_id, tuple(self.response_coordinates or ()))
+        return found
+
+    def _boxes(self) -> dict[str, Box | None]:
+        """The boxes that are given."""
+        dims, answers = len(self.coordinates), len(self.response_coordinates or ())
+        return {
+            "points": None if self.box is None else Box.of(self.box, dims),
+            "responses": None
+            if self.response_box is None
+            else Box.of(self.response_box, answers, "response_box"),
+        }
+
+    def _check(
+        self,
+        columns: Mapping[str, Columns],
+        files: Mapping[str, Sequence[TableFile]],
+        engines: Mapping[str, Engine],
+        thirds: _Thirds,
+    ) -> dict[str, CheckedTable]:
+        dtype = np.dtype(self.dtype).name
+        surveys = {
+            role: engines[role].survey(columns[role], files[role], dtype, thirds.of(0, role))
+            for role in columns
+        }
+        tables = {role: check_table(columns[role], found) for role, found in surveys.items()}
+        thirds.count(tables)
+        return tables
+
+    def _codings(
+        self, tables: Mapping[str, CheckedTable], engines: Mapping[str, Engine]
+    ) -> dict[str, Coding]:
+        kinds = [survey.id_kind for table in tables.values() for survey in table.surveys]
+        ids = resolve_kinds("the id column", kinds)
+        codings = {}
+        for role, table in tables.items():
+            names = table.text_targets()
+            parts = engines[role].labels(table, names) if names else []
+            classes = {name: sort_labels(name, [part[name] for part in parts]) for name in names}
+            codings[role] = Coding(ids, np.dtype(self.dtype).name, classes)
+        return codings
+
+    def _provenance(self) -> dict[str, Any]:
+        """Where the bags come from, as it was given, for the store."""
         source = {
             "job": "ingest",
-            "from": [_shown(points), _shown(target_table)],
-            "coordinates": list(coordinates),
+            "from": [_given(self.points), _given(self.target_table)],
+            "coordinates": list(self.coordinates),
         }
-        if responses is not None:
-            source |= {"responses": _shown(responses), "response_coordinates": list(answers)}
-        groups = groups_of_bags(client, tables, surveys, decoders, thirds.phase(1))
-        with store.appending(source) as session, closing(groups):
-            missing = _write(session, groups, thirds.phase(2), n_points(tables, surveys))
-    for what, count in missing.items():
-        if count:
-            logger.warning("%s: %d of %d bags %s", store.url, count, store.n_bags, what)
-    return store
+        if self.responses is not None:
+            source["responses"] = _given(self.responses)
+            source["response_coordinates"] = list(self.response_coordinates or ())
+        return source
 
 
-def _write(
-    session: AppendSession, groups: Iterator[Group], progress: Progress, total: int
-) -> Counter[str]:
+def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
+    """The parameters are declared once, as the fields of the class."""
+
+    @wraps(ingest, assigned=("__doc__",), updated=())
+    def run(*args: P.args, **kwargs: P.kwargs) -> BagStore:
+        return ingest(*args, **kwargs).run()
+
+    return run
+
+
+ingest_tables = _as_function(TableIngest)
+
+
+def _engine_of_client() -> Engine | None:
+    client = current_client()
+    return None if client is None else ClusterEngine(client)
+
+
+def _join(
+    tables: Mapping[str, CheckedTable],
+    codings: Mapping[str, Coding],
+    rows: Mapping[str, SortedRows],
+) -> Iterator[Labelled]:
+    """All bags, each with what the other tables have for it."""
+    names = tables["points"].columns.targets
+    classes = codings["points"].classes
+
+    def show(target: int, value: float) -> str:
+        labels = classes.get(names[target])
+        return repr(labels[int(value)]) if labels and value == value else str(value)
+
+    def join(bags: Labelled, last: Any) -> Labelled:
+        for role, joined in (("targets", join_targets), ("responses", join_responses)):
+            if role in rows:
+                bags = joined(bags, rows[role].take_until(last), tables[role])
+        return bags
+
+    bags = None
+    for of_bags in rows["points"].take_bags():
+        bags = group_rows(of_bags, show, names)
+        yield join(bags, bags.ids[-1])
+    if bags is not None:
+        join(bags, None)  # refuses what is left: ids beyond the last bag's
+
+
+def _write(session: AppendSession, groups: Iterator[Labelled], thirds: _Thirds) -> Counter[str]:
     """Write all bags; how many of them are missing in the other tables, in words."""
     missing: Counter[str] = Counter()
-    done = 0
-    for bags in groups:
-        session.write(bags.bags, bags.targets, bags.ids, responses=bags.responses)
-        done += len(bags.points)
-        missing["are not in the target table and stay without a label"] += bags.n_without_row
-        if bags.responses is not None:
-            done += bags.responses.n_points
-            without = len(bags.responses) - len(bags.responses.positions)
+    done, progress = 0, thirds.of(2)
+    for found in groups:
+        session.write(found.bags, found.targets, found.ids, responses=found.responses)
+        done += found.bags.offsets[-1]
+        missing["are not in the target table and stay without a label"] += found.n_without_row
+        if found.responses is not None:
+            done += found.responses.n_points
+            without = len(found.responses) - len(found.responses.positions)
             missing["are not in the table of responses and have none"] += without
-        progress(done, total)
+        progress(int(done), thirds.total)
     return missing
 
 
 class _Thirds:
     """Progress in points that are done by a third in each of three phases; never goes back."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, files: Mapping[str, Sequence[TableFile]]) -> None:
         self._progress = progress
         self._share = 0.0
+        self._sizes = {role: sum(file.n_rows for file in of) for role, of in files.items()}
 
-    def phase(self, index: int) -> Progress:
+    def count(self, tables: Mapping[str, CheckedTable]) -> None:
+        """Take the numbers of rows that were counted in place of the estimates."""
+        self._sizes = {role: table.n_rows for role, table in tables.items()}
+
+    @property
+    def total(self) -> int:
+        """Points of bags and of responses."""
+        return sum(self._sizes.get(role, 0) for role in ("points", "responses"))
+
+    def of(self, phase: int, role: str = "") -> Progress:
+        """The progress of a phase of one table, or of all."""
+        if role == "targets":
+            return silent
+
         def report(done: int, total: int) -> None:
-            share = (index + (done / total if total else 1.0)) / 3
+            before = self._sizes["points"] if role == "responses" else 0
+            rows = self._sizes[role] if role else self.total
+            done_of_all = (before + rows * (done / total if total else 1.0)) / max(1, self.total)
+            share = (phase + done_of_all) / 3
             if share > self._share:
                 self._share = share
-                self._progress(round(share * total), total)
+                self._progress(round(share * self.total), self.total)
 
         return report
 
 
-def _names(what: str, names: Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(names, str) or len(set(names or ())) != len(names or ()):
-        raise ParameterError(f"{what} is {names!r}; expected a list of different column names")
-    return tuple(names or ())
-
-
-def _open(
-    points: Any, columns: Columns, target_table: Any, target_id_column: str | None
-) -> dict[str, Table]:
-    """The table of "points", and that of "targets" if there is one."""
-    if target_table is None:
-        if target_id_column is not None:
-            raise ParameterError("target_id_column is given, but no target_table")
-        return {"points": open_table(points, columns)}
-    if not columns.targets:
-        raise ParameterError("a target_table is given, but no targets; name its columns")
-    of_targets = Columns(target_id_column or columns.id, (), columns.targets)
-    return {
-        "points": open_table(points, Columns(columns.id, columns.coordinates)),
-        "targets": open_table(target_table, of_targets),
-    }
-
-
-def _open_responses(
-    responses: Any,
-    coordinates: tuple[str, ...],
-    response_id: str | None,
-    response_box: Any,
-    bag_id: str,
-) -> dict[str, Table]:
-    """The table of "responses" if there is one."""
-    if responses is not None:
-        if not coordinates:
-            raise ParameterError("responses are given, but no response_coordinates; name them")
-        return {"responses": open_table(responses, Columns(response_id or bag_id, coordinates))}
-    for name, given in (
-        ("response_coordinates", bool(coordinates)),
-        ("response_id_column", response_id is not None),
-        ("response_box", response_box is not None),
-    ):
-        if given:
-            raise ParameterError(f"{name} is given, but no responses")
-    return {}
-
-
-@contextmanager
-def _cluster() -> Iterator[Client]:
-    """The client that is open, or worker processes for the duration."""
-    client = current_client()
-    if client is not None:
-        yield client
-        return
-    with connect("local", n_workers=min(int(CPU_COUNT), LOCAL_WORKERS)) as client:
-        yield client
-
-
-def _shown(source: Any) -> Any:
+def _given(source: Any) -> Any:
     """Paths as they were given, for JSON."""
     if source is None or isinstance(source, (str, os.PathLike)):
         return source and os.fspath(source)

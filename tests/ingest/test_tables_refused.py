@@ -7,19 +7,12 @@ import pandas as pd
 import pytest
 
 from bagbasis.bags import BagStore
-from bagbasis.clusters import connect
-from bagbasis.errors import ClusterError, DataError, ParameterError, StoreError
-from bagbasis.ingest import table_files
+from bagbasis.errors import DataError, ParameterError, StoreError
 from bagbasis.ingest.tables import ingest_tables
 from bagbasis.storage.zarr_writer import WriterStore
-from tests.execution.long_tables import COLUMNS, assert_holds, write
+from tests.ingest.long_tables import COLUMNS, assert_holds, write
 
-
-@pytest.fixture(scope="module", autouse=True)
-def client():
-    """One worker process."""
-    with connect("local", n_workers=1) as client:
-        yield client
+pytestmark = pytest.mark.usefixtures("client")
 
 
 def good(**changes):
@@ -44,10 +37,10 @@ def path(request, tmp_path):
 def refused(tmp_path):
     """Ingest, and assert that it is refused with all the words and leaves nothing."""
 
-    def check(points, *words, error=DataError, **options):
+    def check(points, *words, error=DataError, ingest=ingest_tables, **options):
         url = tmp_path / "s.zarr"
         with pytest.raises(error) as caught:
-            ingest_tables(points, url, **(COLUMNS | options))
+            ingest(points, url, **(COLUMNS | options))
         assert type(caught.value) is error
         for word in words:
             assert str(word) in str(caught.value)
@@ -100,15 +93,15 @@ def test_a_coordinate_that_is_not_a_finite_float32(value, path, refused):
     refused(path, f"{path}, row 2: bag {bag}: coordinate 'u' is", "not a finite float32")
 
 
-def test_the_row_of_a_bad_value_is_counted_in_its_file(tmp_path, monkeypatch, refused):
+def test_the_row_of_a_bad_value_is_counted_in_its_file(tmp_path, ingest_cut, refused):
     """Also when the file is read in many pieces, and after another file."""
-    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 100)
     u = np.zeros(600)
     u[471] = np.inf
     frame = pd.concat([good()] * 100, ignore_index=True)
     write(frame, tmp_path / "a.csv")
     write(frame.assign(u=u), tmp_path / "b.csv")
-    refused(f"{tmp_path}/*.csv", f"{tmp_path / 'b.csv'}, row 471:", "coordinate 'u' is inf")
+    words = (f"{tmp_path / 'b.csv'}, row 471:", "coordinate 'u' is inf")
+    refused(f"{tmp_path}/*.csv", *words, ingest=ingest_cut)
 
 
 @pytest.mark.parametrize("ids", [[1, 2, None, 1, 2, 3], ["x", "y", None, "x", "y", "z"]])
@@ -181,6 +174,8 @@ def test_a_file_cut_off(tmp_path, refused):
     refused(parquet, parquet, "can not be read")
     parquet.write_bytes(b"PAR1" + b"\xff" * 400 + whole[404:])
     refused(parquet, parquet, "can not be read")
+    good_one = write(good(), tmp_path / "good.parquet")
+    refused([good_one, parquet], parquet, "can not be read")
     gzip = write(pd.concat([good()] * 99), tmp_path / "p.csv.gz")
     gzip.write_bytes(gzip.read_bytes()[:-20])
     refused(gzip, gzip, "can not be read")
@@ -191,13 +186,6 @@ def test_a_csv_row_of_another_length(tmp_path, refused):
     path = write(good(), tmp_path / "p.csv")
     path.write_text(path.read_text() + "1,2\n")
     refused(path, path, "Expected 5 columns, got 2")
-
-
-def test_a_line_break_within_quotes_where_the_file_is_cut(tmp_path, monkeypatch, refused):
-    """Such a file can not be cut; nothing is read wrongly."""
-    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 60)
-    path = write(good(c=["line one\nline two, which is rather long"] * 6), tmp_path / "p.csv")
-    refused(path, path, "a quote is not closed")
 
 
 def test_no_rows(path, refused):
@@ -222,11 +210,11 @@ def test_an_infinite_target(path, refused):
     refused(path, f"{path}, row 1", "target 'k' is infinite", targets=["k"])
 
 
-def test_free_text_is_no_class(path, monkeypatch, refused):
+def test_free_text_is_no_class(path, refused):
     """More labels than any classifier has: most likely the wrong column."""
-    monkeypatch.setattr("bagbasis.ingest.survey.MAX_CLASSES", 2)
-    write(good(c=list("abcabc")), path)
-    refused(path, "target 'c' is text with more than 2 different values", targets=["c"])
+    labels = [f"remark {i}" for i in range(2**14 + 1)]
+    write(pd.DataFrame({"bag": range(len(labels)), "u": 0.0, "v": 0.0, "c": labels}), path)
+    refused(path, "target 'c' is text with more than 16384 different values", targets=["c"])
 
 
 def test_a_target_table_with_a_repeated_id(path, tmp_path, refused):
@@ -365,13 +353,3 @@ def test_an_interrupt_leaves_nothing(path, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         ingest_tables(write(good(), path), url, progress=interrupt, **COLUMNS)
     assert not url.exists()
-
-
-def test_a_shuffle_that_fails_is_a_cluster_error(path, monkeypatch, refused):
-    """Such as workers whose disks are full; what went wrong is told."""
-
-    def full(*_):
-        raise OSError("P2P ran out of available disk space")
-
-    monkeypatch.setattr("bagbasis.ingest.shuffle._bags", full)
-    refused(write(good(), path), "ran out of available disk space", error=ClusterError)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -93,22 +94,19 @@ def assert_holds_responses(store: BagStore, frame: pd.DataFrame) -> None:
         np.testing.assert_array_equal(response, expected)
 
 
-def ingest_and_be_killed(points: str, responses: str, url: str) -> None:
+def ingest_and_be_killed(points: str, responses: str, url: str, on_cluster: str) -> None:
     """Ingest in this process alone and die, without any cleaning up, when half is written."""
     from distributed import Client
 
-    from bagbasis.ingest import tables
-
-    tables.RANGE_BYTES = 2**12
+    from bagbasis.ingest.tables import ingest_tables
 
     def kill(done: int, total: int) -> None:
         if done > 5 / 6 * total:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with Client(processes=False, dashboard_address=None):
-        tables.ingest_tables(
-            points, url, responses=responses, progress=kill, **COLUMNS, **RESPONSES
-        )
+    client = Client(processes=False, dashboard_address=None) if on_cluster else nullcontext()
+    with client:
+        ingest_tables(points, url, responses=responses, progress=kill, **COLUMNS, **RESPONSES)
 
 
 if __name__ == "__main__":

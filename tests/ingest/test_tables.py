@@ -1,4 +1,4 @@
-"""Long tables to a store, on a cluster of processes, against pandas."""
+"""Long tables to a store, in this process and on a cluster, against pandas."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bagbasis.bags import BagStore, Box
-from bagbasis.clusters import connect
-from bagbasis.execution import current_client
-from bagbasis.ingest import table_files, tables
-from bagbasis.ingest.shuffle import spread
-from bagbasis.ingest.tables import ingest_tables
-from tests.execution.long_tables import (
+from bagbasis.ingest.table_engines import SORT_BYTES, LocalEngine
+from bagbasis.ingest.table_scans import Database
+from bagbasis.ingest.tables import TableIngest, ingest_tables
+from tests.ingest.long_tables import (
     COLUMNS,
     RESPONSES,
     assert_holds,
@@ -29,22 +29,10 @@ from tests.execution.long_tables import (
     write,
 )
 
+pytestmark = pytest.mark.usefixtures("client")
+
+INTEGER_IDS = [*range(-3, 20), 2**62, 10**3]
 TEXT_IDS = ["b10", "b9", "B1", "ö", "a b", "7", "007"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def client():
-    """Two worker processes."""
-    with connect("local", n_workers=2, cores_per_worker=1) as client:
-        yield client
-
-
-@pytest.fixture
-def small(monkeypatch):
-    """Pieces of files and ranges of ids small enough that there are many."""
-    monkeypatch.setattr(table_files, "PIECE_BYTES", 2**12)
-    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 2**12)
-    monkeypatch.setattr(tables, "RANGE_BYTES", 2**11)
 
 
 def table_of(ids, seed=0):
@@ -52,15 +40,13 @@ def table_of(ids, seed=0):
     return long_table(rng, rng.integers(1, 60, len(ids)).tolist(), ids)
 
 
-@pytest.mark.parametrize(
-    "ids", [[*range(-3, 20), 2**62, 10**3], TEXT_IDS], ids=["integers", "text"]
-)
-def test_rows_scattered_over_files_become_the_bags_of_a_groupby(ids, tmp_path, small):
+@pytest.mark.parametrize("ids", [INTEGER_IDS, TEXT_IDS], ids=["integers", "text"])
+def test_rows_scattered_over_files_become_the_bags_of_a_groupby(ids, tmp_path, ingest_cut):
     """Bags, ids and order of the points are pandas', for several files of both kinds."""
     frame = table_of(ids)
     files = scatter(frame, tmp_path, [".parquet", ".csv", ".parquet", ".csv.gz", ".csv"])
     calls = []
-    store = ingest_tables(
+    store = ingest_cut(
         files,
         tmp_path / "s.zarr",
         targets=["size", "kind"],
@@ -71,10 +57,8 @@ def test_rows_scattered_over_files_become_the_bags_of_a_groupby(ids, tmp_path, s
     first = frame.groupby("bag").first().loc[sorted(ids)]
     assert store.meta.class_names == {"kind": ["ant", "bee", "cat"]}
     np.testing.assert_array_equal(store.targets(names=["size"])[:, 0], first["size"])
-    names = np.array(store.meta.class_names["kind"])[
-        store.targets(names=["kind"])[:, 0].astype(int)
-    ]
-    assert names.tolist() == first["kind"].tolist()
+    codes = store.targets(names=["kind"])[:, 0].astype(int)
+    assert np.array(["ant", "bee", "cat"])[codes].tolist() == first["kind"].tolist()
     assert store.box == Box.around(frame[["u", "v"]].min(), frame[["u", "v"]].max())
     assert store.dtype == np.float32
     done = [done for done, _ in calls]
@@ -82,24 +66,50 @@ def test_rows_scattered_over_files_become_the_bags_of_a_groupby(ids, tmp_path, s
     assert calls[-1] == (len(frame), len(frame))
 
 
-def test_the_store_does_not_depend_on_how_the_work_was_cut(tmp_path, monkeypatch):
-    """Other pieces, other ranges and another number of workers give the same points."""
-    frame = table_of(range(30))
-    files = scatter(frame, tmp_path, [".parquet", ".csv"])
-    whole = ingest_tables(files, tmp_path / "whole.zarr", dtype="float64", **COLUMNS)
-    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 777)
-    monkeypatch.setattr(table_files, "PIECE_BYTES", 1)
-    monkeypatch.setattr(tables, "RANGE_BYTES", 500)
-    cut = ingest_tables(files, tmp_path / "cut.zarr", dtype="float64", **COLUMNS)
-    np.testing.assert_array_equal(cut.read().points, whole.read().points)
-    np.testing.assert_array_equal(cut.offsets(), whole.offsets())
-    assert cut.dtype == np.float64
+def test_the_bytes_of_a_store_do_not_depend_on_where_or_how_it_was_made(tmp_path, ingest_cut):
+    """Other pieces and ranges, on a cluster or not: with targets, responses and text ids."""
+    ids = [f"bag {i}" for i in range(30)]
+    frame, answers = table_of(ids), response_table(np.random.default_rng(4), ids)
+    targets = pd.DataFrame(
+        {"bag": ids[:-1], "k": np.arange(29.0), "c": ["x", "y", "z"] * 9 + ["x"] * 2}
+    )
+    (tmp_path / "answers").mkdir()
+    points = scatter(frame, tmp_path, [".parquet", ".csv"])
+    options = {
+        "targets": ["k", "c"],
+        "target_table": write(targets, tmp_path / "t.csv"),
+        "responses": scatter(answers, tmp_path / "answers", [".csv", ".parquet"]),
+        "response_box": [(0, 1)] * 3,
+        "dtype": "float64",
+    }
+    with Database(SORT_BYTES) as database:
+        table = TableIngest(points, tmp_path / "whole.zarr", **COLUMNS, **RESPONSES, **options)
+        whole = table.run(LocalEngine(database))
+    for piece_bytes, range_bytes in ((777, 500), (5000, 2**20)):
+        ingest_cut(
+            points,
+            tmp_path / "cut.zarr",
+            piece_bytes=piece_bytes,
+            range_bytes=range_bytes,
+            overwrite=True,
+            **COLUMNS,
+            **RESPONSES,
+            **options,
+        )
+        assert bytes_of(tmp_path / "cut.zarr") == bytes_of(tmp_path / "whole.zarr")
+    assert_holds_responses(whole, answers)
+    assert (whole.dtype, whole.response_box) == (np.float64, Box.unit(3))
 
 
-def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, small, caplog):
+def bytes_of(folder):
+    """The contents of all files, by name."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, ingest_cut, caplog):
     """Any order and any number of target files; bags without a row are unlabelled and counted."""
     frame = table_of(range(100, 160))
-    files = scatter(frame, tmp_path, [".parquet", ".parquet"])
     rng = np.random.default_rng(1)
     labelled = rng.permutation(np.arange(100, 157))
     targets = pd.DataFrame(
@@ -110,8 +120,8 @@ def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, small, caplog)
     write(targets[:30], tmp_path / "t0.csv")
     write(targets[30:], tmp_path / "t1.parquet")
     with caplog.at_level(logging.WARNING, logger="bagbasis"):
-        store = ingest_tables(
-            files,
+        store = ingest_cut(
+            scatter(frame, tmp_path, [".parquet", ".parquet"]),
             tmp_path / "s.zarr",
             targets=["c", "k"],
             target_table=[tmp_path / "t0.csv", tmp_path / "t1.parquet"],
@@ -126,10 +136,8 @@ def test_targets_of_a_second_table_are_joined_on_the_id(tmp_path, small, caplog)
     np.testing.assert_array_equal(store.targets(names=["c"])[:, 0], codes)
 
 
-@pytest.mark.parametrize(
-    "ids", [[*range(-3, 40), 2**62, 10**3], TEXT_IDS], ids=["integers", "text"]
-)
-def test_responses_of_another_table(ids, tmp_path, small, caplog):
+@pytest.mark.parametrize("ids", [INTEGER_IDS, TEXT_IDS], ids=["integers", "text"])
+def test_responses_of_another_table(ids, tmp_path, ingest_cut, caplog):
     """Any order, any number of files of both kinds; beside a target table, and box measured."""
     frame = table_of(ids)
     answers = response_table(np.random.default_rng(3), ids)
@@ -138,7 +146,7 @@ def test_responses_of_another_table(ids, tmp_path, small, caplog):
     targets = pd.DataFrame({"bag": ids[:-1], "k": np.arange(len(ids) - 1.0)})
     calls = []
     with caplog.at_level(logging.WARNING, logger="bagbasis"):
-        store = ingest_tables(
+        store = ingest_cut(
             scatter(frame, tmp_path, [".parquet", ".csv"]),
             tmp_path / "s.zarr",
             targets=["k"],
@@ -162,25 +170,6 @@ def test_responses_of_another_table(ids, tmp_path, small, caplog):
     assert calls[-1] == (len(frame) + len(answers),) * 2
 
 
-def test_responses_do_not_depend_on_how_the_work_was_cut(tmp_path, monkeypatch):
-    """Other pieces and other ranges of ids give the same responses."""
-    frame, answers = table_of(range(30)), response_table(np.random.default_rng(4), range(30))
-    options = {
-        "responses": [write(answers, tmp_path / "r.csv")],
-        "response_box": [(0, 1)] * 3,
-        "dtype": "float64",
-    } | RESPONSES
-    path = write(frame, tmp_path / "p.parquet")
-    whole = ingest_tables(path, tmp_path / "whole.zarr", **COLUMNS, **options)
-    monkeypatch.setattr(table_files, "CSV_PIECE_BYTES", 777)
-    monkeypatch.setattr(tables, "RANGE_BYTES", 500)
-    cut = ingest_tables(path, tmp_path / "cut.zarr", **COLUMNS, **options)
-    np.testing.assert_array_equal(cut.responses().points, whole.responses().points)
-    np.testing.assert_array_equal(cut.response_offsets(), whole.response_offsets())
-    assert cut.response_box == Box.unit(3)
-    assert_holds_responses(cut, answers)
-
-
 def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
     """An id or a class that looks like a number in one CSV file is text if others are."""
     write(pd.DataFrame({"bag": [7, 8], "u": 0.0, "v": 1, "c": [1, 2]}), tmp_path / "a.csv")
@@ -195,25 +184,78 @@ def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
     assert store.targets()[:, 0].tolist() == [0.0, 1.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("ids", "kept"),
+    [
+        (["1", "-3", "0"], [-3, 0, 1]),
+        (["9223372036854775807", "-9223372036854775808"], [-(2**63), 2**63 - 1]),
+        *((ids, sorted(ids)) for ids in (["1", "007"], ["1", "+7"], ["-0"], ["1.0"], ["1e3"])),
+        *((ids, sorted(ids)) for ids in ([" 1"], ["1_000"], ["9223372036854775808"])),
+    ],
+)
+def test_ids_in_csv_are_integers_only_as_python_writes_them(ids, kept, tmp_path):
+    """So that two ids that differ in the file never become one."""
+    path = write(pd.DataFrame({"bag": ids, "u": 0, "v": 0}), tmp_path / "t.csv")
+    store = ingest_tables(path, tmp_path / "s.zarr", **COLUMNS)
+    assert store.read_array("ids", 0, store.n_bags).tolist() == kept
+
+
+def test_names_that_differ_in_case_or_are_duckdbs_own(tmp_path):
+    """A column is the one of exactly that name, in both kinds of files."""
+    names = ["U", "u", "V", "v", "file_index", "file_row_number", "bag"]
+    frame = pd.DataFrame([[9, 1, 9, 2, 7, 7, "b"], [9, 3, 9, 4, 7, 7, "a"]], columns=names)
+    for ending in (".csv", ".parquet"):
+        path = write(frame, tmp_path / f"[{ending}]=1*{ending}")
+        store = ingest_tables(path, tmp_path / "s.zarr", overwrite=True, **COLUMNS)
+        assert store.read().points.tolist() == [[3, 4], [1, 2]]
+
+
+def test_every_type_of_numbers_and_text(tmp_path):
+    """As pandas, Polars and others write them, dictionaries (categories) among them."""
+    words = pa.array(["b", "a", "b"])
+    for texts in (words, words.cast(pa.large_string()), words.dictionary_encode()):
+        for numbers in (pa.float16(), pa.int8(), pa.uint64(), pa.decimal128(5, 2), pa.float64()):
+            column = pa.array([1, 2, 3]).cast(pa.float32()).cast(numbers)
+            table = {"bag": texts, "u": column, "v": column, "c": texts, "k": [True, None, True]}
+            pq.write_table(pa.table(table), tmp_path / "t.parquet")
+            store = ingest_tables(
+                tmp_path / "t.parquet",
+                tmp_path / "s.zarr",
+                targets=["c"],
+                overwrite=True,
+                **COLUMNS,
+            )
+            assert store.read().points.tolist() == [[2, 2], [1, 1], [3, 3]]
+            assert store.meta.class_names == {"c": ["a", "b"]}
+
+
+def test_line_breaks_within_quotes(tmp_path, ingest_cut):
+    """A quoted field may go over several lines, wherever the file is cut."""
+    frame = table_of(range(30)).assign(kind="line one\nline two, which is rather long\r\n")
+    path = write(frame, tmp_path / "t.csv")
+    store = ingest_cut(path, tmp_path / "s.zarr", targets=["kind"], piece_bytes=100, **COLUMNS)
+    assert_holds(store, frame, range(30))
+    assert store.meta.class_names == {"kind": [frame["kind"][0]]}
+
+
 def test_a_given_box_is_kept_and_points_may_lie_outside(tmp_path):
     """The box is the caller's, and no point is moved or dropped for it."""
     frame = table_of(range(5))
-    store = ingest_tables(
-        write(frame, tmp_path / "p.parquet"), tmp_path / "s.zarr", box=[(0, 1), (-1, 0)], **COLUMNS
-    )
+    path = write(frame, tmp_path / "p.parquet")
+    store = ingest_tables(path, tmp_path / "s.zarr", box=[(0, 1), (-1, 0)], **COLUMNS)
     assert store.box == Box((0.0, -1.0), (1.0, 0.0))
     assert_holds(store, frame, range(5))
 
 
-def test_a_huge_bag_among_thousands_of_tiny_ones(tmp_path, monkeypatch):
+def test_a_huge_bag_among_thousands_of_tiny_ones(tmp_path, ingest_cut):
     """Skewed sizes: 200,000 points in one bag, one to three in 3,000 others."""
-    monkeypatch.setattr(tables, "RANGE_BYTES", 2**16)
     rng = np.random.default_rng(2)
     sizes = [*rng.integers(1, 4, 3000).tolist(), 200_000]
     ids = rng.permutation(3001).tolist()
     frame = long_table(rng, sizes, ids)
     files = scatter(frame, tmp_path, [".parquet", ".parquet", ".parquet"])
-    store = ingest_tables(files, tmp_path / "s.zarr", **COLUMNS)
+    options = {"piece_bytes": 2**20, "range_bytes": 2**16}
+    store = ingest_cut(files, tmp_path / "s.zarr", **options, **COLUMNS)
     assert_holds(store, frame, range(3001))
     assert store.read().sizes[ids[-1]] == 200_000
 
@@ -230,50 +272,33 @@ def test_a_directory_of_parquet_files_and_a_glob(tmp_path):
         assert_holds(store, frame, range(8))
 
 
-def test_without_a_client_workers_are_started_and_stopped(tmp_path, client, monkeypatch):
-    """No client needs to be open; afterwards none is."""
-    frame = table_of(range(8))
-    path = write(frame, tmp_path / "p.csv")
-    monkeypatch.setattr(tables, "current_client", lambda: None)
-    before = current_client()
-    store = ingest_tables(path, tmp_path / "s.zarr", **COLUMNS)
-    assert_holds(store, frame, range(8))
-    assert current_client() is before
-
-
-def test_a_killed_ingest_commits_nothing_and_runs_again(tmp_path):
+def test_a_killed_ingest_commits_nothing_and_runs_again(tmp_path, client):
     """Killed with -9 while it writes: the store is empty, and the same call makes it whole."""
     frame = table_of(range(200), seed=5)
     answers = response_table(np.random.default_rng(5), range(200))
     path, responses = write(frame, tmp_path / "p.parquet"), write(answers, tmp_path / "r.csv")
     url = tmp_path / "s.zarr"
-    command = [sys.executable, "-m", "tests.execution.long_tables", path, responses, url]
-    assert subprocess.run(command).returncode == -signal.SIGKILL
+    command = [sys.executable, "-m", "tests.ingest.long_tables", path, responses, url]
+    died = subprocess.run([*command, "on a cluster" if client else ""])
+    assert died.returncode == -signal.SIGKILL
     assert BagStore.open(url).n_bags == 0
     store = ingest_tables(path, url, responses=responses, **COLUMNS, **RESPONSES)
     assert_holds(store, frame, range(200))
     assert_holds_responses(store, answers)
 
 
-def test_a_worker_that_dies_changes_nothing(tmp_path, small, client):
-    """The workers hold the shuffled rows on their disks; what one takes along is made again."""
+def test_a_worker_that_dies_changes_nothing(tmp_path, ingest_cut, client):
+    """The workers hold the sorted rows on their disks; what one takes along is made again."""
+    if client is None:
+        return
     frame = table_of(range(120))
-    files = scatter(frame, tmp_path, [".parquet"] * 4)
     victims = list(client.run(os.getpid).values())[:1]
 
     def kill(done: int, total: int) -> None:
         if victims and done > 0.7 * total:
             os.kill(victims.pop(), signal.SIGKILL)
 
-    store = ingest_tables(files, tmp_path / "s.zarr", progress=kill, **COLUMNS)
+    files = scatter(frame, tmp_path, [".parquet"] * 4)
+    store = ingest_cut(files, tmp_path / "s.zarr", progress=kill, **COLUMNS)
     assert not victims
     assert_holds(store, frame, range(120))
-
-
-@pytest.mark.parametrize("n_ranges", [1, 2, 3, 10, 97])
-def test_neighbouring_ranges_are_spread_over_the_partitions(n_ranges):
-    """Each range has its partition, and any few in a row are on both halves of the workers."""
-    places = spread(n_ranges)
-    assert sorted(places) == list(range(n_ranges))
-    for i in range(n_ranges - 2):
-        assert len({place * 2 // n_ranges for place in places[i : i + 3]}) == 2

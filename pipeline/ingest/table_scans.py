@@ -1,0 +1,246 @@
+"""Tables as DuckDB reads them: one query over many files, their values and their bytes.
+
+Files of one layout that follow each other are one `Scan`. Within a query a column is called by
+its position: DuckDB takes names that differ in case alone for the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from threading import Event, Thread
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from ..errors import DataError, StoreError
+from ..execution.lanes import lane_cores
+from .table_files import TEXTS, UNTYPED, Columns, DuckFiles, TableFile
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
+FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
+Report = Callable[[float], None]  # the share of a query that is done
+
+BATCH_ROWS = 2**17  # that leave DuckDB at once: some MiB
+SECONDS_BETWEEN_REPORTS = 0.5
+DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
+SQL_TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "number": "BIGINT", "text": "VARCHAR"}
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How the values of a table are stored.
+
+    Attributes
+    ----------
+    ids : {"number", "text"}
+    dtype : {"float32", "float64"}
+        Of the coordinates.
+    classes : dict from target to its labels
+        A target that is text becomes the index of its label.
+    """
+
+    ids: str
+    dtype: str
+    classes: dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Files of one layout that follow each other in a table, or one piece of a file."""
+
+    columns: Columns
+    files: tuple[TableFile, ...]
+
+    def values(self, starts: Sequence[int]) -> str:
+        """The query of all rows as they are in the files.
+
+        It gives ``file``, the position in this scan; ``row``, counted on from ``starts``, the
+        numbers of the files' first rows; ``id``; each coordinate as it is, ``r0`` …, and as a
+        number, ``x0`` …; each target as it is, ``y0`` …, and as a number, ``z0`` ….
+        """
+        selected = ["file_index AS file", f"{self._row(starts)} AS row"]
+        selected += [f"{self._column(self.columns.id)} AS id"]
+        for j, name in enumerate(self.columns.coordinates):
+            selected += [f"{self._column(name)} AS r{j}", f"{self._number(name)} AS x{j}"]
+        for j, name in enumerate(self.columns.targets):
+            selected += [f"{self._column(name)} AS y{j}", f"{self._number(name)} AS z{j}"]
+        return f"SELECT {', '.join(selected)} FROM {self._source()}"
+
+    def coded(self, starts: Sequence[int], coding: Coding) -> str:
+        """The query of all rows as they are stored: ``id``, ``row``, ``x0`` …, ``y0`` ….
+
+        A target is NULL where there is none, a coordinate where the file was changed meanwhile.
+        """
+        selected = [f"TRY_CAST(id AS {SQL_TYPES[coding.ids]}) AS id", "row"]
+        for j in range(len(self.columns.coordinates)):
+            selected.append(f"TRY_CAST(x{j} AS {SQL_TYPES[coding.dtype]}) AS x{j}")
+        for j, name in enumerate(self.columns.targets):
+            value = f"z{j}"
+            if name in coding.classes:
+                labels = ", ".join(quoted(label) for label in coding.classes[name]) or "''"
+                value = f"CAST(enum_code(TRY_CAST(y{j} AS ENUM({labels}))) AS DOUBLE)"
+            selected.append(f"{value} AS y{j}")
+        return f"SELECT {', '.join(selected)} FROM ({self.values(starts)})"
+
+    def type_of(self, name: str) -> str:
+        """Arrow's name of a column's type; `UNTYPED` in CSV."""
+        return self.files[0].types[self.columns.names.index(name)]
+
+    def _column(self, name: str) -> str:
+        return f"c{self.files[0].names.index(name)}"
+
+    def _number(self, name: str) -> str:
+        column, kind = self._column(name), self.type_of(name)
+        if kind in TEXTS:
+            return "CAST(NULL AS DOUBLE)"
+        if kind != UNTYPED:
+            return f"CAST({column} AS DOUBLE)"
+        # DuckDB reads 1_000 as a number, which elsewhere is text, such as the label of a class.
+        return f"CASE WHEN contains({column}, '_') THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
+
+    def _row(self, starts: Sequence[int]) -> str:
+        if not self.files[0].is_parquet:
+            return f"row_number() OVER () + {starts[0] - 1}"
+        firsts = [start - file.start for start, file in zip(starts, self.files, strict=True)]
+        return f"CAST({firsts} AS BIGINT[])[CAST(file_index AS BIGINT) + 1] + file_row_number"
+
+    def _source(self) -> str:
+        first = self.files[0]
+        paths = ", ".join(quoted(file.path) for file in self.files)
+        columns = [f"c{j}" for j in range(len(first.names))]
+        if first.is_parquet:
+            source = f"read_parquet([{paths}]) AS t({', '.join(columns)})"
+            if first.stop is None:
+                return source
+            return f"{source} WHERE file_row_number BETWEEN {first.start} AND {first.stop - 1}"
+        types = ", ".join(f"{column}: 'VARCHAR'" for column in columns)
+        nulls = ", ".join(quoted(word) for word in MISSING)
+        return (
+            f"read_csv([{paths}], auto_detect=false, header={first.start == 0}, delim=',', "
+            f"quote='\"', escape='\"', nullstr=[{nulls}], allow_quoted_nulls=false, "
+            f"compression='{'gzip' if first.is_gzip else 'none'}', columns={{{types}}})"
+        )
+
+
+def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
+    """The files of a table in order, as many in a scan as one query can read."""
+
+    def layout(file: TableFile) -> Any:
+        kind = file.is_parquet, file.is_gzip, file.names, file.types
+        return kind, file.start, file.stop, file.index // FILES_PER_SCAN
+
+    return [Scan(columns, tuple(group)) for _, group in groupby(files, layout)]
+
+
+class Database:
+    """DuckDB over table files, with no more than ``memory`` bytes; a context manager.
+
+    What does not fit goes to files in the folder ``spill``; without one it has to fit.
+    """
+
+    def __init__(self, memory: int, spill: str = "") -> None:
+        self.files = DuckFiles()
+        self._spill = spill
+        self._connection = duckdb.connect(
+            config={
+                "threads": lane_cores(),
+                "memory_limit": f"{memory}B",
+                "temp_directory": spill,
+                "autoinstall_known_extensions": False,  # nothing is downloaded …
+                "autoload_known_extensions": False,  # … and what is installed is left alone
+            }
+        )
+        self._connection.register_filesystem(self.files)
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.unregister_filesystem(DuckFiles.protocol)
+        self._connection.close()
+
+    def fetch(self, query: str, report: Report | None = None) -> list[tuple[Any, ...]]:
+        """All rows of the answer; ``report`` is called with the share that is done.
+
+        Raises
+        ------
+        DataError
+            A file can not be read; names it.
+        StoreError
+            The disk is full.
+        """
+        with self._running(query) as cursor, _watching(cursor, report):
+            return cursor.sql(query).fetchall()
+
+    def stream(self, query: str, report: Report | None = None) -> Iterator[pa.RecordBatch]:
+        """The answer in batches; ``report`` ends with the first one. Raises what `fetch` does."""
+        with self._running(query) as cursor:
+            with _watching(cursor, report):
+                batches = iter(cursor.sql(query).to_arrow_reader(BATCH_ROWS))
+                first = next(batches, None)
+            if first is not None:
+                yield first
+                yield from batches
+
+    @contextmanager
+    def _running(self, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yield a connection of its own, as a query ends with the next one of its connection."""
+        try:
+            with self._connection.cursor() as cursor:
+                yield cursor
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            reason = _reason(str(error))
+            if any(words in str(error) for words in DISK_FULL):
+                raise StoreError(
+                    f"{self._spill}: no room to sort the table ({reason}); set TMPDIR to a folder "
+                    "on a disk with room for all its rows"
+                ) from error
+            paths = re.findall(rf"{DuckFiles.protocol}://[^\s']+", f"{error} {query}")
+            file = DuckFiles.url_of(
+                paths[0]
+            )  # damage in a Parquet file DuckDB tells without its name
+            raise DataError(f"{file}: can not be read ({reason})") from error
+
+
+@contextmanager
+def _watching(cursor: duckdb.DuckDBPyConnection, report: Report | None) -> Iterator[None]:
+    """Report the share of a query that is done, as DuckDB estimates it, and at last all of it."""
+    if report is None:
+        yield
+        return
+    # `query_progress` stands still without a progress bar, which is not to be seen.
+    cursor.execute("SET enable_progress_bar = true")
+    cursor.execute("SET enable_progress_bar_print = false")
+    over = Event()
+
+    def watch() -> None:
+        while not over.wait(SECONDS_BETWEEN_REPORTS):
+            report(max(0.0, cursor.query_progress() / 100))  # -1 before it begins
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+    report(1.0)
+
+
+def quoted(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _reason(message: str) -> str:
+    """In one line what DuckDB, or the traceback it took over from Python, says at length."""
+    lines = [line.strip() for line in message.split("\nPossible")[0].splitlines() if line.strip()]
+    last = re.sub(
+        r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2", lines[-1]
+    )
+    return last if len(lines) == 1 or lines[0].startswith("Traceback") else f"{lines[0]}: {last}"

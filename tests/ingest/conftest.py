@@ -1,0 +1,38 @@
+"""Ingest in this process and on a cluster, whole and cut into many small parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from bagbasis.clusters import connect
+from bagbasis.ingest.table_engines import ClusterEngine, LocalEngine
+from bagbasis.ingest.table_scans import Database
+from bagbasis.ingest.tables import TableIngest
+from tests.bags.conftest import url  # noqa: F401 - the same places for stores
+
+SMALL = 2**11  # bytes: the tests' tables are cut into tens of pieces and ranges
+
+
+@pytest.fixture(scope="module", params=["here", "cluster"])
+def client(request):
+    """None, or the client of two worker processes that is open."""
+    if request.param == "here":
+        yield None
+    else:
+        with connect("local", n_workers=2, cores_per_worker=1) as client:
+            yield client
+
+
+@pytest.fixture
+def ingest_cut(client, tmp_path):
+    """`ingest_tables` in small parts: pieces and ranges, or sorted on disk under a tight limit."""
+
+    def run(*args, piece_bytes=SMALL, range_bytes=SMALL, **options):
+        if client is not None:
+            return TableIngest(*args, **options).run(
+                ClusterEngine(client, piece_bytes, range_bytes)
+            )
+        with Database(2**26, str(tmp_path / "spill")) as database:
+            return TableIngest(*args, **options).run(LocalEngine(database))
+
+    return run
