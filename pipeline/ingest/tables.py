@@ -48,42 +48,44 @@ class TableIngest:
 
     Parameters
     ----------
-    points : path, URL or glob, or a list of them
-        ``.parquet``, ``.pq``, ``.csv`` or ``.csv.gz`` files, or directories of Parquet files. In
-        CSV, empty fields, NA, N/A, NaN, nan, null and NULL are missing values. On a cluster a
-        ``.csv.gz`` file has to fit in a worker's memory, and so has a CSV file with line breaks
-        within quotes.
+    points : str, path or list of str
+        Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.csv`` or ``.csv.gz``. Of a
+        folder the Parquet files are read. In CSV, empty fields, NA, N/A, NaN, nan, null and NULL
+        are missing values. On a cluster a ``.csv.gz`` file has to fit in a worker's memory, and so
+        has a CSV file with line breaks within quotes.
     url : str or path
-        Of the new store.
+        The store to write.
     id_column : str
-        The bag of each point: integers or text. The ids of CSV files are integers if all are
+        Column of the bag's id: integers or text. The ids of CSV files are integers if all are
         written as Python writes them (so that 007 is text), else text.
-    coordinates : sequence of str
-        The columns of the coordinates, numbers.
-    targets : sequence of str, optional
-        Columns of numbers, or of text, which is taken for class labels and stored as their
+    coordinates : list of str
+        Coordinate columns, numbers, in the order they shall have.
+    targets : list of str, optional
+        Target columns: numbers, or text, which is taken for class labels and stored as their
         index in the sorted labels. A missing value is not labelled. In the table of points a
         target is the same in all rows of a bag.
-    target_table : path, URL or glob, or a list of them, optional
-        Where the targets are, one row per bag. Bags without a row are not labelled.
+    target_table : str, path or list of str, optional
+        Tables with the targets, one row per bag. Bags without a row are not labelled.
     target_id_column : str, optional
-        The id in the target table; default ``id_column``.
-    responses : path, URL or glob, or a list of them, optional
-        Where the responses are, one row per point of one. Bags without a row have no response.
-    response_coordinates : sequence of str, optional
-        The columns of the responses' coordinates, numbers.
+        The bag's id in the target table. None: named as ``id_column``.
+    responses : str, path or list of str, optional
+        Tables with the responses, one row per point. Bags without a row have no response.
+    response_coordinates : list of str, optional
+        Coordinate columns of the responses, numbers, in the order they shall have.
     response_id_column : str, optional
-        The id in the table of responses; default ``id_column``.
-    box, response_box : sequence of (lo, hi), optional
-        What is scaled to [0, 1]^d before projection; points may lie outside. Default: the range
-        of the points, widened by 1 % of it on each side.
-    dtype : float32 (default) or float64
-        Of the stored points.
+        The bag's id in the responses. None: named as ``id_column``.
+    box : list of (lo, hi), optional
+        What is scaled to [0, 1]^d before projection. Points may lie outside. None: the range of
+        the points, widened by 1 % of it on each side.
+    response_box : list of (lo, hi), optional
+        The same for the responses.
+    dtype : {"float32", "float64"}
+        Type of the stored points.
     overwrite : bool
         Replace a store that is there. It is replaced when all rows are checked; what fails after
         that leaves no store.
-    chunk_points : int, optional
-        See `BagStore.create`.
+    chunk_points : int ≥ 1, optional
+        Points in a stored chunk. None: two MiB of them.
     progress : callable, optional
         Called with the points done and their number, those of responses among them: a point is
         a third done each when it is checked, sorted and written. The number is an estimate
