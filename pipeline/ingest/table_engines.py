@@ -219,16 +219,20 @@ def _run(
 
 
 def _survey_piece(task: tuple[Scan, str], report: Report) -> Survey | DataError | None:
-    """None for a piece of a CSV file whose quotes are not closed: it was cut within them."""
+    """None for a piece that may have been cut within quotes: its file must be read whole.
+
+    Of all pieces of such a file, the first that ends within quotes has an odd number of them.
+    """
     scan, dtype = task
-    try:
-        with Database(SORT_BYTES) as database:
+    with Database(SORT_BYTES) as database:
+        try:
             [survey] = survey_scan(scan, dtype, database)
-            if any(text.count(b'"') % 2 for text in database.files.texts.values()):
-                return None
-            return replace(survey, sample=sample_ids(scan, SAMPLE, database))
-    except DataError as error:
-        return error
+            sample = sample_ids(scan, SAMPLE, database)
+        except DataError as error:
+            return None if database.files.texts else error
+        if any(text.count(b'"') % 2 for text in database.files.texts.values()):
+            return None
+        return replace(survey, sample=sample)
 
 
 def _find_labels(

@@ -197,7 +197,7 @@ def test_ids_in_csv_are_integers_only_as_python_writes_them(ids, kept, tmp_path)
     """So that two ids that differ in the file never become one."""
     path = write(pd.DataFrame({"bag": ids, "u": 0, "v": 0}), tmp_path / "t.csv")
     store = ingest_tables(path, tmp_path / "s.zarr", **COLUMNS)
-    assert store.read_array("ids", 0, store.n_bags).tolist() == kept
+    assert store.ids().tolist() == kept
 
 
 def test_names_that_differ_in_case_or_are_duckdbs_own(tmp_path):
