@@ -85,7 +85,7 @@ class DirichletParameters(OverSizes):
 
 
 def _lowest(sizes: Sequence[AtSize]) -> str:
-    """Where each method has the least error; those that have it nowhere are left out."""
+    """Say where each method has the least error; leave out those that have it nowhere."""
     found: dict[str, list[int]] = {}
     for size in sizes:
         best = min((name for name in size.methods if name != CONSTANT), key=size.mse)
@@ -94,7 +94,7 @@ def _lowest(sizes: Sequence[AtSize]) -> str:
 
 
 def _level(sizes: Sequence[AtSize]) -> str:
-    """Where likelihood, clipped, differs from the 2BE by too little to say which is better."""
+    """Say where likelihood, clipped, and the 2BE differ too little to call one better."""
     near = [
         size.n_points
         for size in sizes
@@ -104,7 +104,7 @@ def _level(sizes: Sequence[AtSize]) -> str:
 
 
 def _where_fastest(sizes: Sequence[AtSize]) -> str:
-    """At which n maximum likelihood is faster than both learners, a way to predict."""
+    """Say at which n maximum likelihood is faster than both learners, per way to predict."""
     found = {}
     for way, text in WAYS.items():
         won = [s.n_points for s in sizes if s.time("MLE", way) == min(
@@ -153,7 +153,7 @@ def log_likelihood(alpha: Floats, mean_logs: Floats) -> Floats:
 
 
 def _by_moments(means: Floats, variances: Floats) -> Floats:
-    """Means times a precision, the geometric mean of those of the categories."""
+    """Estimate alpha: means times the geometric mean of the categories' precisions."""
     precisions = np.maximum(means * (1 - means) / variances - 1, 1e-3)
     return means * np.exp(np.log(precisions).mean(axis=1, keepdims=True))
 

@@ -18,7 +18,7 @@ from bagbasis.divergences import divergence_matrix
 from bagbasis.embeddings import MeanMapEmbedding
 
 from ..terminal import Callback
-from .data.two_sample_data import blobs, ring, uniform
+from .data.samples import blobs, ring, uniform
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, frame, pair, table, whole_table
 from .kit.notes import remarks
@@ -95,7 +95,7 @@ class FastMMD(Experiment[Sizes]):
     def size(self) -> str:
         s = self.settings
         return (
-            f"Errors: {s.n_points:,} points a set, {s.n_trials} draws of frequencies (the paper: "
+            f"Errors: {s.n_points:,} points per set, {s.n_trials} draws of frequencies (the paper: "
             f"1,000 and 1,000). Times: N from {s.sizes[0]:,} to {s.sizes[-1]:,} with d = 16 (the "
             f"paper: 1,000 to 100,000), d from {s.dims[0]} to {s.dims[-1]:,} with "
             f"{s.size_of_dims:,} points (8 to 1,024, 10,000). Tests: {s.n_tests} data sets, "
@@ -126,7 +126,7 @@ class FastMMD(Experiment[Sizes]):
     # ------------------------------------------------------------------ what is measured
 
     def _errors(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Relative differences from the exact MMD² of one pair of sets."""
+        """Measure relative differences from the exact MMD² of one pair of sets."""
         rng = self.rng(0)
         X, Y = (blobs(rng, p["n_points"], ratio) for ratio in (1.0, RATIO))
         seeds: list[int] = np.ravel(
@@ -147,7 +147,7 @@ class FastMMD(Experiment[Sizes]):
         }
 
     def _spread(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Means and standard deviations of unbiased MMD², over frequencies and over orders."""
+        """Measure means and deviations of unbiased MMD², over frequencies and over orders."""
         rng, n_trials, sigma = self.rng(3), p["n_trials"], p["sigma"]
         X, Y = ring(rng, 200)
         found: dict[str, list[float]] = {"random features": [], "linear": [], "B-test": []}
@@ -167,7 +167,7 @@ class FastMMD(Experiment[Sizes]):
         }
 
     def _times(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Seconds of an MMD², on one thread."""
+        """Time an MMD² on one thread."""
         n, d, n_frequencies = p["n_points"], p["d"], p["L"]
         X, Y = uniform(self.rng(4), n, d)
         box = [(0.0, 1.0)] * d
@@ -192,15 +192,15 @@ class FastMMD(Experiment[Sizes]):
         return seconds
 
     def _power(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Rejections of the test by random features alone."""
+        """Count rejections of the test by random features alone."""
         return self._rejections(p, progress, ("random features",))
 
     def _tests(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Rejections of all tests."""
+        """Count rejections of all tests."""
         return self._rejections(p, progress, ("random features", "exact", "B-test", "linear"))
 
     def _rejections(self, p: Params, progress: Callback, methods: Sequence[str]) -> dict[str, Any]:
-        """How often each test finds a difference, over data sets; all see the same ones."""
+        """Count how often each test finds a difference, over the same data sets."""
         n, ratio, n_tests = p["n_points"], p["ratio"], p["n_tests"]
         shuffles = splits(n, p["n_shuffles"], self.seed)
         counts = dict.fromkeys(methods, 0)
@@ -234,7 +234,7 @@ class FastMMD(Experiment[Sizes]):
         self._draw_tests(frame(results, measure="power"), frame(results, measure="test"))
 
     def _draw_errors(self, rows: pd.DataFrame) -> None:
-        """002, Figure 5."""
+        """Draw 002, Figure 5."""
         curves = []
         for form, color in (("biased", BLUE), ("unbiased", ORANGE)):
             x, y = pair(rows, "L", form)
@@ -247,7 +247,7 @@ class FastMMD(Experiment[Sizes]):
                   "mean |MMD² − exact| / exact", log="xy")  # fmt: skip
 
     def _draw_spreads(self, rows: pd.DataFrame) -> None:
-        """002, Figure 6."""
+        """Draw 002, Figure 6."""
         sigma = column(rows, "sigma")
         means = [Curve(sigma, rows["exact"], "exact", ORANGE, "-", more={"linewidth": 4})]
         deviations = []
@@ -264,7 +264,7 @@ class FastMMD(Experiment[Sizes]):
             lines(right, deviations, x, "standard deviation of the unbiased MMD²", log="xy")
 
     def _draw_times(self, results: Sequence[Result]) -> None:
-        """002, Figure 7."""
+        """Draw 002, Figure 7."""
         panels = (("points", "n_points", "points in each set N"), ("dims", "d", "dimensions d"))
         with self.picture("times.png", "Time of one MMD²", 2, 11.5, 4.6) as (_, axes):
             for axis, (over, param, label) in zip(axes, panels, strict=True):
@@ -289,7 +289,7 @@ class FastMMD(Experiment[Sizes]):
                 lines(axis, curves, label, "seconds an MMD², one thread", log="xy", title=title)
 
     def _draw_tests(self, powers: pd.DataFrame, tests: pd.DataFrame) -> None:
-        """002, Figure 8."""
+        """Draw 002, Figure 8."""
         x, power = pair(powers, "L", "random features")
         over_ratios = []
         for method in TESTED:
@@ -299,8 +299,8 @@ class FastMMD(Experiment[Sizes]):
             over_ratios.append(Curve(ratio[other], 1 - rejected[other], label, COLORS[method]))
         p = tests.iloc[0]
         title = (
-            f"Tests of level .05, {p['n_points']:,} points a set (right: L = {p['L']}; in brackets "
-            "the error of the first kind, ε = 1)"
+            f"Tests of level .05, {p['n_points']:,} points per set (right: L = {p['L']}; in "
+            "brackets the error of the first kind, ε = 1)"
         )
         known = {"a test that knows nothing": 1 - LEVEL}
         y = f"error of the second kind, ε = {powers['ratio'][0]:g}"
@@ -331,7 +331,7 @@ def _tests_of(
 def _error_table(rows: pd.DataFrame) -> Table:
     """Make the table of 002, Figure 5."""
     slopes = {form: exponent(*pair(rows, "L", form)) for form in ("biased", "unbiased")}
-    title = f"Mean relative error of MMD², {rows['n_points'][0]:,} points a set"
+    title = f"Mean relative error of MMD², {rows['n_points'][0]:,} points per set"
     columns = {"frequencies L": "L", "biased": "biased", "unbiased": "unbiased"}
     return table(title, rows, columns, remarks("fastmmd", "error", first=rows.iloc[0], **slopes))
 
@@ -374,7 +374,7 @@ def _time_table(title: str, rows: pd.DataFrame, over: str, notes: list[str]) -> 
 
 
 def _times_over_points(rows: pd.DataFrame) -> Table:
-    """002, Figure 7, over the number of points."""
+    """Make the table of 002, Figure 7, over the number of points."""
     ratio, _ = speedup(rows)
     of_mean_map, _ = speedup(rows, "mean map")
     double, measured = speedup(rows, "mean map", "exact, double")
@@ -397,7 +397,7 @@ def _times_over_points(rows: pd.DataFrame) -> Table:
 
 
 def _times_over_dims(rows: pd.DataFrame) -> Table:
-    """002, Figure 7, over dimensions."""
+    """Make the table of 002, Figure 7, over dimensions."""
     n, n_frequencies = rows["n_points"][0], rows["L"][0]
     ratios = rows["exact"] / rows["random features"]
     verdict = (
@@ -412,7 +412,7 @@ def _times_over_dims(rows: pd.DataFrame) -> Table:
 
 
 def _rejection_tables(powers: pd.DataFrame, tests: pd.DataFrame) -> list[Table]:
-    """002, Figure 8, and the error of the first kind."""
+    """Make the tables of 002, Figure 8, and of the error of the first kind."""
     p = powers.iloc[0]
     ours, theirs = ((0.05 * 0.95 / n) ** 0.5 for n in (p["n_shuffles"], PAPER_SHUFFLES))
     null = tests["ratio"] == 1

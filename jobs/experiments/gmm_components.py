@@ -29,7 +29,7 @@ from .mixture_order import CRITERIA, orders_by_criteria
 
 MOST_COMPONENTS = 10
 BOX = [(-10, 10)] * 2
-PAPER = {  # 001, Figure 3: RMSE with 200 and with 800 points a bag
+PAPER = {  # 001, Figure 3: RMSE with 200 and with 800 points per bag
     "AIC": {200: 2.7, 800: 2.3},
     "BIC": {200: 3.8, 800: 2.7},
     "constant": {200: 2.8, 800: 2.8},
@@ -72,7 +72,7 @@ class Sizes(Scale):
 
 
 class ComponentCounting(Experiment[Sizes]):
-    """See the module; a point is a method at a number of points a bag."""
+    """See the module; a point is a method at a number of points per bag."""
 
     name = "gmm-components"
     title = "Counting the components of a mixture"
@@ -84,7 +84,7 @@ class ComponentCounting(Experiment[Sizes]):
         s = self.settings
         sizes = ", ".join(f"{n:,}" for n in s.n_train)
         return (
-            f"{sizes} training bags, {s.n_test:,} test bags, {listing(s.n_points)} points a bag, "
+            f"{sizes} training bags, {s.n_test:,} test bags, {listing(s.n_points)} points per bag, "
             f"D = {s.n_features:,}; the paper has 4,000, 8,000 and 16,000, 2,000, 200 and 800, "
             "and 5,000."
         )
@@ -141,7 +141,7 @@ class ComponentCounting(Experiment[Sizes]):
         return {"choice": choice.values, "sizes": sizes}
 
     def _by_gram(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """KL, and JS's embedding fitted to as many bags."""
+        """Learn by KL, and by JS's embedding from as many bags."""
         s, (train, test), n_train = self.settings, self._data(p), p["n_kl_train"]
         few, queries = (train[0][:n_train], train[1][:n_train]), test[0][: p["n_kl_test"]]
         begun = time.perf_counter()
@@ -180,7 +180,7 @@ class ComponentCounting(Experiment[Sizes]):
         return [_table(select(results, n_points=n), n) for n in sizes]
 
     def draw(self, results: Sequence[Result]) -> None:
-        """001, Figure 3: error over time, a line a method through its numbers of training bags."""
+        """Draw 001, Figure 3: error over time, a line per method through its training sets."""
         sizes = list(dict.fromkeys(r.params["n_points"] for r in results))
         title = "Counting mixture components: each line goes through growing training sets"
         width = 6.6 * len(sizes)
@@ -229,7 +229,7 @@ def _table(results: Sequence[Result], n_points: int) -> Table:
         paper = PAPER[method].get(n_points)
         rows.append([label, *blank, values["rmse"], values["se"], *blank, total, paper])
     columns = ["", *names[:width], "± at the last", *names[width:], "RMSE, paper"]
-    title = f"{n_points} points a bag: error and time over the number of training bags"
+    title = f"{n_points} points per bag: error and time over the number of training bags"
     return Table(title, columns, rows, _remarks(results, n_points, last))
 
 
@@ -265,7 +265,7 @@ def _beside_em(results: Sequence[Result], ours: Mapping[str, Any]) -> str:
 
 
 def _beside_paper(results: Sequence[Result], n_points: int) -> str:
-    """Errors that the paper prints beside ours, and whether they surely differ."""
+    """Set the errors that the paper prints beside ours: do they surely differ?"""
     parts = []
     for name, values in without_training(results).items():
         if n_points in PAPER[name]:
@@ -304,7 +304,7 @@ def _panel(axis: Axes, results: Sequence[Result], n_points: int) -> None:
             curves.append(Curve([1.0], [printed], label, color, "<", more=at_edge))
     below = {"ncols": 2, "loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
     lines(axis, curves, "seconds for fit and all predictions", "RMSE of the number of components",
-          log="xy", title=f"{n_points} points a bag", legend=below)  # fmt: skip
+          log="xy", title=f"{n_points} points per bag", legend=below)  # fmt: skip
     plain_log(axis.xaxis)
     axis.set_yticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
     axis.set_yticks([], minor=True)

@@ -44,7 +44,7 @@ class GMMOrder(OverSizes):
         return {"n_folds": N_FOLDS}
 
     def measure_classical(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """EM by scikit-learn, a bag after the other; AIC and BIC share their fits."""
+        """Fit EM by scikit-learn, one bag after the other; AIC and BIC share their fits."""
         n_bags = p["n_classical"]
         bags, y = draw_bags(self.test_set(p["n_points"]), n_bags)
         found, seconds = [], []
@@ -83,7 +83,7 @@ class GMMOrder(OverSizes):
 
 
 def _not_surely_beaten(sizes: Sequence[AtSize], margin: float) -> list[str]:
-    """Methods whose error less so many of its standard errors is not above the 2BE's."""
+    """Name methods whose error, less some standard errors, is not above the 2BE's."""
     return [
         f"{name} at n = {size.n_points:,} ({size.mse(name):.3g} ± "
         f"{size.methods[name]['se']:.2g} against {mse:.3g})"
@@ -95,7 +95,7 @@ def _not_surely_beaten(sizes: Sequence[AtSize], margin: float) -> list[str]:
 
 
 def _hours(sizes: Sequence[AtSize], n_bags: int) -> float:
-    """Of AIC, BIC (which share their fits) and CV on so many bags of each size."""
+    """Return hours of AIC and BIC (which share their fits) and CV on so many bags of each size."""
     return sum(s.time("AIC", "single") + s.time("CV", "single") for s in sizes) * n_bags / 3600
 
 

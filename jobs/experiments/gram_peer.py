@@ -38,7 +38,7 @@ class GramPeer:
     n_neighbours: int = 4
 
     def predict(self, training: Bags, targets: Floats, test: Bags) -> tuple[Floats, dict[str, Any]]:
-        """Predictions for the test bags, and what was chosen.
+        """Predict for the test bags, and say what was chosen.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class GramPeer:
     def predict_from(
         self, own: Floats, cross: Floats, targets: Floats
     ) -> tuple[Floats, dict[str, Any]]:
-        """As `predict`, from squared distances of any kind.
+        """Predict from squared distances of any kind, see `predict`.
 
         Parameters
         ----------

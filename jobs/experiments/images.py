@@ -120,7 +120,7 @@ class ImageClasses(Experiment[Tasks]):
         one: Callable[[Labelled, Labelled], dict[str, Any]],
         progress: Callback,
     ) -> dict[str, Any]:
-        """Accuracies and choices of each split, medians of seconds."""
+        """Measure accuracies and choices of each split, and medians of seconds."""
         found = []
         for split in range(n_splits):
             train, test = self._split(self.tasks[p["images"]], split)
@@ -164,7 +164,7 @@ class ImageClasses(Experiment[Tasks]):
         return self._over_splits(p, task.n_splits, one, progress)
 
     def _by_gram(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """KL, for the smallest number of training images.
+        """Learn by KL from the smallest number of training images.
 
         Its estimate is for continuous densities: neighbours at distance zero, as pixels of two
         images have, say nothing. So points are spread over their pixels and grey levels.
@@ -186,7 +186,7 @@ class ImageClasses(Experiment[Tasks]):
     # ------------------------------------------------------------------ tables and pictures
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
-        """Accuracies and times over the number of training images, a table a task."""
+        """Make a table of accuracies and times over training images per task."""
         return [
             _table(select(results, images=name), name, task.n_train)
             for name, task in self.tasks.items()
@@ -197,7 +197,7 @@ class ImageClasses(Experiment[Tasks]):
             self._draw_task(select(results, images=name), name, task.n_train)
 
     def _draw_task(self, results: Sequence[Result], name: str, n_train: Sequence[int]) -> None:
-        """001, Figure 4: the error rate over training images, and over time."""
+        """Draw 001, Figure 4: the error rate over training images, and over time."""
         over_images, over_time = [], []
         for r in results:
             method = r.params["method"]

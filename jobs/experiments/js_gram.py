@@ -18,7 +18,7 @@ from bagbasis import Bags, HDDEmbedding, RandomFourierFeatures
 from bagbasis.densities import estimate_densities
 
 from ..terminal import Callback
-from .data.truncated_mixtures import truncated_mixtures
+from .data.samples import truncated_mixtures
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, frame, table
 from .kit.notes import remarks
@@ -72,7 +72,7 @@ class JSGram(Experiment[Sizes]):
         return values
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
-        """001, Table 2, and the distances that are not in it."""
+        """Make 001, Table 2, with the distances that are not in it."""
         rows, found = kernel_rows(results), frame(results)
         behind = [
             name
@@ -96,7 +96,7 @@ class JSGram(Experiment[Sizes]):
         self._draw_agreement(results)
 
     def _draw_scatter(self, result: Result, true: Floats, estimates: Mapping[str, Floats]) -> None:
-        """001, Figure 6: estimated against true values of the JS kernel."""
+        """Draw 001, Figure 6: estimated against true values of the JS kernel."""
         p, n = result.params, len(estimates)
         title = f"exp(−JS / 2σ²) of {p['n_mixtures']} mixtures, from {p['n_points']:,} points each"
         with self.picture("scatter.png", title, n, 4.1 * n, 4.5, sharex=True, sharey=True) as (
@@ -114,7 +114,7 @@ class JSGram(Experiment[Sizes]):
                 lines(axis, [pairs, same], "kernel of the true densities", y, title=text)
 
     def _draw_agreement(self, results: Sequence[Result]) -> None:
-        """1 − R² of each distance and estimate, the paper's beside it."""
+        """Draw 1 − R² of each distance and estimate, the paper's beside it."""
         rows = kernel_rows(results)
         heights: dict[str, list[float | None]] = {}
         spread: dict[str, Any] = {}
@@ -200,7 +200,7 @@ def true_distances(distance: str, densities: Floats) -> Floats:
 
 
 def entropy_divergences(bags: Bags) -> Floats:
-    """JS of all pairs from means of log p̂ (001, Appendix A), shape (N, N).
+    """Estimate JS of all pairs from means of log p̂ (001, Appendix A), shape (N, N).
 
     p̂ is the kernel estimate from a bag's second half, with the bandwidth of the leave-one-out
     score; the means are over first halves. (The sums that are printed lack 1 / n.)

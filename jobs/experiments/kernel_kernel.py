@@ -110,7 +110,7 @@ def fit_kernel_kernel(training: Training, few: Training, c: Candidates) -> Fitte
 
 
 def smooth(smoother: KernelSmoother, bags: Bags) -> Floats:
-    """`KernelSmoother.predict`, by batches that suit the cache."""
+    """Predict by `KernelSmoother`, in batches that suit the cache."""
     parts = range(0, len(bags), QUERIES_PER_CALL)
     return np.concatenate([smoother.predict(bags[i : i + QUERIES_PER_CALL]) for i in parts])
 
@@ -159,7 +159,7 @@ def measure_times(
     test: Bags,
     n_queries: int,
 ) -> dict[str, Any]:
-    """Seconds a query from points to targets, in memory: many bags a call, and one.
+    """Time queries from points to targets, in memory: many bags per call, and one.
 
     ``training`` is what the smoother was fitted to.
     """

@@ -139,7 +139,7 @@ class Learner:
 
 
 def count(bags: Bags | BagStore) -> int:
-    """How many bags there are, in memory or in a store."""
+    """Count bags, in memory or in a store."""
     return bags.n_bags if isinstance(bags, BagStore) else len(bags)
 
 
@@ -197,14 +197,14 @@ def describe_all(methods: Mapping[str, Sequence[BaseEstimator]]) -> dict[str, li
 
 
 def errors(predicted: Floats, y: Floats) -> dict[str, float]:
-    """Root mean squared error, and the standard error of that."""
+    """Return the root mean squared error, and the standard error of that."""
     squares = (predicted - y) ** 2
     rmse = float(np.sqrt(squares.mean()))
     return {"rmse": rmse, "se": float(squares.std() / (2 * rmse * len(y) ** 0.5))}
 
 
 def mean_squares(predicted: Floats, truth: Floats) -> dict[str, float]:
-    """Mean squared error, over targets if there are several, and its standard error over bags."""
+    """Return the mean squared error, over targets too, and its standard error over bags."""
     squares = (np.asarray(predicted) - truth) ** 2
     squares = squares.reshape(len(squares), -1).mean(axis=1)
     return {"mse": float(squares.mean()), "se": float(squares.std() / len(squares) ** 0.5)}

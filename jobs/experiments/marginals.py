@@ -1,7 +1,8 @@
-"""`Marginals`: bags in 64 dimensions, one embedding a dimension, concatenated.
+"""`Marginals`: bags in 64 dimensions, one embedding per dimension, concatenated.
 
-The recipe of 001, §5.4 and Figure 5 on generated responses of filters (`patches`), once with
-filters that depend on each other within a patch, and once with the same marginals, independent.
+The recipe of 001, §5.4 and Figure 5 on generated responses of filters (`data.samples.Patches`):
+once with filters that depend on each other within a patch, and once with the same marginals,
+independent.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from sklearn.linear_model import RidgeClassifierCV
 from bagbasis import Bags, DoubleBasisClassifier, MomentsEmbedding
 
 from ..terminal import Callback
-from .data.patches import Patches
+from .data.samples import Patches
 from .gmm_components import HDD
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import select
@@ -66,7 +67,7 @@ class Marginals(Experiment[Sizes]):
     """See the module; a point is a method on one kind of filters, over all repeats."""
 
     name = "marginals"
-    title = "High-dimensional bags, one embedding a dimension"
+    title = "High-dimensional bags, one embedding per dimension"
     source = "001, §5.4"
     kind = Sizes
 
@@ -114,11 +115,11 @@ class Marginals(Experiment[Sizes]):
         return _drawn(patches, n_train, 0), _drawn(patches, n_test, 1)
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
-        """Accuracies of all methods, a table a kind of filters."""
+        """Make a table of the accuracies of all methods per kind of filters."""
         return [_table(select(results, filters=kind), kind) for kind in FILTERS]
 
     def draw(self, results: Sequence[Result]) -> None:
-        """001, Figure 5: accuracies of all methods, linear and with random features."""
+        """Draw 001, Figure 5: accuracies of all methods, linear and with random features."""
         n = len(results[0].values["rbf"])
         text = f", means of {n} repeats; bars: one standard deviation" if n > 1 else ""
         title, looks = f"Bags in 64 dimensions{text}", ((BLACK, "o"), (BLUE, "s"))
@@ -169,7 +170,7 @@ def _drawn(patches: Patches, n: int, index: int) -> Labelled:
 
 
 def shares_of(results: Sequence[Result], way: str) -> dict[str, NDArray[np.float64]]:
-    """Accuracies of each method, shape (n_repeats,), "linear" or "rbf"."""
+    """Return accuracies of each method, shape (n_repeats,), "linear" or "rbf"."""
     return {r.params["method"]: np.array(r.values[way]) for r in results}
 
 

@@ -32,7 +32,7 @@ from .kit.verdicts import listing
 from .learning import draw_bags, mean_squares
 
 PAPER_TRAIN, PAPER_TEST = 28_000, 2_000
-WAYS = {"batch": "batches", "single": "one bag a call"}
+WAYS = {"batch": "batches", "single": "one bag per call"}
 LINES = {"batch": "--", "single": "-"}
 LEARNED, CONSTANT = ("2BE", "KK"), "constant"
 OTHERS = ((GREEN, "^"), ("#8e6bbf", "v"), ("#b0892f", "D"))  # classical methods in pictures
@@ -70,7 +70,7 @@ class AtSize:
     ----------
     n_points : int
     methods : mapping
-        mse and se of each method, and seconds a query of the classical ones.
+        mse and se of each method, and seconds per query of the classical ones.
     first : mapping
         mse and se of the 2BE on the bags that the classical ones got.
     choices : mapping
@@ -99,14 +99,14 @@ class AtSize:
         return float(self.methods[method]["mse"])
 
     def time(self, method: str, way: str) -> float:
-        """Seconds a query of a way to predict; a classical method has one for both or for each."""
+        """Return seconds per query of a way to predict."""
         if method in LEARNED:
             return float(self.seconds[f"{method.lower()}_{way}"])
         return float(self.methods[method]["seconds"][way])
 
 
 def at_sizes(results: Sequence[Result]) -> list[AtSize]:
-    """In the order of the number of points."""
+    """Join the two results of each number of points, in ascending order."""
     found: dict[int, dict[str, Any]] = {}
     for r in results:
         found.setdefault(r.params["n_points"], {})[r.params["measure"]] = r.values
@@ -123,7 +123,7 @@ def at_sizes(results: Sequence[Result]) -> list[AtSize]:
 
 
 class OverSizes(Experiment[Sizes]):
-    """Two points a number n: what learns, and the classical estimators.
+    """Two points per n: what learns, and the classical estimators.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class OverSizes(Experiment[Sizes]):
         few = f", of which the classical estimators get {s.n_classical:,}"
         return (
             f"{s.n_train:,} training bags and {s.n_test:,} test bags"
-            f"{few if s.n_classical < s.n_test else ''}, {listing(s.n_points)} points a bag; the "
+            f"{few if s.n_classical < s.n_test else ''}, {listing(s.n_points)} points per bag; the "
             f"paper has {PAPER_TRAIN:,}, {PAPER_TEST:,}, and 10 to 1,000 points."
         )
 
@@ -222,7 +222,7 @@ class OverSizes(Experiment[Sizes]):
         ]
 
     def draw(self, results: Sequence[Result]) -> None:
-        """Errors and times over the number of points."""
+        """Draw errors and times over the number of points."""
         sizes = at_sizes(results)
         n = [size.n_points for size in sizes]
         styles = {"2BE": (BLUE, "o"), "KK": (ORANGE, "s")}
@@ -246,14 +246,14 @@ class OverSizes(Experiment[Sizes]):
         with self.picture(self.picture_name, title, 2, 13.5) as (_, [left, right]):
             x, aside = "points in a bag, n", {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
             lines(left, errors, x, f"mean squared error ({self.unit})", log="xy", ticks=n)
-            lines(right, seconds, x, "seconds a query", log="xy", ticks=n, legend=aside)
+            lines(right, seconds, x, "seconds per query", log="xy", ticks=n, legend=aside)
 
 
 def _error_table(sizes: Sequence[AtSize], target: str, fewer: bool, notes: Sequence[str]) -> Table:
-    """Mean squared errors over n."""
+    """Make the table of mean squared errors over n."""
     classical = sizes[0].classical
     same = ["2BE, same bags"] if fewer and classical else []
-    columns = ["points a bag", "2BE", "±", "KK", *same, *classical, "constant", "lowest"]
+    columns = ["points per bag", "2BE", "±", "KK", *same, *classical, "constant", "lowest"]
     rows: list[list[Any]] = []
     for size in sizes:
         compared = [size.first["mse"]] if same else []
@@ -267,7 +267,7 @@ def _error_table(sizes: Sequence[AtSize], target: str, fewer: bool, notes: Seque
 
 def _remarks(sizes: Sequence[AtSize]) -> list[str]:
     chosen = "; ".join(
-        f"n = {s.n_points:,}: {s.choices['2BE']['n_per_dim']} functions a dimension, σ "
+        f"n = {s.n_points:,}: {s.choices['2BE']['n_per_dim']} functions per dimension, σ "
         f"{s.choices['2BE']['multiplier']:g} medians, λ/N {s.choices['2BE']['alpha_a_bag']:.0e}, "
         f"KDE bandwidth {s.choices['KK']['density_bandwidth']:g} of the box "
         f"({s.choices['KK']['n_coefficients']} coefficients)"
@@ -277,14 +277,14 @@ def _remarks(sizes: Sequence[AtSize]) -> list[str]:
 
 
 def _time_table(sizes: Sequence[AtSize], way: str, n_queries: int) -> Table:
-    """Milliseconds a query over n, of a way to predict."""
+    """Make the table of milliseconds per query over n, of a way to predict."""
     methods = sizes[0].timed
     rows: list[list[Any]] = []
     for size in sizes:
         seconds = {method: size.time(method, way) for method in methods}
         fastest = min(seconds, key=seconds.__getitem__)
         rows.append([size.n_points, *(1e3 * each for each in seconds.values()), fastest])
-    title, columns = f"Milliseconds a query, {WAYS[way]}", ["points a bag", *methods, "fastest"]
+    title, columns = f"Milliseconds per query, {WAYS[way]}", ["points per bag", *methods, "fastest"]
     spans = {"of_2be": _span(sizes, "2BE"), "of_kk": _span(sizes, "KK")}
     notes = remarks("over_sizes", way, n_queries=n_queries, **spans)
     return Table(title, columns, rows, [*notes, DISTURBED])

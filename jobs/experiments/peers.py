@@ -89,7 +89,7 @@ class Peers(Experiment[Sizes]):
         return (
             f"Regression: mixture counting (001, §5.2) with {listing(list(s.n_train))} bags of "
             f"{N_POINTS} points, D = {s.n_features:,}, {s.n_test:,} test bags. Projection: "
-            f"{listing(sorted({n for n, *_ in s.projections}))} points a bag in one to three "
+            f"{listing(sorted({n for n, *_ in s.projections}))} points per bag in one to three "
             f"dimensions. MMD²: sets of {listing(s.sizes)} points. Optimal transport: "
             f"{t['n_train']:,} training and {t['n_test']:,} test bags of {t['n_points']:,} points. "
             f"With {', '.join(f'{name} {number}' for name, number in self.versions.items())}."
@@ -150,7 +150,7 @@ class Peers(Experiment[Sizes]):
             _draw_transport(right, transport)
 
     def _draw_regression(self, found: Sequence[Result]) -> None:
-        """How many times as long peers take, and the errors, over N."""
+        """Draw how many times as long peers take, and the errors, over N."""
         times, errors = [], []
         for i, peer in enumerate(dict.fromkeys(r.params["peer"] for r in found)):
             own = [r for r in found if r.params["peer"] == peer]
@@ -176,7 +176,7 @@ class Peers(Experiment[Sizes]):
                   ticks=list(ours))  # fmt: skip
 
     def _draw_projection(self, found: Sequence[Result]) -> None:
-        """Time a bag over the number of functions, a panel a number of dimensions."""
+        """Draw time per bag over the number of functions, a panel per number of dimensions."""
         dims = sorted({r.params["d"] for r in found})
         sizes = sorted({r.params["n_points"] for r in found})
         title = "Projection coefficients of bags of n points: our kernel and finufft"
@@ -197,13 +197,13 @@ class Peers(Experiment[Sizes]):
                     if at is not None:
                         label = f"n = {n:,}: equal at s ≈ {float(f'{at:.2g}'):,.0f}"
                         axis.axvline(at, color=color, linestyle=":", label=label)
-                y = "seconds a bag, one thread" if d == dims[0] else ""
+                y = "seconds per bag, one thread" if d == dims[0] else ""
                 lines(axis, curves, "functions s", y, log="xy", legend=below,
                       title=f"d = {d} dimension{'s' * (d > 1)}")  # fmt: skip
 
 
 def peer_versions() -> dict[str, str]:
-    """Of the packages that only this experiment needs.
+    """Return the versions of the packages that only this experiment needs.
 
     Raises
     ------
@@ -224,21 +224,21 @@ def by_size(results: Sequence[Result]) -> list[Result]:
 
 
 def cells(values: Mapping[str, Any], unit: float = 1.0) -> list[Any]:
-    """Both times, their ratio and its range; one round has no range."""
+    """Return both times, their ratio and its range; one round has no range."""
     low, high = values["low"], values["high"]
     span = f"{low:.3g} to {high:.3g}" if high > low else "one pair"
     return [values["ours"] * unit, values["peer"] * unit, values["ratio"], span]
 
 
 def columns(unit: str, quality: str, first: str = "what") -> list[str]:
-    """Of a table: what and the peer, the times, and how well both did."""
+    """Name a table's columns: what and the peer, the times, and how well both did."""
     ours, peer, *ratio = MEASURED
     return [first, "peer", f"{ours} ({unit})", f"{peer} ({unit})", *ratio,
             f"{quality}, ours", f"{quality}, peer"]  # fmt: skip
 
 
 def regression_table(found: Sequence[Result]) -> Table:
-    """Whole fits from the store."""
+    """Make the table of whole fits from the store."""
     rows = []
     for r in found:
         p, v = r.params, r.values
@@ -259,7 +259,7 @@ def regression_table(found: Sequence[Result]) -> Table:
 
 
 def _projection_table(found: Sequence[Result]) -> Table:
-    """Coefficients, over points a bag, dimensions and functions."""
+    """Make the table of coefficients over points per bag, dimensions and functions."""
     rows, where = [], []
     for r in found:
         size = f"n = {r.params['n_points']:,}, d = {r.params['d']}"
@@ -286,7 +286,7 @@ def quicker_from(result: Result) -> float | None:
 
 
 def _mmd_table(found: Sequence[Result]) -> Table:
-    """MMD² of two sets."""
+    """Make the table of MMD² of two sets."""
     names = {"all pairs": "all pairs, float32",
              "random features": f"random features, L = {found[0].params['L']:,}"}  # fmt: skip
     rows: list[list[Any]] = []
@@ -303,7 +303,7 @@ def _mmd_table(found: Sequence[Result]) -> Table:
 
 
 def _transport_table(found: Result) -> Table:
-    """Distances of bags in regression."""
+    """Make the table of distances of bags in regression."""
     p, methods = found.params, found.values["methods"]
     rows = [
         [ours, f"POT, {peer}", *cells(v), methods[ours]["rmse"], methods[peer]["rmse"]]
@@ -330,7 +330,7 @@ def _transport_table(found: Result) -> Table:
 
 
 def _draw_mmd(axis: Axes, found: Sequence[Result]) -> None:
-    """Time of MMD² over the number of points."""
+    """Draw the time of MMD² over the number of points."""
     n, L = [r.params["n_points"] for r in found], found[0].params["L"]
 
     def seconds(name: str, whose: str) -> list[float]:
@@ -347,7 +347,7 @@ def _draw_mmd(axis: Axes, found: Sequence[Result]) -> None:
 
 
 def _draw_transport(axis: Axes, found: Result) -> None:
-    """Error over time of distances of bags."""
+    """Draw error over time of distances of bags."""
     methods, pairs, p = found.values["methods"], found.values["pairs"], found.params
     seconds = {ours: next(iter(v.values()))["ours"] for ours, v in pairs.items()}
     seconds |= {peer: v["peer"] for peer, v in next(iter(pairs.values())).items()}

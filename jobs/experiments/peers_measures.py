@@ -20,7 +20,7 @@ from bagbasis.datasets import GMMComponents
 from bagbasis.execution.lanes import use_cores
 
 from ..terminal import Callback
-from .data.two_sample_data import blobs
+from .data.samples import blobs
 from .gmm_components import BOX
 from .gram_peer import GramPeer
 from .kit.experiment import Params
@@ -30,7 +30,7 @@ from .peers_regression import bag_features
 from .two_sample import exact_mmd, random_feature_mmd
 
 SETTINGS = {"upsampfac 2": (2.0, 1e-6), "upsampfac 1.25": (1.25, 1e-4)}
-"""Of finufft: factor and tolerance; the least tolerances it has in float32 without a warning."""
+"""Factors of finufft, and the least tolerance that each has in float32 without a warning."""
 DIRECT_ROWS = 2048  # points at a time of sums in double: some MiB of cosines
 DIRECT_BAGS = 2  # that errors are measured on: sums in double take long
 SIGMA, RATIO = 1.0, 4.0  # of the kernel, and of the second set's blobs
@@ -48,7 +48,7 @@ Distance = Callable[[Any, Any], float]
 def finufft_coefficients(bags: Bags, n_per_dim: int, setting: str) -> Array:
     """Cosine coefficients of bags in [0, 1]^d, shape (n_bags, n_per_dim^d), float32.
 
-    One type-1 transform a bag, planned once for all: Σ_j exp(i k πx_j) for |k| < n_per_dim in
+    One type-1 transform per bag, planned once for all: Σ_j exp(i k πx_j) for |k| < n_per_dim in
     each dimension. A product of cosines is the mean of real parts over the signs of k.
     """
     finufft: Any = import_module("finufft")  # an extra, as hyppo and POT are
@@ -87,7 +87,7 @@ def fold(spectra: Array, n_per_dim: int) -> Array:
 
 
 def direct_coefficients(points: Array, n_per_dim: int) -> Array:
-    """Those of one bag in double precision, by numpy's cosines."""
+    """Return cosine coefficients of one bag in double precision, by numpy."""
     sums = np.zeros(n_per_dim ** points.shape[1])
     for start in range(0, len(points), DIRECT_ROWS):
         part = points[start : start + DIRECT_ROWS].astype(np.float64)
@@ -96,7 +96,7 @@ def direct_coefficients(points: Array, n_per_dim: int) -> Array:
 
 
 def measure_projection(params: Params, progress: Callback, seed: int) -> dict[str, Any]:
-    """Seconds a bag on one thread, in turn, and the largest errors of coefficients."""
+    """Time projections on one thread, in turn, and measure the largest errors."""
     n, d, n_bags = params["n_points"], params["d"], params["n_bags"]
     points = np.random.default_rng([seed, n, d]).random((n * n_bags, d), dtype=np.float32)
     bags = Bags(points, n * np.arange(n_bags + 1))
@@ -166,7 +166,7 @@ def mmd_of_statistic(statistic: float, X: Floats, Y: Floats) -> float:
 
 
 def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]:
-    """Seconds on one thread, in turn, and relative differences from MMD² in double precision."""
+    """Time MMD² on one thread, in turn, and compare with MMD² in double precision."""
     n = params["n_points"]
     rng = np.random.default_rng([seed, n])
     X, Y = blobs(rng, n, 1.0), blobs(rng, n, RATIO)
@@ -199,7 +199,7 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class Predictions:
-    """Of test bags, and seconds a pair of bags; None where pairs are not compared."""
+    """Predictions for test bags, and seconds per pair; None where pairs are not compared."""
 
     values: Floats
     seconds_a_pair: float | None = None
@@ -213,13 +213,13 @@ def sliced_distance(seed: int) -> Distance:
 
 
 def transport_distance() -> Distance:
-    """POT's squared Wasserstein distance: an exact transport plan a pair."""
+    """POT's squared Wasserstein distance: an exact transport plan per pair."""
     ot: Any = import_module("ot")
     return lambda X, Y: ot.emd2([], [], ot.dist(X, Y))
 
 
 def distance_matrix(rows: Bags, columns: Bags | None, distance: Distance) -> Floats:
-    """Of all pairs, shape (n_rows, n_columns); columns None: symmetric, each pair once."""
+    """Compute distances, shape (n_rows, n_columns); without columns each pair of rows once."""
     first = [bag.astype(np.float64) for bag in rows]
     if columns is not None:
         second = [bag.astype(np.float64) for bag in columns]
@@ -259,7 +259,7 @@ def by_kl(train: Labelled, test: Bags) -> Predictions:
 
 
 def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str, Any]:
-    """Seconds of choosing, fitting and predicting on one thread, in turn, and RMSE of each."""
+    """Time choosing, fitting and predicting on one thread, in turn, and measure RMSE."""
     n_train, n_test, D = params["n_train"], params["n_test"], params["D"]
     dataset = GMMComponents(n_points=params["n_points"], seed=2 * seed + 1)
     bags, y = draw_bags(dataset, n_train + n_test)

@@ -109,7 +109,7 @@ def read_targets(url: str, n_bags: int) -> Array:
 
 
 def fit_sklearn(url: str, n_bags: int, sampler: TransformerMixin, alpha: float) -> Pipeline:
-    """Features, then random features (a transformer) and Ridge in memory, all in float32."""
+    """Fit features, then random features (a transformer) and Ridge in memory, all in float32."""
     targets = read_targets(url, n_bags)
     parts = range(0, n_bags, BAGS_PER_BLOCK)
     embeddings = np.concatenate(
@@ -144,7 +144,7 @@ def fourier(embeddings: Array, frequencies: Array, phases: Array) -> Array:
 def fit_dask(
     client: Client, url: str, n_bags: int, n_features: int, gamma: float, alpha: float
 ) -> FourierRidge:
-    """Blocks of bags to features, Z.T @ Z and Z.T @ y by dask.array, on the client's workers.
+    """Fit blocks of bags: features, Z.T @ Z and Z.T @ y by dask.array, on the client's workers.
 
     With an intercept, as all others have it: products are centred. Only the solve is in double.
     """
@@ -253,7 +253,7 @@ def gap_error(ours: Array, peer: Array, y: Array) -> float:
 def measure_regression(
     params: Params, progress: Callback, seed: int, out_dir: Path
 ) -> dict[str, Any]:
-    """Seconds of whole fits from the store, in turn, and RMSE on test bags of both."""
+    """Time whole fits from the store, in turn, and measure RMSE on test bags of both."""
     n_bags, D = params["n_train"], params["D"]
     dataset = make_dataset("gmm_components", seed=2 * seed, n_points=N_POINTS)
     store = generate(dataset, out_dir / f"bags-{n_bags}.zarr", n_bags)

@@ -46,7 +46,7 @@ METHODS = {
     "2LPT": "the input\n(2LPT)",
     "AD": "average density\n(AD)",
 }
-WAYS = {"single": "one bag a call", "batch": "batches"}
+WAYS = {"single": "one bag per call", "batch": "batches"}
 STYLES = {"single": ("-", BLUE), "batch": ("--", ORANGE)}  # the colour is that of ratios
 COORDINATES = [f"{axis} / 16 Mpc/h" for axis in "xyz"]
 N_FITTED = 3  # exponents are fitted to so many of the largest numbers of pairs
@@ -194,7 +194,7 @@ class Rectify2LPT(Experiment[Sizes]):
         return {**errors, "scale_multiplier": multiplier}
 
     def _smoother_errors(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Of the LSE, on the same test pairs as those of the 3BE."""
+        """Measure the error of the LSE on the test pairs of the 3BE."""
         train, test = self._store("train"), self._store("test")
         smoother = self._smoother("loo").fit(train, progress=progress)
         responses, spec = test.responses(0, test.n_bags), smoother.response_spec_
@@ -205,7 +205,7 @@ class Rectify2LPT(Experiment[Sizes]):
         return {"n": len(truth), "mse": mse, "bandwidth": smoother.bandwidth_}
 
     def _times(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Medians of seconds a bag, from points to coefficients, everything in memory.
+        """Time predictions from points to coefficients, everything in memory: medians per bag.
 
         The 3BE is that of all pairs: what it costs does not depend on their number. Nor does what
         the smoother costs depend on its bandwidth.
@@ -245,7 +245,7 @@ class Rectify2LPT(Experiment[Sizes]):
         self._draw_times(time_rows(results))
 
     def _draw_errors(self, results: Sequence[Result]) -> None:
-        """MSE over that of the average density, ours beside the paper's."""
+        """Draw the MSE over that of the average density, ours beside the paper's."""
         ours, [found] = mse_of_methods(results), select(results, measure="errors")
         heights = {
             f"{label}: R² of 3BE {determination(mse, '3BE'):.3f}, of 2LPT "
@@ -266,7 +266,7 @@ class Rectify2LPT(Experiment[Sizes]):
             axis.set_ylim(0, 1.45)
 
     def _draw_slices(self) -> None:
-        """Slices of cubes as in 004, Figure 3.21."""
+        """Draw slices of cubes as in 004, Figure 3.21."""
         (_, model), store = self._best, self._store("test")
         spec = model.response_spec_
         present = np.flatnonzero(np.diff(store.response_offsets(0, store.n_bags)) > 0)
@@ -289,7 +289,7 @@ class Rectify2LPT(Experiment[Sizes]):
         self.pictures.append(path)
 
     def _draw_times(self, rows: pd.DataFrame) -> None:
-        """Seconds a bag, and their ratio, over the number of training pairs."""
+        """Draw seconds per bag, and their ratio, over the number of training pairs."""
         seconds, ratios, n = [], [], column(rows, "n_pairs")
         reach = [n[-1], PAPER_PAIRS]
         for way, text in WAYS.items():
@@ -315,18 +315,18 @@ class Rectify2LPT(Experiment[Sizes]):
         ratios.append(Curve([PAPER_PAIRS], [slow / fast], label, GREY, "*"))
         title = "Prediction time, points in memory to coefficients of the density"
         with self.picture("times.png", title, 2, 12.5, 5.2) as (_, [left, right]):
-            lines(left, seconds, "training pairs N", "seconds a bag", log="xy")
+            lines(left, seconds, "training pairs N", "seconds per bag", log="xy")
             lines(right, ratios, "training pairs N", "time of the LSE / time of the 3BE", log="xy")
 
 
 def n_labelled(store: BagStore, stop: int | None = None) -> int:
-    """How many of the first bags, or of all, have a response."""
+    """Count the first bags, or all, that have a response."""
     stop = store.n_bags if stop is None else stop
     return int((np.diff(store.response_offsets(0, stop)) > 0).sum())
 
 
 def mse_of_methods(results: Sequence[Result]) -> dict[str, float]:
-    """Our MSE of each of `METHODS`."""
+    """Return our MSE of each of `METHODS`."""
     [errors], [smoother] = (select(results, measure=kind) for kind in ("errors", "smoother"))
     v = errors.values
     own = {"3BE": v["mse"], "2LPT": v["input_mse"], "AD": v["average_mse"]}
@@ -339,12 +339,12 @@ def determination(mse: dict[str, float], method: str) -> float:
 
 
 def gain(mse: dict[str, float]) -> float:
-    """By what share the 3BE's R² exceeds that of the input density."""
+    """Return by what share the 3BE's R² exceeds that of the input density."""
     return determination(mse, "3BE") / determination(mse, "2LPT") - 1
 
 
 def _error_table(results: Sequence[Result]) -> Table:
-    """004, Table 3.1."""
+    """Make 004, Table 3.1."""
     ours, [errors] = mse_of_methods(results), select(results, measure="errors")
     last = time_rows(results).iloc[-1]
     rows = pd.DataFrame(
@@ -353,10 +353,10 @@ def _error_table(results: Sequence[Result]) -> Table:
                 "": method,
                 "MSE": ours[method],
                 "R²": determination(ours, method),
-                "s a bag": last.get(f"{method.lower()}_single"),
+                "s per bag": last.get(f"{method.lower()}_single"),
                 "MSE, paper": PAPER_MSE[method],
                 "R², paper": determination(PAPER_MSE, method),
-                "s a bag, paper": PAPER_SECONDS.get(method),
+                "s per bag, paper": PAPER_SECONDS.get(method),
             }
             for method in METHODS
         ]
@@ -382,7 +382,7 @@ def _error_remarks(results: Sequence[Result], ours: dict[str, float]) -> list[st
 
 
 def time_rows(results: Sequence[Result]) -> pd.DataFrame:
-    """Seconds a bag and their ratios, over the training pairs."""
+    """Return seconds per bag and their ratios, over the training pairs."""
     rows = frame(results, measure="time").sort_values("n_pairs", ignore_index=True)
     for way in WAYS:
         rows[f"ratio_{way}"] = rows[f"lse_{way}"] / rows[f"3be_{way}"]
@@ -399,14 +399,14 @@ def extrapolate(rows: pd.DataFrame, way: str, n_pairs: float) -> tuple[float, fl
 
 
 def exponents(rows: pd.DataFrame, way: str) -> tuple[float, float]:
-    """Of N in the LSE's time and in the ratio, over the upper range of N."""
+    """Return the exponents of N in the LSE's time and in the ratio, over its upper range."""
     upper = rows.iloc[-N_FITTED:]
     n, lse, ratio = (column(upper, key) for key in ("n_pairs", f"lse_{way}", f"ratio_{way}"))
     return exponent(n, lse), exponent(n, ratio)
 
 
 def time_table(found: pd.DataFrame) -> Table:
-    """Milliseconds a bag and their ratio over N, and at the paper's N as far as the lines reach."""
+    """Make the table of milliseconds per bag over N, and extrapolated to the paper's N."""
     rows: list[list[Any]] = []
     for _, at in found.iterrows():
         cells = [(1e3 * at[f"lse_{w}"], 1e3 * at[f"3be_{w}"], at[f"ratio_{w}"]) for w in WAYS]
@@ -428,4 +428,4 @@ def time_table(found: pd.DataFrame) -> Table:
             f"Fitted exponents of N from {first:,} pairs on, {text}: LSE {of_lse:.2f}, ratio "
             f"{of_ratio:.2f} (linear growth: 1)."
         )
-    return Table("Prediction time a bag", columns, rows, notes)
+    return Table("Prediction time per bag", columns, rows, notes)

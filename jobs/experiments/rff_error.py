@@ -83,7 +83,7 @@ class FeatureError(Experiment[Sizes]):
         return {form: _summary(found[form]) for form in FORMS}
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
-        """Mean maximum errors, and squared errors times D, on [−3, 3]."""
+        """Make the table of mean maximum errors, and squared errors times D, on [−3, 3]."""
         rows = by_features(results)
         columns = {"D": "n_features", "E max error, paired": "paired.most", "phase": "phase.most"}
         columns["paired / phase"] = "ratio"
@@ -101,7 +101,7 @@ class FeatureError(Experiment[Sizes]):
         self._draw_over_radius(rows)
 
     def _draw_over_features(self, rows: pd.DataFrame) -> None:
-        """000, Figure 3.4, and the squared error beside it."""
+        """Draw 000, Figure 3.4, and the squared error beside it."""
         n, expected = column(rows, "n_features"), expected_squares()
         largest, squares = [], []
         levels: dict[str, float] = {}
@@ -125,7 +125,7 @@ class FeatureError(Experiment[Sizes]):
             right.set_ylim(0.5, 1.15)
 
     def _draw_over_radius(self, rows: pd.DataFrame) -> None:
-        """000, Figures 3.3 and 3.5."""
+        """Draw 000, Figures 3.3 and 3.5."""
         at = rows.set_index("n_features")
         curves, survival = [], []
         for form, style in zip(FORMS, (".-", ".--"), strict=True):
@@ -176,7 +176,7 @@ def _remarks(rows: pd.DataFrame) -> list[str]:
 
 @dataclass(frozen=True)
 class Errors:
-    """Of one draw of frequencies.
+    """Errors of one draw of frequencies.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Errors:
 
 
 def _summary(errors: Sequence[Errors]) -> dict[str, Any]:
-    """Means, their standard errors, and the quantiles of ‖f‖_∞ on [−3, 3]²."""
+    """Return means, their standard errors, and the quantiles of ‖f‖_∞ on [−3, 3]²."""
     largest = np.array([e.largest for e in errors])
     square = np.array([e.square for e in errors])
     within = largest[:, AT_RADIUS]
@@ -225,7 +225,7 @@ class Grid:
 
 @lru_cache(maxsize=1)
 def grid() -> Grid:
-    """Of 000, §3.5."""
+    """Return the grid of 000, §3.5."""
     points = np.linspace(-WIDEST, WIDEST, N_POINTS)
     differences = points - points[0]
     within = []
@@ -247,7 +247,7 @@ def expected_squares() -> dict[str, float]:
 
 
 def paired_errors(n_features: int, seed: int) -> Errors:
-    """Of `RandomFourierFeatures`, whose z(x)ᵀz(y) is a function of x − y: so one row says all."""
+    """Return errors of `RandomFourierFeatures`, functions of x − y: so one row says all."""
     g = grid()
     features = RandomFourierFeatures(n_features, scale=1.0, seed=seed)
     z = features.fit_transform(g.differences[:, None].astype(np.float32))
@@ -258,7 +258,7 @@ def paired_errors(n_features: int, seed: int) -> Errors:
 
 
 def phase_errors(n_features: int, seed: int) -> Errors:
-    """Of `RBFSampler`: f is a function of the difference of x and y and one of their sum."""
+    """Return errors of `RBFSampler`: functions of x − y plus functions of x + y."""
     of_difference, of_sum = phase_sums(n_features, seed)
     gaps = of_difference - grid().kernel
     mirrored = np.concatenate([gaps[:0:-1], gaps])
@@ -299,7 +299,7 @@ def cosine_sums(omega: Floats, phase: Floats, step: float, n: int) -> Floats:
 
 
 def _n_within() -> int:
-    """Points of [−3, 3]."""
+    """Count the points of [−3, 3]."""
     within = grid().within[AT_RADIUS]
     return within.stop - within.start
 

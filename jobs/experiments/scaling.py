@@ -1,6 +1,6 @@
 """`Scaling`: how time and memory of one fit grow, and the graph and the cost of a billion bags.
 
-One of N (bags), D (random features), n (points a bag), d (dimensions) and s (functions of the
+One of N (bags), D (random features), n (points per bag), d (dimensions) and s (functions of the
 first basis, |V| in 004) is varied alone around one middle size. Times are CPU seconds on one core,
 memory is that of arrays alive at a time, graphs are made without data; then a fit on local
 workers, and a scheduler under simulated ones.
@@ -19,8 +19,15 @@ from .kit.experiment import Experiment, Measure, Result, Scale, Table
 from .kit.frame import column, frame
 from .kit.plots import BLUE, GREY, ORANGE, Curve, lines
 from .kit.timing import upper_exponent
-from .scaling_cluster import fit_on_workers, scheduler_load
-from .scaling_fits import Size, fit_seconds, graph_of, peak_bytes, solve_seconds
+from .scaling_measures import (
+    Size,
+    fit_on_workers,
+    fit_seconds,
+    graph_of,
+    peak_bytes,
+    scheduler_load,
+    solve_seconds,
+)
 from .scaling_report import (
     MEMORY_OVER,
     MIB,
@@ -75,7 +82,7 @@ class Scaling(Experiment[Sizes]):
         spans = ", ".join(f"{name} {v[0]:,} to {v[-1]:,}" for name, v in ladders.items())
         return (
             f"Fits from a store in the middle of N = {m.N:,} bags, D = {m.D:,} random features, "
-            f"n = {m.n:,} points a bag, d = {m.d} dimensions, s = {m.s:,} functions; alone are "
+            f"n = {m.n:,} points per bag, d = {m.d} dimensions, s = {m.s:,} functions; alone are "
             f"varied {spans}. Graphs of up to {max(self.settings.graph_bags):,} bags, without data."
         )
 
@@ -126,7 +133,7 @@ class Scaling(Experiment[Sizes]):
         self._draw_clusters(frame(results, measure="workers"), frame(results, measure="scheduler"))
 
     def _draw_times(self, results: Sequence[Result]) -> None:
-        """CPU seconds of a fit, a panel a variable, beside the cost model's."""
+        """CPU seconds of a fit, a panel per variable, beside the cost model's."""
         middle = self.settings.middle
         looks = (("fit", "fit, measured", BLUE, "o-"),
                  ("passes", "without its solve", ORANGE, "s--"),

@@ -17,12 +17,12 @@ from .kit.experiment import Result, Table
 from .kit.frame import Column, column, frame, table
 from .kit.notes import remarks
 from .kit.timing import upper_exponent
-from .scaling_fits import Size
+from .scaling_measures import Size
 
 NAMES = {
     "N": "bags N",
     "D": "random features D",
-    "n": "points a bag n",
+    "n": "points per bag n",
     "d": "dimensions d",
     "s": "functions s = |V|",
 }
@@ -30,7 +30,7 @@ MEMORY_OVER = ("n", "d", "s")  # beside N and D
 MIB = 2**20
 MINUTE = 60.0
 NODES, CORES_PER_NODE = 1000, 16  # of the cost on paper, as are …
-DISK_PER_NODE, NETWORK_PER_NODE = 0.5e9, 1.25e9  # … these, in bytes a second
+DISK_PER_NODE, NETWORK_PER_NODE = 0.5e9, 1.25e9  # … these, in bytes per second
 
 
 # ---------------------------------------------------------------------- time
@@ -100,7 +100,7 @@ def memory_over(results: Sequence[Result], name: str) -> pd.DataFrame:
 
 
 def block_bytes(n_features: int) -> int:
-    """Of the float32 block of rows that goes through one SYRK."""
+    """Return the bytes of the float32 block of rows that goes through one SYRK."""
     return 4 * n_features * int(np.clip(BLOCK_BYTES // (4 * n_features), 64, BLOCK_ROWS))
 
 
@@ -183,15 +183,16 @@ def cluster_tables(results: Sequence[Result], cores: int) -> list[Table]:
             fits,
             {"workers": "n_workers", "wall (s)": "wall", "times as fast as one": "faster",
              "CPU of all workers (s)": "cpu", "CPU / that of one worker": "more",
-             "peak memory a worker (MiB)": _mib("peak_a_worker"), "the same bits as one's": "same"},
+             "peak memory per worker (MiB)": _mib("peak_a_worker"),
+             "the same bits as one's": "same"},
             remarks("scaling", "workers", one=one, cores=cores),
         ),
         table(
             "A scheduler under simulated workers",
             loads,
-            {"workers": "n_workers", "tasks": "n_tasks", "seconds a task": "task_seconds",
+            {"workers": "n_workers", "tasks": "n_tasks", "seconds per task": "task_seconds",
              "wall (s)": "wall", "CPU of the scheduler (s)": "cpu",
-             "of that a task (ms)": "per task",
+             "CPU of that per task (ms)": "per task",
              "% of a core when idle": lambda f: 100 * f["idle"],
              "% of a core, tasks of a minute": "busy",
              "memory for workers and graph (MiB)": _mib("memory")},
@@ -204,11 +205,11 @@ def cluster_tables(results: Sequence[Result], cores: int) -> list[Table]:
 
 
 def graph_table(graphs: pd.DataFrame) -> Table:
-    """Tasks and bytes over N."""
+    """Make the table of tasks and bytes over N."""
     columns: dict[str, Column] = {"D": "D", "N": "N", "tasks": "tasks", "nodes": "nodes"}
-    columns |= {"bags a task": "largest_task", "model: seconds a task": "model_task"}
+    columns |= {"bags per task": "largest_task", "model: seconds per task": "model_task"}
     columns |= {"graph (KiB)": lambda f: f["bytes"] / 1024}
-    columns |= {"bytes a task": lambda f: f["bytes"] / f["tasks"]}
+    columns |= {"bytes per task": lambda f: f["bytes"] / f["tasks"]}
     columns |= {"of these shared by all (bytes)": "shared", "CPU s to make and pickle": "seconds"}
     notes = remarks("scaling", "graph", most=PassLimits().max_tasks)
     return table("The graph of a fit, made without data", graphs, columns, notes)
@@ -216,7 +217,7 @@ def graph_table(graphs: pd.DataFrame) -> Table:
 
 @dataclass(frozen=True)
 class PaperCost:
-    """Of a fit to a billion bags on paper; seconds where nothing else is said.
+    """What a fit to a billion bags would take on paper, in seconds where nothing else is said.
 
     Attributes
     ----------
@@ -250,7 +251,7 @@ class PaperCost:
 def cost_on_paper(
     passes: float, n_bytes: float, solve: float, graph: Mapping[str, int], loads: pd.DataFrame
 ) -> PaperCost:
-    """From core-seconds and bytes a bag, the graph cut for the bags, and a scheduler's load.
+    """Compute the cost from core-seconds and bytes per bag, the graph, and a scheduler's load.
 
     Nodes have one lane of all their cores; the busiest one decides. Each level of the tree ends,
     at worst, with a whole node's merges one after the other. The scheduler has the load of the
@@ -274,7 +275,7 @@ def cost_on_paper(
 
 
 def costs(results: Sequence[Result], middle: Size) -> dict[int, PaperCost]:
-    """At the largest N of the graphs, for each D that has both a graph and a timed fit."""
+    """Compute costs at the largest N of the graphs, per D with a graph and a timed fit."""
     at, loads = ladder(results, middle, "D"), frame(results, measure="scheduler")
     [n_bytes] = frame(results, measure="fit", **middle.model_dump())["bytes_a_bag"]
     graphs = frame(results, measure="graph")
@@ -292,10 +293,10 @@ def cost_table(results: Sequence[Result], middle: Size) -> Table:
     found = costs(results, middle)
     rows = pd.DataFrame([vars(cost) | {"D": D, "total": cost.total} for D, cost in found.items()])
     columns: dict[str, Column] = {"D": "D", "nodes with tasks": "n_nodes"}
-    columns |= {"core-µs a bag (measured)": lambda f: 1e6 * f["core_seconds"]}
-    columns |= {"bytes a bag (measured)": "n_bytes"}
+    columns |= {"core-µs per bag (measured)": lambda f: 1e6 * f["core_seconds"]}
+    columns |= {"bytes per bag (measured)": "n_bytes"}
     columns |= {"core-hours of the pass": lambda f: most * f["core_seconds"] / 3600}
-    columns |= {"tasks a node": "waves", "pass (s)": "work", "reading (s)": "reading"}
+    columns |= {"tasks per node": "waves", "pass (s)": "work", "reading (s)": "reading"}
     columns |= {"scheduler (s)": "scheduling", "last merges (s)": "merging"}
     columns |= {"solve (s)": "solve", "total (s)": "total"}
     notes = remarks(

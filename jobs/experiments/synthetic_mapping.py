@@ -1,6 +1,6 @@
 """`SyntheticMapping`: a known function of densities, by 2BE and by the Kernel-Kernel estimator.
 
-004, §3.5.1 and Figure 3.17: error and time a query over the number N of training bags, whose
+004, §3.5.1 and Figure 3.17: error and time per query over the number N of training bags, whose
 number of points grows as N^(3/5).
 """
 
@@ -57,7 +57,7 @@ class Sizes(Scale):
 
 
 class SyntheticMapping(Experiment[Sizes]):
-    """See the module; points a number N are the data, the 2BE, and KK with the times of both."""
+    """See the module; points per N are the data, the 2BE, and KK with the times of both."""
 
     name = "synthetic-mapping"
     title = "A synthetic mapping of densities"
@@ -177,7 +177,7 @@ class SyntheticMapping(Experiment[Sizes]):
         return [_error_table(results), _time_table(results)]
 
     def draw(self, results: Sequence[Result]) -> None:
-        """004, Figure 3.17, and the ratio of the times."""
+        """Draw 004, Figure 3.17, and the ratio of the times."""
         errors, seconds, ratios = [], [], []
         for kind, name, color, marker in (("2be", "2BE", BLUE, "o"), ("kk", "KK", ORANGE, "s")):
             rows = frame(results, measure=kind)
@@ -197,7 +197,7 @@ class SyntheticMapping(Experiment[Sizes]):
         x = "training bags N"
         with self.picture("mapping.png", title, 3, 15.0) as (_, [left, middle, right]):
             lines(left, errors, x, "mean squared error (units of f²)", log="xy")
-            lines(middle, seconds, x, "seconds a query", log="xy")
+            lines(middle, seconds, x, "seconds per query", log="xy")
             lines(right, ratios, x, "time of KK / time of the 2BE", log="xy",
                   levels={"the same time": 1})  # fmt: skip
 
@@ -225,7 +225,7 @@ def _error_table(results: Sequence[Result]) -> Table:
     double, kernel = frame(results, measure="2be"), frame(results, measure="kk")
     rows = double.merge(kernel, on="n_train", suffixes=("", " of kk")).sort_values("n_train")
     rows["gap"] = rows["first.mse"] / rows["mse of kk"]
-    columns: dict[str, Column] = {"training bags": "n_train", "points a bag": "n_points"}
+    columns: dict[str, Column] = {"training bags": "n_train", "points per bag": "n_points"}
     columns |= {"2BE": "mse", "± of 2BE": "se", "2BE, KK's bags": "first.mse"}
     columns |= {"KK": "mse of kk", "± of KK": "se of kk", "KK's test bags": "n"}
     columns |= {"2BE / KK": "gap", "variance of f": "variance"}
@@ -260,7 +260,7 @@ def _time_table(results: Sequence[Result]) -> Table:
     if select(results, measure="time"):
         least = min(r.params["n_train"] for r in select(results, measure="kk"))
         notes += remarks("synthetic-mapping", "few", least=least)
-    return whole_table("Time a query", shown, notes)
+    return whole_table("Time per query", shown, notes)
 
 
 def _crossings(rows: pd.DataFrame, way: str) -> str:

@@ -27,7 +27,7 @@ LEVEL = 0.05
 def random_feature_mmd(
     X: Floats, Y: Floats, sigma: float, n_frequencies: int, seed: int
 ) -> Estimate:
-    """From mean maps of L frequencies' sines and cosines (002, Algorithm 2), O(L N d)."""
+    """Estimate MMD² from mean maps of L frequencies, O(L N d) (002, Algorithm 2)."""
     means = np.stack([mean_map(points, sigma, n_frequencies, seed) for points in (X, Y)])
     first, second = means[:1], means[1:]
     biased = mmd_squared(first, B=second, unbiased=False)
@@ -66,7 +66,7 @@ class Factors:
 
 
 def factors(X: Floats, Y: Floats, sigma: float, dtype: str) -> tuple[Factors, Factors]:
-    """Of both sets, about their common middle."""
+    """Return the factors of both sets, about their common middle."""
     middle = 0.5 * (X.mean(axis=0) + Y.mean(axis=0))
 
     def of(points: Floats) -> Factors:
@@ -80,7 +80,7 @@ def factors(X: Floats, Y: Floats, sigma: float, dtype: str) -> tuple[Factors, Fa
 
 
 def exact_mmd(X: Floats, Y: Floats, sigma: float, dtype: str = "float32") -> Estimate:
-    """From all pairs of points, O(N² d): a matrix product a tile, symmetric ones once."""
+    """Compute MMD² from all pairs, O(N² d): a matrix product per tile, symmetric ones once."""
     first, second = factors(X, Y, sigma, dtype)
     n = len(X)
     own = _own_sum(first) + _own_sum(second)
@@ -89,7 +89,7 @@ def exact_mmd(X: Floats, Y: Floats, sigma: float, dtype: str = "float32") -> Est
 
 
 def block_mmds(X: Floats, Y: Floats, sigma: float, block: int) -> Floats:
-    """Unbiased estimates of blocks of points, O(N^{3/2} d) with √N points a block: the B-test."""
+    """Unbiased estimates of blocks of points, O(N^{3/2} d) with √N points per block: the B-test."""
     first, second = factors(X, Y, sigma, "float32")
     out = np.empty(len(X) // block)
     for b in range(len(out)):

@@ -10,7 +10,7 @@ from scipy.stats import qmc
 
 from bagbasis import Bags, HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings.hdd_spec import HDDSpec
-from bagbasis.jobs.experiments.data.truncated_mixtures import truncated_mixtures
+from bagbasis.jobs.experiments.data.samples import truncated_mixtures
 from tests.oracles.hdd import kappa
 from tests.oracles.hdd_direct import embed_at
 

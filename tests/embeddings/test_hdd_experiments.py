@@ -8,7 +8,7 @@ import pytest
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.datasets import make_dataset
 from bagbasis.embeddings.hdd import HDDEmbedding
-from bagbasis.jobs.experiments.data.truncated_mixtures import truncated_mixtures
+from bagbasis.jobs.experiments.data.samples import truncated_mixtures
 from bagbasis.random_features import FourierSpec
 from tests.oracles.hdd import kappa
 

@@ -26,7 +26,7 @@ def machine() -> dict[str, Any]:
 
 
 def cpu_name() -> str:
-    """As Linux has it, whose `platform.processor` knows the architecture alone."""
+    """Return the name that Linux has; `platform.processor` knows the architecture alone."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             for line in lines:
@@ -38,7 +38,7 @@ def cpu_name() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, of this package and of those that do the work."""
+    """Return the versions of Python, of this package and of those that do the work."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 

@@ -38,7 +38,7 @@ def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, 
     ConfigError
         A cluster is connected, whose workers would do what is to be measured on this machine.
     StoreError
-        The directory can not be written, or a point in it can not be read.
+        The directory cannot be written, or a point in it cannot be read.
     """
     if experiment.alone and current_client() is not None:
         raise ConfigError(f"{experiment.name} measures single processes: leave out --cluster")
@@ -124,7 +124,7 @@ def write_tables(
 
 
 def render(experiment: Experiment[Any], tables: Sequence[Table], report: Mapping[str, Any]) -> str:
-    """Tables with their remarks, links to the pictures, and where it was measured."""
+    """Render tables with their remarks, links to the pictures, and where it was measured."""
     parts = [f"# {experiment.title}", introduction(experiment, report)]
     for table in tables:
         parts += [f"## {table.title}", markdown_table(table.columns, table.rows), *table.remarks]
@@ -140,7 +140,7 @@ def render(experiment: Experiment[Any], tables: Sequence[Table], report: Mapping
 
 
 def introduction(experiment: Experiment[Any], report: Mapping[str, Any]) -> str:
-    """Where the paper has the experiment, how to run it, and how large it was."""
+    """Say where the paper has the experiment, how to run it, and how large it was."""
     return (
         f"{experiment.source}, `bags experiment {experiment.name} --scale {report['scale']}`. "
         f"{report['size']}"

@@ -26,7 +26,7 @@ class Rounds:
 
     Attributes
     ----------
-    seconds : mapping from a call's name to its seconds, one a round
+    seconds : mapping from a call's name to its seconds, one per round
     last : mapping from a call's name to what it returned in the last round
     """
 

@@ -27,12 +27,12 @@ def listing(words: Sequence[Any]) -> str:
 
 
 def numbers(values: Sequence[int]) -> str:
-    """Numbers with commas between, or "none"."""
+    """Return numbers with commas between, or "none"."""
     return ", ".join(f"{value:,}" for value in values) or "none"
 
 
 def crossing(x: NDArray[np.float64], values: NDArray[np.float64], level: float) -> float | None:
-    """Where lines through the points, straight in logarithms, rise to a level for the first time.
+    """Return where lines through the points, straight in logarithms, first rise to a level.
 
     None where they do not, or begin above it.
     """
@@ -49,7 +49,7 @@ def two_digits(value: float) -> int:
 
 
 def lead(ours: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
-    """Mean lead over splits, and its standard error: 0 with one split."""
+    """Return the mean lead over splits, and its standard error: 0 with one split."""
     gaps = ours - other
     error = gaps.std(ddof=1) / len(gaps) ** 0.5 if len(gaps) > 1 else 0.0
     return float(gaps.mean()), float(error)
@@ -64,7 +64,7 @@ def lead_text(ours: NDArray[np.float64], other: NDArray[np.float64], digits: int
 def order_verdict(
     shares: Mapping[str, NDArray[np.float64]], claims: Sequence[tuple[str, str, str]], digits: int
 ) -> str:
-    """Which claims hold and which do not, with their leads.
+    """Say which claims hold and which do not, with their leads.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ class TestDirichletParameters(Contract):
 
     def test_lowest_error_at_every_n(self, results):
         """The 2BE beats Kernel-Kernel and maximum likelihood, clearest with few points. Over seeds
-        0 to 3 it has 0.80 to 0.88 of KK's error at 10 points a bag and 0.66 to 0.72 at 50, 0.11 to
-        0.15 and 0.59 to 0.65 of that of maximum likelihood, and at 10 points half of it
+        0 to 3 it has 0.80 to 0.88 of KK's error at 10 points per bag and 0.66 to 0.72 at 50, 0.11
+        to 0.15 and 0.59 to 0.65 of that of maximum likelihood, and at 10 points half of it
         clipped."""
         small, large = at_sizes(results)
         for size in (small, large):
@@ -36,9 +36,9 @@ class TestDirichletParameters(Contract):
         """All bags for all methods; the clipped likelihood has an error and no time of its own."""
         errors, batches, single = report["tables"]
         methods = ["2BE", "±", "KK", "MLE", "MLE, clipped", "constant", "lowest"]
-        assert errors["columns"] == ["points a bag", *methods]
+        assert errors["columns"] == ["points per bag", *methods]
         for table in (batches, single):
-            assert table["columns"] == ["points a bag", "2BE", "KK", "MLE", "fastest"]
+            assert table["columns"] == ["points per bag", "2BE", "KK", "MLE", "fastest"]
             assert all(min(row[1:-1]) > 0 for row in table["rows"])
 
 
@@ -46,7 +46,7 @@ class TestDirichletParameters(Contract):
     ("seconds", "fastest"),
     [
         ((1e-5, 1e-5), "it is the fastest at every n, in both ways."),
-        ((1e-5, 1.0), "at n = 10 (batches), at n = 10 (one bag a call)."),
+        ((1e-5, 1.0), "at n = 10 (batches), at n = 10 (one bag per call)."),
     ],
 )
 def test_remarks_of_known_errors_and_times(seconds, fastest):

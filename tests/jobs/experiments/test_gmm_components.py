@@ -79,7 +79,7 @@ def test_remarks_on_em_of_known_errors():
     ])  # fmt: skip
     beside, printed = table.remarks[1:3]
     assert "AIC +0.09 ± 0.05: level, by 1.8 standard errors; BIC +1.50 ± 0.05." in beside
-    assert "EM has 20 of the 500 test bags for its time, 0.25 s a bag" in beside
+    assert "EM has 20 of the 500 test bags for its time, 0.25 s per bag" in beside
     assert "constant 2.87 ± 0.03 (2.8; here worse, within error)" in printed
     assert "AIC 1.49 ± 0.04 (2.3; here better, surely)" in printed
     assert "BIC 2.90 ± 0.04 (2.7; here worse, surely)" in printed

@@ -15,7 +15,7 @@ class TestGMMOrder(Contract):
 
     def test_lowest_error_at_every_n(self, results):
         """The 2BE beats Kernel-Kernel, that one the best constant, and AIC, BIC and CV do not come
-        near. Over seeds 0 to 3 the 2BE has 0.87 to 0.91 of KK's error at 10 points a bag and 0.71
+        near. Over seeds 0 to 3 the 2BE has 0.87 to 0.91 of KK's error at 10 points per bag and 0.71
         to 0.77 at 50, and at most a third of that of AIC, BIC or CV on their bags."""
         sizes = at_sizes(results)
         for size in sizes:
@@ -30,14 +30,14 @@ class TestGMMOrder(Contract):
         """Errors beside the 2BE's on the same bags, and times of both ways; the best is named."""
         errors, batches, single = report["tables"]
         assert errors["columns"] == [
-            "points a bag", "2BE", "±", "KK", "2BE, same bags", *CLASSICAL, "constant", "lowest",
+            "points per bag", "2BE", "±", "KK", "2BE, same bags", *CLASSICAL, "constant", "lowest",
         ]  # fmt: skip
         for row, size in zip(errors["rows"], at_sizes(results), strict=True):
             assert row[4] == size.first["mse"]
             assert row[5:8] == [size.mse(name) for name in CLASSICAL]
             assert row[-1] == "2BE"
         for table in (batches, single):
-            assert table["columns"] == ["points a bag", "2BE", "KK", *CLASSICAL, "fastest"]
+            assert table["columns"] == ["points per bag", "2BE", "KK", *CLASSICAL, "fastest"]
             for row in table["rows"]:
                 assert row[-1] == table["columns"][1 + int(np.argmin(row[1:-1]))]
         assert "AIC, BIC and CV have the first 8 test bags" in errors["remarks"][1]

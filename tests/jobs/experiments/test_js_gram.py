@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis.embeddings import hdd
-from bagbasis.jobs.experiments.data.truncated_mixtures import truncated_mixtures
+from bagbasis.jobs.experiments.data.samples import truncated_mixtures
 from bagbasis.jobs.experiments.js_gram import PAPER, agreement, true_distances
 from tests.jobs.experiments.contract import Contract, make
 from tests.oracles.hdd import kappa

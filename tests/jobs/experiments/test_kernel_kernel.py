@@ -44,7 +44,7 @@ def labelled():
 
 @pytest.mark.parametrize("bandwidth", [1e-3, 0.3, 5.0])
 def test_lean_smoother_predicts_the_same(labelled, bandwidth, monkeypatch):
-    """One bag a call and batches agree with `KernelSmoother`, even where weights underflow; rows
+    """One bag per call and batches agree with `KernelSmoother`, even where weights underflow; rows
     are read in parts."""
     monkeypatch.setattr(kernel_kernel, "ROWS_PER_READ", 150)
     bags, y = labelled

@@ -1,10 +1,10 @@
-"""001, §5.4's recipe at small scale: one embedding a dimension, in 64 of them."""
+"""001, §5.4's recipe at small scale: one embedding per dimension, in 64 of them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bagbasis.jobs.experiments.data.patches import Patches
+from bagbasis.jobs.experiments.data.samples import Patches
 from bagbasis.jobs.experiments.gmm_components import HDD
 from bagbasis.jobs.experiments.kit.frame import select
 from bagbasis.jobs.experiments.marginals import FILTERS, WAYS, shares_of
@@ -32,7 +32,7 @@ class TestMarginals(Contract):
         assert np.mean(leads["MMD"]) > -0.05
 
     def test_tables(self, report, results):
-        """A table a kind of filters, a row a method with both accuracies, and a verdict."""
+        """A table per kind of filters, a row a method with both accuracies, and a verdict."""
         for kind, table in zip(FILTERS, report["tables"], strict=True):
             assert table["title"].startswith(kind)
             for remark in table["remarks"][1:3]:

@@ -15,7 +15,7 @@ from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.datasets import GMMComponents
 from bagbasis.divergences import divergence_matrix
 from bagbasis.jobs.experiments import peers, peers_measures, peers_regression
-from bagbasis.jobs.experiments.data.two_sample_data import blobs
+from bagbasis.jobs.experiments.data.samples import blobs
 from bagbasis.jobs.experiments.kit.frame import select
 from bagbasis.jobs.experiments.learning import draw_bags
 from bagbasis.jobs.experiments.peers import cells, quicker_from, regression_table

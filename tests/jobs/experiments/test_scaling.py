@@ -11,10 +11,10 @@ import pytest
 
 from bagbasis.errors import ParameterError
 from bagbasis.execution import current_client
-from bagbasis.jobs.experiments import scaling_fits
+from bagbasis.jobs.experiments import scaling_measures
 from bagbasis.jobs.experiments.kit.frame import column, frame
 from bagbasis.jobs.experiments.kit.timing import exponent
-from bagbasis.jobs.experiments.scaling_fits import Size, cpu_seconds, random_store
+from bagbasis.jobs.experiments.scaling_measures import Size, cpu_seconds, random_store
 from bagbasis.jobs.experiments.scaling_report import (
     CORES_PER_NODE,
     NAMES,
@@ -133,7 +133,7 @@ def test_cost_on_paper():
 
 
 def test_load_of_the_scheduler():
-    """Of round numbers: heartbeats are not a task's, and a minute has one task a worker."""
+    """Of round numbers: heartbeats are not a task's, and a minute has one task per worker."""
     load = {"n_workers": 1000, "n_tasks": 500, "cpu": 5.0, "idle": 0.1, "wall": 20.0}
     loads = pd.DataFrame([load])
     assert task_cpu(loads)[0] == pytest.approx(6e-3)
@@ -157,7 +157,7 @@ def test_simulated_workers_are_many_and_end():
 
 def test_store_has_the_size_and_is_deleted(tmp_path, monkeypatch):
     """As many bags, points and dimensions as were asked for, written in parts; none is left."""
-    monkeypatch.setattr(scaling_fits, "POINTS_PER_WRITE", 2**11)
+    monkeypatch.setattr(scaling_measures, "POINTS_PER_WRITE", 2**11)
     with random_store(Size(N=7, D=4, n=2**10, d=1, s=4), 0, tmp_path) as store:
         assert (store.n_bags, store.n_points, store.n_dims) == (7, 7 * 2**10, 1)
     assert list(tmp_path.iterdir()) == []

@@ -70,5 +70,5 @@ def test_report_of_known_times():
     assert [row[3] for row in times.rows] == pytest.approx([10, 100, 1000])
     remarks = " ".join(times.remarks)
     assert "above 1× at all numbers measured; 139× at about 140,000 training bags" in remarks
-    assert "one bag a call: below 1× at all numbers measured" in remarks
+    assert "one bag per call: below 1× at all numbers measured" in remarks
     assert "the 2BE is not better at N = 10,000." in " ".join(errors.remarks)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis.divergences import divergence_matrix
-from bagbasis.jobs.experiments.data.two_sample_data import blobs, ring
+from bagbasis.jobs.experiments.data.samples import blobs, ring
 from bagbasis.jobs.experiments.two_sample import (
     block_mmds,
     exact_mmd,

@@ -31,7 +31,7 @@ class ParticleMesh:
     Parameters
     ----------
     n_mesh, n_particles : int
-        Cells and particles a side, n_mesh ≥ 2 n_particles; both even.
+        Cells and particles per side, n_mesh ≥ 2 n_particles; both even.
     box_size : float
         Mpc/h.
     """

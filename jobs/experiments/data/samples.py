@@ -1,4 +1,4 @@
-"""Bags like the last layer of a network on photographs: 64 filters' responses at many patches."""
+"""Points drawn for one experiment each: filters' responses, mixtures, and pairs of sets."""
 
 from __future__ import annotations
 
@@ -6,15 +6,26 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from bagbasis import Bags
 from bagbasis.bags.bags import offsets_of
 
+Floats = NDArray[np.float64]
+
+# Of `Patches`.
 FIRING = (0.3, 1.2)  # Beta parameters of the rate at which a part makes a filter fire
 STRENGTH = (0.5, 2.0)  # range of a firing response's mean
-GAMMA_SHAPE = 2.0
+GAMMA_SHAPE = 2.0  # of a firing response
 NOISE = 0.25  # standard deviation of a response at rest
 GAIN = 0.5  # standard deviation of the logarithm of an image's contrast
+
+# Of `truncated_mixtures` (001, Appendix A).
+N_COMPONENTS = 5  # of a mixture
+MEASURED_AT = 100  # midpoints per side
+
+# Of `blobs`.
+SPACING = 10.0  # of the grid of blobs, in standard deviations of a round one
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,7 @@ class Patches:
     seed: int = 0
 
     def images(self, n: int, index: int) -> tuple[Bags, NDArray[np.int64]]:
-        """Bags of ``n`` images and their classes, which come in turn; another index, others.
+        """Return bags of ``n`` images and their classes, which come in turn; another index, others.
 
         The bags have float32 points of R^n_filters in [0, 1].
         """
@@ -72,10 +83,65 @@ class Patches:
     def _responses(
         self, rng: np.random.Generator, rates: NDArray[np.float32], strengths: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """Of one image, squashed, shape (n_points, n_filters)."""
+        """Return the squashed responses of one image, shape (n_points, n_filters)."""
         fires = rng.random(rates.shape, dtype=np.float32) < rates
         responses = np.zeros(rates.shape, dtype=np.float32)
         drawn = rng.standard_gamma(GAMMA_SHAPE, int(fires.sum()), dtype=np.float32)
         responses[fires] = drawn * strengths[fires] * np.float32(np.exp(GAIN * rng.normal()))
         responses += NOISE * rng.standard_normal(rates.shape, dtype=np.float32)
         return np.asarray(1 / (1 + np.exp(-responses)), dtype=np.float32)
+
+
+def truncated_mixtures(
+    seed: int, n_mixtures: int = 50, n_points: int = 2500
+) -> tuple[Bags, Floats]:
+    """Draw bags of five equally weighted truncated Gaussians in [0, 1]², and their densities.
+
+    Means are uniform in the square, standard deviations uniform in [0.05, 0.15], each of its own.
+
+    Returns
+    -------
+    bags : Bags
+    densities : float64, shape (n_mixtures, 100²)
+        At the midpoints of a grid, above 0.
+    """
+    rng = np.random.default_rng(seed)
+    mean = rng.random((n_mixtures, N_COMPONENTS, 2))
+    scale = rng.uniform(0.05, 0.15, (n_mixtures, N_COMPONENTS, 2))
+    lo, hi = norm.cdf(-mean / scale), norm.cdf((1 - mean) / scale)
+    axis = (np.arange(MEASURED_AT) + 0.5) / MEASURED_AT
+    at = np.stack([g.ravel() for g in np.meshgrid(axis, axis, indexing="ij")], axis=1)
+    densities = np.empty((n_mixtures, len(at)))
+    for i in range(n_mixtures):
+        values = norm.pdf(at, mean[i, :, None], scale[i, :, None]) / (hi - lo)[i, :, None]
+        densities[i] = values.prod(axis=2).mean(axis=0)
+    component = rng.integers(0, N_COMPONENTS, (n_mixtures, n_points))
+    row = np.arange(n_mixtures)[:, None]
+    u = lo[row, component] + (hi - lo)[row, component] * rng.random((n_mixtures, n_points, 2))
+    points = mean[row, component] + scale[row, component] * norm.ppf(u)
+    return Bags.from_list(list(np.clip(points, 0, 1))), np.maximum(densities, 1e-300)
+
+
+def blobs(rng: np.random.Generator, n: int, ratio: float) -> Floats:
+    """Draw n points of 5 × 5 Gaussians, shape (n, 2) (002, §4.1).
+
+    Variances are 1 and the correlation (ε − 1) / (ε + 1), so that the eigenvalues of the covariance
+    have the ratio ε; 1 is round. The paper prints neither the spacing nor the direction.
+    """
+    correlation = (ratio - 1) / (ratio + 1)
+    centres = SPACING * rng.integers(0, 5, size=(n, 2))
+    covariance = [[1.0, correlation], [correlation, 1.0]]
+    return centres + rng.multivariate_normal([0.0, 0.0], covariance, size=n)
+
+
+def ring(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
+    """Draw n points of [−5, 5]² at 1 to 4 from its middle, and n elsewhere in it (002, §4.2)."""
+    points = rng.uniform(-5, 5, size=(20 * n, 2))
+    squares = (points**2).sum(axis=1)
+    inside = (squares > 1) & (squares < 16)
+    return points[inside][:n], points[~inside][:n]
+
+
+def uniform(rng: np.random.Generator, n: int, d: int) -> tuple[Floats, Floats]:
+    """Draw n points of [0, 0.95]^d and n of [0.95, 1]^d (002, §4.3)."""
+    return rng.uniform(0, 0.95, size=(n, d)), rng.uniform(0.95, 1, size=(n, d))

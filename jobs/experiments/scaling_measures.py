@@ -1,26 +1,28 @@
-"""What `scaling` measures: seconds and memory of one fit, of a solve, and the graph of a fit."""
+"""What `scaling` measures: one fit here and on workers, a solve, a graph, and a scheduler."""
 
 from __future__ import annotations
 
+import hashlib
 import operator
 import pickle
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
-from bagbasis import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding
+from bagbasis import Bags, BagStore, DoubleBasisRegressor, ProjectionEmbedding, connect
 from bagbasis import RandomFourierFeatures as Fourier
 from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.labels import Targets
 from bagbasis.errors import ParameterError
-from bagbasis.execution import lane
+from bagbasis.execution import lane, map_reduce
 from bagbasis.execution.costs import SPLIT_EVERY
 from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.passes import RangeTask
@@ -34,6 +36,8 @@ from bagbasis.regression.statistics import StatisticsBuilder
 from ..config import Section
 from ..terminal import Callback
 from .kit.experiment import Params
+from .kit.machine import peak_memory
+from .simulated_cluster import Sleep, simulated_cluster
 
 PENALTY_PER_BAG = 1e-3
 POINTS_PER_WRITE = 2**22  # some tens of MiB
@@ -74,14 +78,14 @@ class Size(Section):
         return root
 
     def features(self) -> FeatureMap:
-        """Both bases, resolved without data."""
+        """Return both bases, resolved without data."""
         box = [(0.0, 1.0)] * self.d
         first = ProjectionEmbedding(n_per_dim=self.n_per_dim, box=box).fit([np.zeros((1, self.d))])
         second = Fourier(self.D, scale=1.0).resolve(self.s, lambda: np.zeros((1, self.s)))
         return FeatureMap(first.spec_, second)
 
     def model_seconds(self) -> float:
-        """Of the pass over the bags, by the cost model that cuts fits into tasks."""
+        """Return seconds of the pass over the bags, by the model that cuts fits into tasks."""
         empty = LabelledBags(Bags(np.zeros((1, self.d)), [0, 1]))
         cost = FitPass(empty, self.features(), Reals(1), None, "float32").cost
         return cost.seconds(self.N, self.N * self.n)
@@ -123,7 +127,7 @@ def cpu_seconds(call: Callable[[], Any], n_rounds: int) -> float:
 
 
 def fit_seconds(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, float]:
-    """CPU seconds of a fit from a store on one core, and the bytes a bag takes in it."""
+    """Measure CPU seconds of a fit from a store on one core, and the bytes per bag takes in it."""
     size = Size.of(p)
     with use_cores(1), random_store(size, seed, parent) as store:
         files = (path for path in Path(store.url).rglob("*") if path.is_file())
@@ -198,3 +202,80 @@ def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
         "shared": len(pickle.dumps(task)),
         "seconds": seconds,
     }
+
+
+def fit_on_workers(p: Params, progress: Callback, seed: int, parent: Path) -> dict[str, Any]:
+    """Measure the least wall and CPU seconds of a fit on local workers of one core, and memory.
+
+    ``coefficients`` are digests of the models', as many as there are different bits.
+    """
+    size = Size.of(p)
+    few = size.but(N=WARM_UP_BAGS)
+    with (
+        random_store(few, seed, parent) as warm_up,
+        random_store(size, seed, parent) as store,
+        connect("local", n_workers=p["n_workers"], cores_per_worker=1) as client,
+    ):
+        pids = client.run(_warm_up, warm_up, few).values()
+        workers = [psutil.Process(pid) for pid in pids]
+        rounds = [_one_fit(store, size, workers) for _ in range(p["n_rounds"])]
+        peaks = client.run(peak_memory)
+    wall, cpu, digests = zip(*rounds, strict=True)
+    return {
+        "wall": min(wall),
+        "cpu": min(cpu),
+        "peak_a_worker": max(peaks.values()),
+        "coefficients": sorted(set(digests)),
+    }
+
+
+def _warm_up(store: BagStore, size: Size) -> int:
+    """Compile or load the kernels in this worker; its process id."""
+    fit(store, size)
+    return psutil.Process().pid
+
+
+def _one_fit(
+    store: BagStore, size: Size, workers: Sequence[psutil.Process]
+) -> tuple[float, float, str]:
+    begun, used = time.perf_counter(), cpu_of(*workers)
+    model = fit(store, size)
+    wall, used = time.perf_counter() - begun, cpu_of(*workers) - used
+    return wall, used, hashlib.sha256(model.coef_.tobytes()).hexdigest()[:12]
+
+
+def scheduler_load(p: Params, progress: Callback) -> dict[str, float]:
+    """Measure a scheduler's CPU and memory while a fit's graph runs on simulated workers.
+
+    ``wall`` and ``cpu`` are seconds of the whole pass, ``idle`` is a share of a core while nothing
+    runs, and ``memory`` bytes for workers and graph.
+    """
+    n_tasks, idle_seconds = p["n_tasks"], p["idle_seconds"]
+    with simulated_cluster(p["n_workers"]) as (scheduler, bare):
+        before = cpu_of(scheduler)
+        time.sleep(idle_seconds)
+        idle = (cpu_of(scheduler) - before) / idle_seconds
+        used, begun = cpu_of(scheduler), time.perf_counter()
+        merged = map_reduce(
+            Sleep(p["task_seconds"]),
+            range(n_tasks),
+            operator.add,
+            sizes=[100] * n_tasks,
+            progress=progress,
+        )
+        wall = time.perf_counter() - begun
+        found = {
+            "wall": wall,
+            "cpu": cpu_of(scheduler) - used,
+            "idle": idle,
+            "memory": scheduler.memory_info().rss - bare,
+        }
+    if merged[0] != n_tasks * (n_tasks - 1) / 2:
+        raise AssertionError(f"{n_tasks} tasks were merged to {merged[0]}")
+    return found
+
+
+def cpu_of(*processes: psutil.Process) -> float:
+    """CPU seconds until now."""
+    times = [process.cpu_times() for process in processes]
+    return sum(each.user + each.system for each in times)
