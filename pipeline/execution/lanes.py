@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 
 import numba
-from dask.system import CPU_COUNT
-from distributed import get_worker
 from threadpoolctl import ThreadpoolController
 
 from ..threads import KERNELS
+from .lazy_dask import dask_system, distributed
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
 M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
@@ -27,10 +27,10 @@ def lane_cores() -> int:
     """
     if CORES_VARIABLE in os.environ:
         return max(1, int(os.environ[CORES_VARIABLE]))
-    try:
-        return max(1, int(get_worker().state.nthreads))
-    except ValueError:
-        return max(1, int(CPU_COUNT))
+    if "distributed" in sys.modules:  # else this is no worker
+        with suppress(ValueError):
+            return max(1, int(distributed.get_worker().state.nthreads))
+    return max(1, int(dask_system.CPU_COUNT))
 
 
 @contextmanager

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-import dask
-import dask.array
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +16,7 @@ from ..bags.plan import Range
 from ..errors import ParameterError
 from .costs import Cost, current_limits, plan_tasks
 from .lanes import lane
+from .lazy_dask import dask, dask_array
 from .progress import Progress, Report
 from .tasks import Keeper, lane_memory, map_reduce, map_tasks
 
@@ -240,7 +239,7 @@ def lazy_pass(
     shared = dask.delayed(task, traverse=False, pure=False, name=f"rows-{token}")
     compute = dask.delayed(_run_in_lane, pure=False)
     blocks = [
-        dask.array.from_delayed(
+        dask_array.from_delayed(
             compute(shared, start, stop, dask_key_name=f"{rows.name}-{token}-{i}"),
             shape=(stop - start, *tail),
             dtype=dtype,
@@ -248,8 +247,8 @@ def lazy_pass(
         for i, (start, stop) in enumerate(ranges)
     ]
     if not blocks:
-        return dask.array.zeros((0, *tail), dtype=dtype)
-    return dask.array.concatenate(blocks, axis=0)
+        return dask_array.zeros((0, *tail), dtype=dtype)
+    return dask_array.concatenate(blocks, axis=0)
 
 
 def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArray[Any]:

@@ -8,9 +8,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from distributed import Client, get_worker
+from .lazy_dask import distributed
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Progress = Callable[[int, int], None]  # (units done, units in all)
 Report = Callable[[int], None]  # units of this task done so far
@@ -52,7 +55,7 @@ def worker_report(topic: str, task: int) -> Report:
 
     Nor more often than the scheduler wants heartbeats: the more workers it has, the rarer.
     """
-    worker = get_worker()
+    worker = distributed.get_worker()
     last = [-math.inf]
 
     def report(done: int) -> None:
@@ -72,7 +75,7 @@ def _heartbeat_seconds(worker: Any) -> float:
 
 def log_finished(topic: str, task: int) -> None:
     """Say that a task is done: its last report may have been too soon after the one before."""
-    get_worker().log_event(topic, {"task": task, "done": None})
+    distributed.get_worker().log_event(topic, {"task": task, "done": None})
 
 
 @contextmanager

@@ -17,16 +17,16 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
-
-import dask
-from distributed import Client, KilledWorker, as_completed, get_client
-from distributed.system import MEMORY_LIMIT
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..errors import ClusterError, ParameterError
 from .costs import current_limits
 from .lanes import lane
+from .lazy_dask import dask, distributed
 from .progress import Progress, Report, Tally, listening, log_finished, silent, worker_report
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -54,8 +54,10 @@ class Keeper(Protocol):
 
 def current_client() -> Client | None:
     """The client that is open in this process, if any."""
+    if "distributed" not in sys.modules:
+        return None  # whoever opens a client imports it
     try:
-        return get_client()
+        return distributed.get_client()
     except ValueError:
         return None
 
@@ -68,7 +70,7 @@ def lane_memory(here: bool = False) -> int:
     """
     client = None if here else current_client()
     if client is None:
-        return int(MEMORY_LIMIT)
+        return int(distributed.system.MEMORY_LIMIT)
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     limits = [int(worker["memory_limit"]) for worker in workers if worker["memory_limit"]]
     return min(limits, default=sys.maxsize)
@@ -154,7 +156,7 @@ def map_tasks(
         futures = client.compute(leaves, retries=RETRIES, optimize_graph=False)
         index = {future.key: i for i, future in enumerate(futures)}
         try:
-            for future in as_completed(futures):
+            for future in distributed.as_completed(futures):
                 i = index[future.key]
                 value = gathered(future)
                 tally.finish(i)
@@ -324,7 +326,7 @@ def gathered(future: Any) -> Any:
     """A future's result; ClusterError when workers died of its task, or the scheduler is gone."""
     try:
         return future.result()
-    except KilledWorker as error:
+    except distributed.KilledWorker as error:
         raise ClusterError(
             f"workers died running one task ({error}); most often their memory is too small"
         ) from error

@@ -1,0 +1,31 @@
+"""Dask and Distributed, each imported when one of its names is first used.
+
+They take half a second of a processor to import. A process without a cluster, such as one that
+predicts with a saved model, or that fits a few bags in memory, should not wait for them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import dask as dask
+    import distributed as distributed
+    from dask import array as dask_array
+    from dask import system as dask_system
+else:
+
+    class _Module:
+        """A stand-in that imports its module for the first attribute."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(self._name), name)
+
+    dask, distributed = _Module("dask"), _Module("distributed")
+    dask_array, dask_system = _Module("dask.array"), _Module("dask.system")
+
+__all__ = ["dask", "dask_array", "dask_system", "distributed"]
