@@ -10,17 +10,20 @@ with a name: ``run.json`` has the last one's, and only its driver writes.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from bagbasis.errors import RunError
-from bagbasis.storage.files import read_json
+from bagbasis.storage.files import read_bytes, read_json
+from bagbasis.storage.lock import Hold
 
 BEAT_SECONDS = 5.0  # between two signs of life
 DEAD_SECONDS = 60.0  # without a sign of life: twelve were missed
 RUN, STATE, BEAT, CANCEL, LOG = "run.json", "state.json", "beat.json", "cancel.json", "log.txt"
 CHECKPOINTS = "checkpoints"
+LOCK = "run.lock"  # of a local folder: held by a client that submits the run, again or first
 
 
 class Status(StrEnum):
@@ -95,15 +98,24 @@ def read_state(url: str) -> RunState:
     )
 
 
-def read_record(url: str) -> dict[str, Any]:
-    """What was submitted; RunError where no run is in this folder."""
-    record = read_object(f"{url}/{RUN}")
+def read_record(url: str, hold: Hold | None = None) -> dict[str, Any]:
+    """Return what was submitted; RunError where no run is in this folder.
+
+    Parameters
+    ----------
+    hold : Hold, optional
+        Of the folder, for who is going to replace the record.
+    """
+    read = read_bytes if hold is None else lambda url: hold.read(RUN)
+    record = read_object(f"{url}/{RUN}", read)
     if record is None:
         raise RunError(f"{url}: no run there; `bags runs --root ROOT` lists those of a root")
     return record
 
 
-def read_object(url: str) -> dict[str, Any] | None:
+def read_object(
+    url: str, read: Callable[[str], bytes | None] = read_bytes
+) -> dict[str, Any] | None:
     """Return a JSON object of a run's folder; None where nothing is.
 
     Raises
@@ -111,7 +123,7 @@ def read_object(url: str) -> dict[str, Any] | None:
     RunError
         Something else.
     """
-    return read_json(url, dict, kind=RunError, damaged="not the file of a run")
+    return read_json(url, dict, read=read, kind=RunError, damaged="not the file of a run")
 
 
 def _status(

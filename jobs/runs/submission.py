@@ -7,18 +7,20 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from bagbasis.config_errors import differences
-from bagbasis.errors import ConfigError, RunError
-from bagbasis.storage.files import write_json
+from bagbasis.errors import ConfigError, RunError, WriterBusyError
+from bagbasis.storage.files import json_bytes, write_json
+from bagbasis.storage.lock import Hold, writer_lock
 from bagbasis.storage.urls import local_path, normalize_url
 
 from .launchers import LAUNCHERS
-from .record import CANCEL, CHECKPOINTS, LOG, RUN, Status
+from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
 from .run import Run, attach, root_of
 
 FORMAT_VERSION = 1
@@ -58,6 +60,8 @@ def submit(
     StoreError, RunError
         The place can not be written, or the driver can not be started.
     """
+    if launcher not in LAUNCHERS:
+        raise ConfigError(f"no launcher {launcher!r}; there are {', '.join(sorted(LAUNCHERS))}")
     values = dict(config) | ({"cluster": profile} if profile is not None else {})
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{job}-{uuid.uuid4().hex[:6]}"
     place = root_of(root) or beside_output(values)
@@ -74,7 +78,8 @@ def submit(
         "launcher": launcher,
         "folder": os.getcwd(),
     }
-    return _start(url, record)
+    with _holding(url) as hold:
+        return _start(hold, record)
 
 
 def resume(
@@ -99,16 +104,17 @@ def resume(
         No such run, or one that is running or done.
     """
     known = run if isinstance(run, Run) else attach(run, root=root)
-    record = known.record()
-    if config is not None:
-        check_unchanged(record["config"], config, known.id)
-    status = known.status()
-    if not status.is_over or status is Status.DONE:
-        raise RunError(
-            f"run {known.id} is {status}; only one that died, failed or was cancelled "
-            "can be resumed"
-        )
-    return _start(known.url, record)
+    with _holding(known.url) as hold:
+        record = read_record(known.url, hold)
+        if config is not None:
+            check_unchanged(record["config"], config, known.id)
+        status = known.status()
+        if not status.is_over or status is Status.DONE:
+            raise RunError(
+                f"run {known.id} is {status}; only one that died, failed or was cancelled "
+                "can be resumed"
+            )
+        return _start(hold, record)
 
 
 def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], run_id: str) -> None:
@@ -136,13 +142,20 @@ def beside_output(config: Mapping[str, Any]) -> str:
     )
 
 
-def _start(url: str, record: dict[str, Any]) -> Run:
-    if record["launcher"] not in LAUNCHERS:
-        raise ConfigError(
-            f"no launcher {record['launcher']!r}; there are {', '.join(sorted(LAUNCHERS))}"
-        )
+@contextmanager
+def _holding(url: str) -> Iterator[Hold]:
+    """Hold a run's folder, so that of two clients that submit it again only one does."""
+    try:
+        with writer_lock(url, lock_name=LOCK, make=True) as hold:
+            yield hold
+    except WriterBusyError as error:
+        raise RunError(f"{url}: somebody else submits this run at the moment") from error
+
+
+def _start(hold: Hold, record: dict[str, Any]) -> Run:
+    url = hold.url
     record = {**record, "submitted": time.time(), "attempt": uuid.uuid4().hex}
-    write_json(f"{url}/{RUN}", record)
+    hold.write(RUN, json_bytes(record))
     log = local_log(url)
     # -P: the driver imports no script of the folder it starts in, whatever its name
     command = [sys.executable, "-P", "-m", "bagbasis.jobs", "drive", url]
@@ -152,7 +165,7 @@ def _start(url: str, record: dict[str, Any]) -> Run:
     except RunError:
         write_json(f"{url}/{CANCEL}", {"attempt": record["attempt"]})  # nobody waits for it
         raise
-    write_json(f"{url}/{RUN}", {**record, "launched": launched})
+    hold.write(RUN, json_bytes({**record, "launched": launched}))
     return Run(url)
 
 

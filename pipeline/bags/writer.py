@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, StoreError
 from ..storage.files import storage_errors
-from ..storage.urls import local_path
 from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
 from .bags import Bags, IdsLike, check_finite
@@ -110,9 +109,7 @@ class AppendSession:
     def __init__(self, snapshot: Snapshot, still_ours: Callable[[], None]) -> None:
         self._url = snapshot.url
         self._meta = snapshot.meta
-        path = local_path(self._url)
-        if path is not None:
-            remove_partials(path)
+        remove_partials(self._url)
         snapshot.check_ends()
         self._out = writer_store(self._url, still_ours, snapshot.snapshot)
         self._group = zarr.open_group(self._out, mode="r+", zarr_format=3)

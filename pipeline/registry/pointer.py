@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import ModelError
-from ..storage.files import json_bytes, parse_json
+from ..storage.files import json_bytes, read_json
 
 FORMAT_VERSION = 1
 PROMOTE, ROLLBACK = "promote", "rollback"
@@ -73,26 +74,30 @@ class Pointer:
         return Pointer((*self.history, Promotion(self.champions[-2], now(), ROLLBACK)))
 
     def to_bytes(self) -> bytes:
-        """Return the JSON text that `from_bytes` reads."""
+        """Return the JSON text that `read` takes."""
         history = [asdict(change) for change in self.history]
         values = {"current": self.current, "history": history}
         return json_bytes(values, format_version=FORMAT_VERSION)
 
     @classmethod
-    def from_bytes(cls, content: bytes | None, url: str) -> Pointer:
-        """Return the pointer of a file's content; one without history where there is no file.
+    def read(cls, url: str, read: Callable[[str], bytes | None]) -> Pointer:
+        """Return the pointer stored at a URL; one without history where there is none.
 
         Raises
         ------
         ModelError
             What `to_bytes` can not have written; names the URL.
         """
-        if content is None:
-            return cls()
         remedy = "restore it, or delete it and promote a model again"
-        return parse_json(
-            url, content, cls._parsed, format_version=FORMAT_VERSION, kind=ModelError, remedy=remedy
+        found = read_json(
+            url,
+            cls._parsed,
+            read=read,
+            format_version=FORMAT_VERSION,
+            kind=ModelError,
+            remedy=remedy,
         )
+        return found or cls()
 
     @classmethod
     def _parsed(cls, values: dict[str, Any]) -> Pointer:

@@ -309,12 +309,12 @@ class Registry:
     def _pointer(self) -> Pointer:
         url = f"{self.url}/{POINTER}"
         with self._errors("the champion can not be read"):
-            return Pointer.from_bytes(read_bytes(url), url)
+            return Pointer.read(url, read_bytes)
 
     def _change(self, change: Callable[[Pointer], Pointer]) -> None:
         """Replace the pointer by a changed one, unless somebody else does so meanwhile."""
         with self._errors("the champion stays"), writer_lock(self.url) as hold:
-            before = Pointer.from_bytes(hold.read(POINTER), f"{self.url}/{POINTER}")
+            before = Pointer.read(f"{self.url}/{POINTER}", lambda url: hold.read(POINTER))
             after = change(before)
             if after != before:
                 hold.write(POINTER, after.to_bytes())

@@ -25,8 +25,8 @@ from typing import Any
 from ..bags.plan import Range
 from ..errors import ParameterError
 from ..execution.costs import current_limits
-from ..storage.files import discard, names_in, reading, writing
-from ..storage.urls import filesystem, local_path, normalize_url
+from ..storage.files import discard, discard_empty, names_in, reading, writing
+from ..storage.urls import filesystem, normalize_url
 from .accumulate import FitPass, FitStatistics
 from .outcomes import identify_outcome
 from .partials import read_partial, write_partial
@@ -104,10 +104,7 @@ class Checkpoints:
         for url in _abandoned(self.url):
             logger.info("%s: removed, abandoned checkpoints", url)
             discard(url)
-        path = local_path(self.url)
-        if path is not None:
-            with suppress(OSError):  # others' checkpoints are in it
-                path.rmdir()
+        discard_empty(self.url)  # others' checkpoints may be in it
 
     def __enter__(self) -> Checkpoints:
         return self

@@ -22,9 +22,8 @@ from ..embeddings import EMBEDDINGS
 from ..errors import ModelError, StoreError
 from ..random_features import RandomFourierFeatures
 from ..storage.files import storage_errors, writing_folder
-from ..storage.replacing import attributes_of, check_replaceable
 from ..storage.urls import normalize_url
-from ..storage.zarr_stores import exists, zarr_store
+from ..storage.zarr_stores import attributes_of, check_replaceable, exists, zarr_store
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"

@@ -22,9 +22,8 @@ from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
 from ..params import check_choice
 from ..storage.files import storage_errors, writing_folder
-from ..storage.replacing import attributes_of, check_replaceable, holds_parts
 from ..storage.urls import filesystem, normalize_url
-from ..storage.zarr_stores import zarr_store
+from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
 from .linear_model import FittedModel
 from .outcomes import Prediction
 from .prediction import prediction_ranges

@@ -20,9 +20,8 @@ from ..errors import BusyError, ConfigError, WriterBusyError
 from ..execution import Progress
 from ..registry import Registry
 from ..regression.checkpoints import checkpoints_of
-from ..storage.files import storage_errors
 from ..storage.lock import writer_lock
-from ..storage.urls import local_path, normalize_url
+from ..storage.urls import normalize_url
 from ..storage.zarr_stores import exists
 from .gates import count_labelled
 from .round import NewRound
@@ -167,12 +166,8 @@ def _locked(spec: Retraining) -> Iterator[StateFolder]:
     url = spec.state_folder
     if url == normalize_url(spec.registry_url) or exists(f"{url}/zarr.json"):
         raise ConfigError(f"key 'state_url': {url} is taken; give a folder of its own")
-    path = local_path(url)
-    if path is not None:
-        with storage_errors(url, "can not be written"):
-            path.mkdir(parents=True, exist_ok=True)
     try:
-        with writer_lock(url) as hold:
+        with writer_lock(url, make=True) as hold:
             yield StateFolder(hold)
     except WriterBusyError as error:
         raise BusyError(f"{url}: another retraining is running; nothing was done") from error

@@ -20,7 +20,7 @@ from ..bags import BagStore
 from ..errors import StoreError, WriterBusyError
 from ..regression.accumulate import FitStatistics
 from ..regression.partials import read_partial, write_partial
-from ..storage.files import discard, json_bytes, names_in, parse_json, reading, writing
+from ..storage.files import discard, json_bytes, names_in, read_json, reading, writing
 from ..storage.lock import Hold
 
 FORMAT_VERSION = 1
@@ -233,12 +233,13 @@ class StateFolder:
         return sums
 
     def _read(self, name: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
-        content = self._hold.read(name)
-        if content is None:
-            return None
-        remedy = "restore it, or give another state_url to begin anew"
-        url = f"{self.url}/{name}"
-        return parse_json(url, content, parse, format_version=FORMAT_VERSION, remedy=remedy)
+        return read_json(
+            f"{self.url}/{name}",
+            parse,
+            read=lambda url: self._hold.read(name),
+            format_version=FORMAT_VERSION,
+            remedy="restore it, or give another state_url to begin anew",
+        )
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
         self._hold.write(name, json_bytes(values, format_version=FORMAT_VERSION))

@@ -225,6 +225,7 @@ def read_json(
     url: str | os.PathLike[str],
     parse: Callable[[dict[str, Any]], T],
     *,
+    read: Callable[[str], bytes | None] = read_bytes,
     format_version: int | None = None,
     kind: type[BagbasisError] = StoreError,
     damaged: str = "damaged",
@@ -237,6 +238,8 @@ def read_json(
     parse : callable
         Of the object, without its format version. Its AttributeError, TypeError, KeyError and
         ValueError say that the object is not what was written.
+    read : callable
+        Gives the content at the URL.
     format_version : int, optional
         The version that the object has to have.
     kind : type
@@ -252,33 +255,9 @@ def read_json(
         It can not be read.
     """
     url = normalize_url(url)
-    content = read_bytes(url)
-    return (
-        None
-        if content is None
-        else parse_json(
-            url,
-            content,
-            parse,
-            format_version=format_version,
-            kind=kind,
-            damaged=damaged,
-            remedy=remedy,
-        )
-    )
-
-
-def parse_json(
-    url: str,
-    content: bytes,
-    parse: Callable[[dict[str, Any]], T],
-    *,
-    format_version: int | None = None,
-    kind: type[BagbasisError] = StoreError,
-    damaged: str = "damaged",
-    remedy: str = "",
-) -> T:
-    """Return what ``parse`` makes of the content of a JSON file; see `read_json`."""
+    content = read(url)
+    if content is None:
+        return None
     try:
         values = json.loads(content)
         if not isinstance(values, dict):
@@ -481,6 +460,14 @@ def remove(url: str | os.PathLike[str]) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def discard_empty(url: str | os.PathLike[str]) -> None:
+    """Delete a local folder if nothing is in it; among objects there are no empty ones."""
+    path = local_path(normalize_url(url))
+    if path is not None:
+        with suppress(OSError):  # something is in it, or it is gone
+            path.rmdir()
 
 
 def discard(url: str | os.PathLike[str]) -> None:

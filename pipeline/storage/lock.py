@@ -111,8 +111,15 @@ class LocalHold(Hold):
 
 
 @contextmanager
-def writer_lock(url: str) -> Iterator[Hold]:
+def writer_lock(url: str, *, lock_name: str = LOCK_NAME, make: bool = False) -> Iterator[Hold]:
     """Hold a folder for writing.
+
+    Parameters
+    ----------
+    lock_name : str
+        The file in a local folder that is locked.
+    make : bool
+        Whether a local folder that is not there is made.
 
     Raises
     ------
@@ -125,15 +132,17 @@ def writer_lock(url: str) -> Iterator[Hold]:
     if path is None:
         yield Hold(url)
         return
-    lock = path / LOCK_NAME
+    lock = path / lock_name
     with storage_errors(url, "can not be written", NOTHING):
+        if make:
+            path.mkdir(parents=True, exist_ok=True)
         lock.parent.mkdir(exist_ok=True)
         # a link would lead to a file of somebody else's, which is none of ours to touch
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         with storage_errors(url, "can not be written", NOTHING):
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise StoreError(f"{url}: {LOCK_NAME} is not a plain file; remove it")
+                raise StoreError(f"{lock} is not a plain file; remove it")
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
+import zarr
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore
 
-from ..errors import StoreError
+from ..errors import ModelError, StoreError
 from . import transactions
 from .files import is_partial, storage_errors
 from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
 from .zarr_writer import WriterStore
+
+PART = re.compile(r"part-\d{12}\.parquet")  # of predictions
 
 
 def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -> Store:
@@ -107,3 +112,43 @@ def is_empty(url: str) -> bool:
         return False
     with storage_errors(url, "can not be read"):
         return all(is_partial(entry.name) for entry in path.iterdir())
+
+
+def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str], bool]) -> None:
+    """Raise ModelError when something is at the normalized URL that must stay.
+
+    Parameters
+    ----------
+    kind : str
+        What is about to be written, for the message.
+    ours : callable
+        Whether what is at the URL is of that kind.
+    """
+    try:
+        occupied = exists(url)
+    except StoreError as error:
+        raise ModelError(str(error)) from error
+    if not occupied:
+        return
+    if not overwrite:
+        raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
+    if not ours(url):
+        raise ModelError(f"{url}: exists and is not {kind}; remove it or choose another place")
+
+
+def attributes_of(url: str) -> dict[str, Any]:
+    """Return the attributes of a Zarr group; empty where there is none."""
+    try:
+        group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+        return dict(group.attrs)
+    except Exception:  # Zarr raises anything for what it can not parse: it is no group of ours
+        return {}
+
+
+def holds_parts(url: str) -> bool:
+    """Whether the URL is a folder of the Parquet files of predictions, and of nothing else."""
+    fs, path = filesystem(url)
+    if not fs.isdir(path):
+        return False
+    names = [str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in fs.ls(path, detail=False)]
+    return all(PART.fullmatch(name) for name in names)

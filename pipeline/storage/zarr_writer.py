@@ -15,6 +15,7 @@ from zarr.storage import LocalStore, WrapperStore
 
 from ..errors import StoreError
 from .files import fsync, fsync_folder, is_partial, partial_path, storage_errors
+from .urls import local_path
 
 NOTHING_COMMITTED = "nothing was committed; try again when the place can be reached and written"
 
@@ -156,8 +157,9 @@ def _described(key: str) -> str:
     return f"object {key!r}" if key else "all objects"
 
 
-def remove_partials(root: Path) -> None:
+def remove_partials(url: str) -> None:
     """Delete the temporary files of writers that were killed; only the holder of the lock may."""
-    for path in root.rglob("*.partial"):
-        if is_partial(path.name):  # Zarr's own temporary files have names of this form, too
-            path.unlink(missing_ok=True)
+    path = local_path(url)
+    for partial in () if path is None else path.rglob("*.partial"):
+        if is_partial(partial.name):  # Zarr's own temporary files have names of this form, too
+            partial.unlink(missing_ok=True)

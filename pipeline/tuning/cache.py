@@ -19,7 +19,6 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 
 from ..bags import BagStore
 from ..storage.files import names_in, remove, storage_errors
-from ..storage.urls import local_path
 from ..storage.zarr_stores import zarr_store
 from .candidates import digest
 
@@ -119,14 +118,6 @@ def discard_others(folder: str, identity: str) -> None:
         if NAME.fullmatch(name) and not name.startswith(identity):
             with suppress(OSError):
                 remove(f"{folder}/{name}")
-
-
-def discard_folder(folder: str) -> None:
-    """Delete the folder of caches if nothing is left in it."""
-    path = local_path(folder)
-    if path is not None:
-        with suppress(OSError):
-            path.rmdir()
 
 
 def _kept_errors(url: str) -> AbstractContextManager[None]:

@@ -27,8 +27,9 @@ from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import identify_outcome
 from ..regression.ridge import solve_validation
+from ..storage.files import discard_empty
 from ..storage.urls import normalize_url
-from .cache import RowCache, discard_folder, discard_others, store_identity
+from .cache import RowCache, discard_others, store_identity
 from .candidates import digest, resolve_candidates
 from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
 from .records import Records, Score, Tuning
@@ -148,7 +149,7 @@ class _Tuner:
         self._discard(set() if kept is None else {kept})
         if kept is None:
             self._targets.remove()
-        discard_folder(self.folder)
+        discard_empty(self.folder)
 
     def _compare(self, r: int, left: Sequence[int], progress: Progress) -> dict[int, Score]:
         """The scores of a rung; statistics of those that are ahead are held for the next one."""

@@ -13,6 +13,7 @@ from bagbasis.jobs.runs import LAUNCHERS, Status, attach, resume, runs_in, submi
 from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.runs.record import BEAT, DEAD_SECONDS, STATE, read_object
 from bagbasis.storage.files import write_json
+from bagbasis.storage.lock import Hold, writer_lock
 from tests.jobs.runs.drivers import driven
 
 
@@ -176,6 +177,30 @@ def test_resume(root, launched):
         pass
     with pytest.raises(RunError, match="is done; only one that died"):
         resume(run)
+
+
+def test_resumed_by_two_clients(root, launched, monkeypatch):
+    """One of two clients that resume a run at the same time does; the other one starts nothing."""
+    run = submitted(root)
+    long_ago(run, "run.json", submitted=time.time() - 2 * DEAD_SECONDS)
+    refused = pytest.raises(RunError, match="somebody else submits this run at the moment")
+    write, started = Hold.write, []
+
+    def be_overtaken_and_write(self, name, content):
+        monkeypatch.setattr(Hold, "write", write)
+        started.append(resume(run))
+        write(self, name, content)
+
+    if root.startswith("memory"):
+        monkeypatch.setattr(Hold, "write", be_overtaken_and_write)
+        with refused:
+            resume(run)
+    else:
+        with writer_lock(run.url, lock_name="run.lock"), refused:
+            resume(run)
+        started.append(resume(run))
+    assert started == [run]
+    assert len(launched) == 2
 
 
 def test_driver_that_was_thought_dead(root, launched):
