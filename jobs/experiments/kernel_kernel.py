@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
 from bagbasis.bags import Box
-from bagbasis.embeddings import Description, ProjectionSpec, Sample
+from bagbasis.embeddings import Description, Embedding, ProjectionSpec, Sample
 from bagbasis.execution import lane
-from bagbasis.execution.costs import Cost
 
 from ..config import Section
 from .kit.frame import Floats
@@ -177,44 +175,23 @@ def measure_times(
 
 
 @dataclass(frozen=True)
-class KernelDensitySpec:
+class KernelDensitySpec(ProjectionSpec):
     """A `KernelDensityEmbedding` with everything decided."""
 
-    projection: ProjectionSpec
     bandwidth: float
-
-    @property
-    def box(self) -> Box:
-        return self.projection.box
-
-    @property
-    def n_dims(self) -> int:
-        return self.projection.n_dims
-
-    @property
-    def n_features(self) -> int:
-        return self.projection.n_features
-
-    @property
-    def cost(self) -> Cost:
-        return self.projection.cost
-
-    def embed(self, bags: Bags, out: NDArray[Any]) -> int:
-        """Damped coefficients of each bag into ``out``; returns the points outside the box."""
-        n_outside = self.projection.embed(bags, out)
-        squares = (self.projection.indices**2).sum(axis=1)
-        out *= np.exp(-0.5 * (np.pi * self.bandwidth) ** 2 * squares).astype(out.dtype)
-        return n_outside
 
     def describe(self) -> Description:
         """See `EmbeddingSpec.describe`."""
         return Description(f"kernel density estimate, bandwidth {self.bandwidth:.3g} of the box")
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"bandwidth": self.bandwidth, **self.projection.to_dict()}
+    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+        """See `EmbeddingSpec.fill`; the coefficients are damped."""
+        super().fill(bags, out, outside)
+        squares = (self.indices**2).sum(axis=1)
+        out *= np.exp(-0.5 * (np.pi * self.bandwidth) ** 2 * squares).astype(out.dtype)
 
 
-class KernelDensityEmbedding(BaseEstimator):
+class KernelDensityEmbedding(Embedding[KernelDensitySpec]):
     """Cosine coefficients a_α(X) e^{−½(πh)²‖α‖²} of a Gaussian kernel density estimate.
 
     The estimate of 004, eq. 2.27-2.29, with reflection at the walls of the box: the Euclidean
@@ -230,7 +207,8 @@ class KernelDensityEmbedding(BaseEstimator):
     def __init__(self, bandwidth: float = 0.05) -> None:
         self.bandwidth = bandwidth
 
-    def resolve(self, n_dims: int, box: Box, sample: Sample) -> KernelDensitySpec:
-        """Return the spec for points in R^n_dims."""
-        projection = ProjectionEmbedding(max_norm=REACH / (np.pi * self.bandwidth))
-        return KernelDensitySpec(projection.resolve(n_dims, box, sample), self.bandwidth)
+    def decide(self, sample: Sample, out_of_box: str, box: Box) -> KernelDensitySpec:
+        """See `Embedding.decide`; nothing is chosen from the sample."""
+        reach = REACH / (np.pi * self.bandwidth)
+        common: Any = {"out_of_box": out_of_box, "box": box}
+        return KernelDensitySpec("cosine", None, reach, self.bandwidth, **common)

@@ -1,6 +1,6 @@
 """What all first bases share: the estimator that people configure, the spec that travels.
 
-An embedding is a `BagTransformer` with a `BoxedSpec`, in one module (and its kernels), and one
+An embedding is an `Embedding` with an `EmbeddingSpec`, in one module (and its kernels), and one
 line of `bagbasis.embeddings.EMBEDDINGS`. Its parameters are checked where the spec is made,
 whether an estimator, a saved model or a caller makes it.
 """
@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,45 +71,9 @@ class Description:
     series: SeriesShape | None = None
 
 
-@runtime_checkable
-class EmbeddingSpec(Protocol):
-    """An embedding with everything decided: immutable, small, picklable.
-
-    `n_features` is s; `cost` what `embed` takes, its output included, for planning.
-    """
-
-    @property
-    def box(self) -> Box: ...
-    @property
-    def n_dims(self) -> int: ...
-    @property
-    def n_features(self) -> int: ...
-    @property
-    def cost(self) -> Cost: ...
-    def embed(self, bags: Bags, out: NDArray[Any]) -> int:
-        """Write A, shape (n_bags, s), in out's dtype; return the points outside the box."""
-        ...
-
-    def describe(self) -> Description:
-        """What reports and pictures say of it."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON-able description that `embeddings.spec_from_dict` reads."""
-        ...
-
-
-class Embedding(Protocol):
-    """A configurable embedding (a scikit-learn transformer over bags)."""
-
-    def resolve(self, n_dims: int, box: Box, sample: Sample) -> EmbeddingSpec:
-        """Decide what is left open, from a sample of bags where that needs one."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
-class BoxedSpec(ABC):
-    """An embedding of bags in a box, with everything decided.
+class EmbeddingSpec(ABC):
+    """An embedding of bags in a box with everything decided: immutable, small, picklable.
 
     Attributes
     ----------
@@ -164,10 +128,16 @@ class BoxedSpec(ABC):
         """What one point takes one core, in order of magnitude."""
 
     @property
+    def seconds_per_bag(self) -> float:
+        """What one bag takes one core besides its points, in order of magnitude."""
+        return 0.0
+
+    @property
     def cost(self) -> Cost:
         """What `embed` takes, its output in double included."""
         return Cost(
             seconds_per_point=self.seconds_per_point,
+            seconds_per_bag=self.seconds_per_bag,
             bytes_per_bag=8 * self.n_features + COUNT_BYTES,
             bytes_per_task=self.scratch_bytes,
         )
@@ -232,8 +202,8 @@ class BoxedSpec(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarginalSpec(BoxedSpec):
-    """A `BoxedSpec` that may embed each set of ``marginals`` coordinates by itself.
+class MarginalSpec(EmbeddingSpec):
+    """An `EmbeddingSpec` that may embed each set of ``marginals`` coordinates by itself.
 
     Attributes
     ----------
@@ -244,7 +214,7 @@ class MarginalSpec(BoxedSpec):
     marginals: int | None = None
 
     def checked(self) -> dict[str, Any]:
-        """See `BoxedSpec.checked`."""
+        """See `EmbeddingSpec.checked`."""
         marginals = check_integer("marginals", self.marginals, 1, self.n_dims, other=(None,))
         return {**super().checked(), "marginals": marginals}
 
@@ -259,10 +229,10 @@ class MarginalSpec(BoxedSpec):
         return self.group_size == self.n_dims
 
 
-Spec = TypeVar("Spec", bound=BoxedSpec)
+Spec = TypeVar("Spec", bound=EmbeddingSpec)
 
 
-class BagTransformer(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
+class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     """`fit` and `transform` of an embedding with the parameters box, out_of_box and dtype.
 
     Attributes
@@ -271,9 +241,9 @@ class BagTransformer(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         What was decided at `fit`.
     """
 
-    box: Any
-    out_of_box: str
-    dtype: str
+    box: Any = None
+    out_of_box: str = "clip"
+    dtype: str = "float32"
     spec_: Spec
 
     @abstractmethod

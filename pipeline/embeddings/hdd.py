@@ -11,7 +11,7 @@ from ..bags import Box
 from ..bases.smoothness import choose_bandwidth
 from ..errors import ParameterError
 from ..params import check_integer, check_number, check_seed
-from .base import SHARE, BagTransformer, Sample
+from .base import SHARE, Embedding, Sample
 from .hdd_measures import ORDERS, lambda_nodes
 from .hdd_spec import DIRECT_IS_GONE, MAX_COEFFICIENTS, MAX_GRID, HDDSpec
 
@@ -23,7 +23,7 @@ N_PER_DIM, N_LAMBDAS = 10, 3
 TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5
 
 
-class HDDEmbedding(BagTransformer[HDDSpec]):
+class HDDEmbedding(Embedding[HDDSpec]):
     """The first basis under a homogeneous density distance (001, §3; 004, §4.1; 000, §4.3).
 
     ‖A(X) − A(Y)‖² approximates d²(p, q) = ∫ κ(p, q) of the bags' density estimates, so that
@@ -144,7 +144,7 @@ class HDDEmbedding(BagTransformer[HDDSpec]):
         self.dtype = dtype
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> HDDSpec:
-        """See `BagTransformer.decide`; the sample is read only for bandwidth="auto"."""
+        """See `Embedding.decide`; the sample is read only for bandwidth="auto"."""
         n_dims = box.n_dims
         marginals = check_integer("marginals", self.marginals, 1, n_dims, other=(None,))
         size = marginals or n_dims
@@ -184,7 +184,7 @@ class HDDEmbedding(BagTransformer[HDDSpec]):
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """See `BagTransformer.from_params`; reads what versions with ``method`` wrote, too."""
+        """See `Embedding.from_params`; reads what versions with ``method`` wrote, too."""
         params = dict(params)
         if params.pop("method", "fast") != "fast":
             raise ParameterError(DIRECT_IS_GONE)

@@ -49,7 +49,7 @@ class HDDSpec(MarginalSpec):
     grid: int
 
     def checked(self) -> dict[str, Any]:
-        """See `BoxedSpec.checked`."""
+        """See `EmbeddingSpec.checked`."""
         values = super().checked()
         if self.group_size > max(MAX_COEFFICIENTS):
             raise ParameterError(
@@ -99,8 +99,13 @@ class HDDSpec(MarginalSpec):
         blocks = 2 * max(8 * numbers, BLOCK_BYTES * numbers // self._grid_values)
         return super().scratch_bytes + blocks + 4 * 8 * self.n_coefficients * self.grid
 
+    @property
+    def seconds_per_bag(self) -> float:
+        """See `EmbeddingSpec.seconds_per_bag`: every bag has its grids, whatever its points."""
+        return 0.0 if self.is_linear else 4e-9 * self._grid_values
+
     def describe(self) -> Description:
-        """See `BoxedSpec.describe`."""
+        """See `EmbeddingSpec.describe`."""
         each = "densities" if self.is_joint else f"densities of {self.group_size} coordinates"
         text = f"{self.distance} geometry of {each}, bandwidth {self.bandwidth:.3g} of the box"
         return Description(
@@ -108,7 +113,7 @@ class HDDSpec(MarginalSpec):
         )
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
-        """A of each bag (001, eq. 5 and 9); see `BoxedSpec.fill`."""
+        """A of each bag (001, eq. 5 and 9); see `EmbeddingSpec.fill`."""
         for start, coefficients, beyond in self._coefficients(bags, out.dtype):
             # here, as a power of NaN, where "drop" left no point, would be a number
             refuse_outside(beyond, coefficients, self.out_of_box, self.box, start)
@@ -175,7 +180,7 @@ class HDDSpec(MarginalSpec):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `BoxedSpec.from_dict`; reads what versions with ``method`` wrote, too."""
+        """See `EmbeddingSpec.from_dict`; reads what versions with ``method`` wrote, too."""
         fields = dict(values)
         if fields.pop("n_integration", None) is not None:
             raise ParameterError(DIRECT_IS_GONE)

@@ -14,7 +14,7 @@ from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
 from ..params import check_choice, check_integer
 from ..threads import KERNELS
-from .base import BagTransformer, Description, MarginalSpec, Sample
+from .base import Description, Embedding, MarginalSpec, Sample
 from .hdd_measures import checked_nodes, count_parts, lambda_nodes
 from .histogram_kernels import histogram_powers
 
@@ -37,7 +37,7 @@ class HistogramSpec(MarginalSpec):
     weights: tuple[float, ...]
 
     def checked(self) -> dict[str, Any]:
-        """See `BoxedSpec.checked`."""
+        """See `EmbeddingSpec.checked`."""
         values = super().checked()
         check_choice("distance", self.distance, MEASURES)
         n_bins = check_integer("n_bins", self.n_bins)
@@ -63,13 +63,13 @@ class HistogramSpec(MarginalSpec):
         return 4e-9 * self.groups.size + 1e-11 * self.n_features
 
     def describe(self) -> Description:
-        """See `BoxedSpec.describe`."""
+        """See `EmbeddingSpec.describe`."""
         bins = f"{self.n_bins**self.group_size:,} bins"
         each = "" if self.is_joint else f" per {self.group_size} coordinates"
         return Description(f"histogram of {bins}{each} under {self.distance}")
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
-        """See `BoxedSpec.fill`."""
+        """See `EmbeddingSpec.fill`."""
         with KERNELS:
             histogram_powers(
                 *self.arguments(bags),
@@ -94,7 +94,7 @@ def _tables(lambdas: tuple[float, ...], exponent: float) -> NDArray[np.float64]:
     return tables
 
 
-class HistogramEmbedding(BagTransformer[HistogramSpec]):
+class HistogramEmbedding(Embedding[HistogramSpec]):
     """Histograms under additive kernels: the baseline "Hist JS" of 001, §5 (004, §4.3).
 
     h is the share of a bag's points in each bin of the box. Each bin's h goes through the
@@ -158,7 +158,7 @@ class HistogramEmbedding(BagTransformer[HistogramSpec]):
         self.dtype = dtype
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> HistogramSpec:
-        """See `BagTransformer.decide`; nothing is chosen from the sample."""
+        """See `Embedding.decide`; nothing is chosen from the sample."""
         check_choice("distance", self.distance, MEASURES)
         measure = MEASURES[self.distance]
         nodes = AT_ZERO if measure is None else lambda_nodes(measure, self.n_lambdas)

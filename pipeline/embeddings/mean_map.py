@@ -18,7 +18,7 @@ from ..errors import BagError, DataError
 from ..params import check_choice, check_integer, check_number, check_seed
 from ..random_features.frequencies import SPECTRA, draw_frequencies
 from ..threads import KERNELS
-from .base import SHARE, BagTransformer, BoxedSpec, Description, Sample
+from .base import SHARE, Description, Embedding, EmbeddingSpec, Sample
 from .mean_map_kernels import mean_sines_cosines
 
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
@@ -26,7 +26,7 @@ LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the
 
 
 @dataclass(frozen=True)
-class MeanMapSpec(BoxedSpec):
+class MeanMapSpec(EmbeddingSpec):
     """A mean map with everything decided; see `MeanMapEmbedding` for the fields."""
 
     kernel: str
@@ -36,7 +36,7 @@ class MeanMapSpec(BoxedSpec):
     seed: int
 
     def checked(self) -> dict[str, Any]:
-        """See `BoxedSpec.checked`."""
+        """See `EmbeddingSpec.checked`."""
         return {
             **super().checked(),
             "kernel": check_choice("kernel", self.kernel, SPECTRA),
@@ -51,7 +51,7 @@ class MeanMapSpec(BoxedSpec):
         return 1.5e-10 * self.n_features * (1 + self.n_dims / 8) + 5e-9
 
     def describe(self) -> Description:
-        """See `BoxedSpec.describe`."""
+        """See `EmbeddingSpec.describe`."""
         width = f"width {self.bandwidth:.3g} of the box"
         return Description(f"mean of {self.n_features} features of a {self.kernel} kernel, {width}")
 
@@ -62,7 +62,7 @@ class MeanMapSpec(BoxedSpec):
         )
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
-        """See `BoxedSpec.fill`."""
+        """See `EmbeddingSpec.fill`."""
         turns = _turns(self, out.dtype.name)
         with KERNELS:
             mean_sines_cosines(*self.arguments(bags), turns, out, outside)
@@ -76,7 +76,7 @@ def _turns(spec: MeanMapSpec, dtype: str) -> NDArray[Any]:
     return turns
 
 
-class MeanMapEmbedding(BagTransformer[MeanMapSpec]):
+class MeanMapEmbedding(Embedding[MeanMapSpec]):
     """The mean map under a kernel k: distances are maximum mean discrepancies (001, §5; 002).
 
     A(X) = (1/n) Σ_j z(x_j), z the paired random Fourier features of the points with
@@ -152,7 +152,7 @@ class MeanMapEmbedding(BagTransformer[MeanMapSpec]):
         self.dtype = dtype
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> MeanMapSpec:
-        """See `BagTransformer.decide`; the sample is read only for bandwidth="median"."""
+        """See `Embedding.decide`; the sample is read only for bandwidth="median"."""
         bandwidth = check_number(
             "bandwidth", self.bandwidth, LEAST_BANDWIDTH, other=("median",), kind=SHARE
         )

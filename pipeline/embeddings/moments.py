@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from ..bags import Bags, Box
 from ..errors import ParameterError
 from ..threads import KERNELS
-from .base import BagTransformer, BoxedSpec, Description, Sample
+from .base import Description, Embedding, EmbeddingSpec, Sample
 from .moments_kernels import moments
 
 
 @dataclass(frozen=True)
-class MomentsSpec(BoxedSpec):
+class MomentsSpec(EmbeddingSpec):
     """Moments with everything decided; see `MomentsEmbedding` for the fields."""
 
     covariance: bool
 
     def checked(self) -> dict[str, Any]:
-        """See `BoxedSpec.checked`."""
+        """See `EmbeddingSpec.checked`."""
         if not isinstance(self.covariance, (bool, np.bool_)):
             raise ParameterError(f"covariance is {self.covariance!r}; expected True or False")
         return {**super().checked(), "covariance": bool(self.covariance)}
@@ -37,16 +37,16 @@ class MomentsSpec(BoxedSpec):
         return 1.3e-9 * (5 + self.n_dims + self.n_features)
 
     def describe(self) -> Description:
-        """See `BoxedSpec.describe`."""
+        """See `EmbeddingSpec.describe`."""
         return Description("mean and covariance" if self.covariance else "mean")
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
-        """See `BoxedSpec.fill`."""
+        """See `EmbeddingSpec.fill`."""
         with KERNELS:
             moments(*self.arguments(bags), self.covariance, out, outside)
 
 
-class MomentsEmbedding(BagTransformer[MomentsSpec]):
+class MomentsEmbedding(Embedding[MomentsSpec]):
     """Summary statistics: the mean of a bag's points and the upper triangle of their covariance.
 
     What is commonly done with bags, and the baseline for embeddings of whole densities: it holds
@@ -91,5 +91,5 @@ class MomentsEmbedding(BagTransformer[MomentsSpec]):
         self.dtype = dtype
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> MomentsSpec:
-        """See `BagTransformer.decide`; nothing is chosen from the sample."""
+        """See `Embedding.decide`; nothing is chosen from the sample."""
         return MomentsSpec(self.covariance, out_of_box=out_of_box, box=box)

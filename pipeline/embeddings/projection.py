@@ -12,7 +12,7 @@ from ..bags import Bags, Box
 from ..bases import BASES, index_set, project
 from ..bases.smoothness import choose_index_set
 from ..params import check_choice, check_integer, check_number
-from .base import BagTransformer, Description, MarginalSpec, Sample, SeriesShape
+from .base import Description, Embedding, MarginalSpec, Sample, SeriesShape
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ProjectionSpec(MarginalSpec):
     max_norm: float | None
 
     def checked(self) -> dict[str, Any]:
-        """See `BoxedSpec.checked`."""
+        """See `EmbeddingSpec.checked`."""
         values = {
             **super().checked(),
             "basis": check_choice("basis", self.basis, BASES),
@@ -48,18 +48,18 @@ class ProjectionSpec(MarginalSpec):
         return 1e-10 * self.n_features + 2e-9 * self.n_dims
 
     def describe(self) -> Description:
-        """See `BoxedSpec.describe`."""
+        """See `EmbeddingSpec.describe`."""
         series = SeriesShape(self.basis, self.n_per_dim, self.max_norm, self.is_joint)
         each = "" if self.is_joint else f" per {self.group_size} coordinates"
         return Description(f"{len(self.indices):,} {self.basis} coefficients{each}", series)
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
-        """See `BoxedSpec.fill`."""
+        """See `EmbeddingSpec.fill`."""
         drop = self.out_of_box == "drop"
         outside[:] = project(bags, self.indices, self.groups, self.basis, self.box, out, drop=drop)
 
 
-class ProjectionEmbedding(BagTransformer[ProjectionSpec]):
+class ProjectionEmbedding(Embedding[ProjectionSpec]):
     """The first basis: empirical projection coefficients a_α(X) = (1/n) Σ_j φ_α(x_j).
 
     The Euclidean distance of two bags' coefficients is the L2 distance of their density
@@ -110,7 +110,7 @@ class ProjectionEmbedding(BagTransformer[ProjectionSpec]):
         self.dtype = dtype
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> ProjectionSpec:
-        """See `BagTransformer.decide`; the sample is read only for "auto"."""
+        """See `Embedding.decide`; the sample is read only for "auto"."""
         unused = () if self.max_norm is None else (None,)
         n_per_dim = check_integer("n_per_dim", self.n_per_dim, other=("auto", *unused))
         max_norm = check_number("max_norm", self.max_norm, 0, other=("auto", None))
