@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
 
 from ..errors import ParameterError
 from .base import BLOCK, Dataset
@@ -49,8 +49,8 @@ for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, SyntheticMapping)
     register_dataset(_cls)
 
 
-def make_dataset(name: str, **params: Any) -> Dataset:
-    """The dataset of that name in `DATASETS`.
+def make_dataset(name: str, **params: object) -> Dataset:
+    """Make the dataset of that name in `DATASETS`.
 
     Raises
     ------
@@ -63,4 +63,5 @@ def make_dataset(name: str, **params: Any) -> Dataset:
     for key in params:
         if key not in known:
             raise ParameterError(f"dataset {name!r} has no parameter {key!r}; it has {known}")
-    return DATASETS[name](**params)
+    make: Callable[..., Dataset] = DATASETS[name]
+    return make(**params)

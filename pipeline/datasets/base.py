@@ -14,8 +14,8 @@ from ..bags import Bags, Responses
 from ..errors import ParameterError
 from ..params import check_integer
 
-BLOCK = 1024  # bags made at a time: enough for numpy to be fast, MiB of points
-BLOCK_VALUES = 2**21  # coordinates, at most: blocks of large bags hold fewer bags
+BLOCK = 1024  # bags in a block: numpy is fast on so many, and their points take a few MiB
+BLOCK_VALUES = 2**21  # coordinates in a block, at most, 8 MiB: of large bags it has fewer
 
 Block = tuple[Bags, NDArray[np.float64]]
 
@@ -23,7 +23,7 @@ Block = tuple[Bags, NDArray[np.float64]]
 class ResponseBlock(NamedTuple):
     """A block of bags with their targets, shape (n, len(target_names)), and their responses.
 
-    None for bags of a dataset without any.
+    ``responses`` is None for a dataset that has none.
     """
 
     bags: Bags
@@ -45,8 +45,8 @@ class Dataset(ABC):
     Attributes
     ----------
     name : str
-        As in the registry.
-    box : sequence of (lo, hi), one a dimension, or None for the unit cube
+        In `DATASETS`.
+    box : sequence of (lo, hi), one per dimension, or None for the unit cube
         Where the points lie.
     class_names : mapping from target name to the names of its classes
     """
@@ -58,6 +58,7 @@ class Dataset(ABC):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse parameters out of their range."""
         check_integer("seed", self.seed, 0, 2**32 - 1)
 
     @property
@@ -68,7 +69,7 @@ class Dataset(ABC):
     @property
     @abstractmethod
     def target_names(self) -> tuple[str, ...]:
-        """One name a target column."""
+        """One name per target column."""
 
     @property
     def response_dims(self) -> int | None:
@@ -82,7 +83,7 @@ class Dataset(ABC):
 
     @property
     def n_bags(self) -> int | None:
-        """Bags there are; None when any number can be made."""
+        """Number of bags; None when any number can be made."""
         return None
 
     @property
@@ -92,32 +93,34 @@ class Dataset(ABC):
 
     @abstractmethod
     def block(self, index: int) -> Block:
-        """Bags of float32 points, and their targets, float64 of shape (n, len(target_names))."""
+        """Make a block: bags of float32 points, and float64 targets, (n, len(target_names))."""
 
     @property
     def params(self) -> dict[str, Any]:
-        """The fields as JSON has them: `make_dataset(name, **params)` is this dataset again."""
+        """Fields as JSON has them: `make_dataset(name, **params)` is this dataset again."""
         values = {field.name: np.array(getattr(self, field.name)) for field in fields(self)}
         return {name: value.tolist() for name, value in values.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseDataset(Dataset):
-    """Bags with responses, such that a block may cost more to make than to send.
+    """Bags with responses; a block may be a simulation of minutes.
 
-    `generate` has each block made once, by one task, and writes it in its own process. All blocks
-    hold `block_bags` bags but the last one of a finite dataset; a bag may lack a response.
+    `generate` therefore makes each block in a task of its own. All blocks hold `block_bags` bags
+    but the last one of a finite dataset; a bag may lack a response.
     """
 
     @property
     @abstractmethod
-    def response_dims(self) -> int: ...
+    def response_dims(self) -> int:
+        """Coordinates of a response point."""
 
     @abstractmethod
     def response_block(self, index: int) -> ResponseBlock:
-        """Bags and responses of float32 points, and the targets, float64."""
+        """Make a block: bags and responses of float32 points, and the targets, float64."""
 
     def block(self, index: int) -> Block:
+        """Make a block without its responses."""
         bags, targets, _ = self.response_block(index)
         return bags, targets
 
@@ -136,6 +139,7 @@ class RandomDataset(Dataset):
     n_points: int | tuple[int, int] = 200
 
     def __post_init__(self) -> None:
+        """Refuse parameters out of their range."""
         super().__post_init__()
         if isinstance(self.n_points, (list, tuple)):
             if len(self.n_points) != 2:
@@ -151,16 +155,17 @@ class RandomDataset(Dataset):
 
     @property
     def block_bags(self) -> int:
+        """Bags in a block: fewer where they are large."""
         return max(1, min(BLOCK, BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
 
     def _sizes(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The first draw from a block's generator."""
+        """Draw the sizes of a block's bags, before anything else of the block."""
         lo, hi = self._size_range
         return rng.integers(lo, hi, self.block_bags, dtype=np.int64, endpoint=True)
 
 
 def block_rng(seed: int, index: int) -> np.random.Generator:
-    """The generator of one block: counter-based, keyed by seed and block index alone.
+    """Return the generator of one block: counter-based, keyed by seed and block index alone.
 
     The index is a spawn key and not a second word of entropy, so that no block shares its
     stream with ``SeedSequence(other_seed)``.

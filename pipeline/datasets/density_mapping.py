@@ -15,9 +15,9 @@ from .base import RandomDataset, ResponseBlock, ResponseDataset, block_rng
 from .mixtures import Mixtures
 
 MOST_COMPONENTS = 3
-MEAN_RANGE, SCALE_RANGE = (0.25, 0.75), (0.08, 0.16)
-CENTRE = np.array([0.5, 0.5])
-ANGLE, SHEAR, BLUR = np.pi / 6, 0.5, 0.1
+MEAN_RANGE, SCALE_RANGE = (0.25, 0.75), (0.08, 0.16)  # few points of p or f(p) leave the box
+CENTRE = np.array([0.5, 0.5])  # stays where it is under f
+ANGLE, SHEAR, BLUR = np.pi / 6, 0.5, 0.1  # radians, a ratio, a standard deviation
 MAP = np.array([[np.cos(ANGLE), -np.sin(ANGLE)], [np.sin(ANGLE), np.cos(ANGLE)]]) @ np.array(
     [[1.0, SHEAR], [0.0, 1.0]]
 )
@@ -50,14 +50,16 @@ class DensityMapping(RandomDataset, ResponseDataset):
     n_response_points: int = 200
 
     def __post_init__(self) -> None:
+        """Refuse parameters out of their range."""
         super().__post_init__()
         check_integer("n_response_points", self.n_response_points, 1)
 
     def mixtures(self, index: int) -> Mixtures:
-        """The densities that the bags of a block are drawn from."""
+        """Draw the densities that the bags of a block are drawn from."""
         return self._start(index)[2]
 
     def response_block(self, index: int) -> ResponseBlock:
+        """Make a block: bags of p, and their responses, drawn from f(p)."""
         rng, sizes, p = self._start(index)
         answers = np.full(len(sizes), self.n_response_points)
         bags = Bags.trusted(p.draw_points(rng, sizes, self.box), offsets_of(sizes))

@@ -13,12 +13,12 @@ from sklearn.model_selection import train_test_split
 
 from ..bags import Bags
 from ..bags.bags import offsets_of
-from ..errors import ParameterError
+from ..params import check_choice
 from .base import BLOCK, Block, Dataset
 
-SIDE = 8
-MAX_INTENSITY = 16
-TEST_FRACTION = 0.3
+SIDE = 8  # pixels
+MAX_INTENSITY = 16  # of a pixel in scikit-learn's data
+TEST_FRACTION = 0.3  # of the images in each class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,15 +45,17 @@ class Digits(Dataset):
     split: str = "all"
 
     def __post_init__(self) -> None:
+        """Refuse parameters out of their range."""
         super().__post_init__()
-        if self.split not in ("all", "train", "test"):
-            raise ParameterError(f"split is {self.split!r}; expected 'all', 'train' or 'test'")
+        check_choice("split", self.split, ("all", "train", "test"))
 
     @property
     def n_bags(self) -> int:
+        """Images in the split."""
         return len(split_members(self.split, self.seed))
 
     def block(self, index: int) -> Block:
+        """Make a block: bags of float32 points, and their targets."""
         intensities, labels = images()
         members = self._members(index)
         centres = (np.arange(SIDE) + 0.5) / SIDE
@@ -71,14 +73,14 @@ class Digits(Dataset):
 
 @lru_cache
 def images() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Intensities 0 … 16, shape (1797, 8, 8), and labels 0 … 9, in scikit-learn's order."""
+    """Load intensities 0 … 16, shape (1797, 8, 8), and labels 0 … 9, in scikit-learn's order."""
     bunch = load_digits()
     return bunch.images, bunch.target
 
 
 @lru_cache
 def split_members(split: str, seed: int) -> NDArray[np.int64]:
-    """Indices of the images in a split, ascending."""
+    """Return the indices of the images in a split, ascending."""
     labels = images()[1]
     everything = np.arange(len(labels))
     if split == "all":

@@ -1,4 +1,4 @@
-"""`Dirichlet`: which Dirichlet distribution was a bag drawn from?"""
+"""`Dirichlet`: bags from Dirichlet distributions, whose parameters are the targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..bags.bags import offsets_of
 from ..params import check_integer
 from .base import Block, RandomDataset, block_rng
 
-ALPHA_RANGE = (0.1, 10.0)
+ALPHA_RANGE = (0.1, 10.0)  # 004, 3.5.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,18 +37,22 @@ class Dirichlet(RandomDataset):
     n_categories: int = 3
 
     def __post_init__(self) -> None:
+        """Refuse parameters out of their range."""
         super().__post_init__()
         check_integer("n_categories", self.n_categories, 2)
 
     @property
     def n_dims(self) -> int:
+        """All proportions but the last."""
         return self.n_categories - 1
 
     @property
     def target_names(self) -> tuple[str, ...]:
+        """alpha_1 … alpha_d."""
         return tuple(f"alpha_{i + 1}" for i in range(self.n_categories))
 
     def block(self, index: int) -> Block:
+        """Make a block: bags of float32 points, and their targets."""
         proportions, sizes, alpha = self.proportions(index)
         points = np.ascontiguousarray(proportions[:, :-1], dtype=np.float32)
         return Bags.trusted(points, offsets_of(sizes)), alpha
@@ -56,7 +60,7 @@ class Dirichlet(RandomDataset):
     def proportions(
         self, index: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-        """All d proportions of a block's points before they are rounded: what a likelihood takes.
+        """Draw all d proportions of a block's points, before they are rounded, as likelihoods need.
 
         Returns
         -------

@@ -130,7 +130,7 @@ def _open_or_create(
 
 
 def _existing(url: str) -> BagStore | None:
-    """The store at the URL; None where there is none, or one whose creation was interrupted."""
+    """Open the store at the URL; None where there is none, or its creation was interrupted."""
     if not exists(url):
         return None
     try:
@@ -229,7 +229,7 @@ def _plan_tasks(dataset: Dataset, first: int, n_bags: int) -> list[BlocksTask]:
 
 
 def _progress_behind(before: int, n_bags: int, progress: Progress | None) -> Progress | None:
-    """Progress of tasks that come after ``before`` bags."""
+    """Return the progress of tasks that come after ``before`` bags."""
     if progress is None:
         return None
     return lambda done, total: progress(before + done, n_bags)

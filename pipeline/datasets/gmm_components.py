@@ -1,4 +1,4 @@
-"""`GMMComponents`: how many components has the Gaussian mixture that a bag was drawn from?"""
+"""`GMMComponents`: bags from Gaussian mixtures, whose number of components is the target."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ..errors import ParameterError
 from .base import Block, RandomDataset, block_rng
 from .mixtures import Mixtures
 
-MAX_COMPONENTS = 10
-MEAN_RANGE = 5.0
-HALF_WIDTH = 10.0
+MAX_COMPONENTS = 10  # 001, 5.2
+MEAN_RANGE = 5.0  # means lie in [-5, 5]^2
+HALF_WIDTH = 10.0  # of the box: it cuts off one point in two thousand
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,7 @@ class GMMComponents(RandomDataset):
     variant: str = "001"
 
     def __post_init__(self) -> None:
+        """Refuse parameters out of their range."""
         super().__post_init__()
         if self.variant not in ("001", "004"):
             raise ParameterError(
@@ -55,10 +56,11 @@ class GMMComponents(RandomDataset):
             )
 
     def densities(self, index: int) -> Mixtures:
-        """The mixtures that the bags of a block are drawn from."""
+        """Draw the mixtures that the bags of a block are drawn from."""
         return self._start(index)[2]
 
     def block(self, index: int) -> Block:
+        """Make a block: bags of float32 points, and their targets."""
         rng, sizes, mixtures = self._start(index)
         points = mixtures.draw_points(rng, sizes, self.box)
         targets = mixtures.n_components[:, None].astype(np.float64)

@@ -58,7 +58,9 @@ class Mixtures(NamedTuple):
 def choose_components(
     rng: np.random.Generator, n_components: Index, sizes: Index, stride: int
 ) -> Index:
-    """The component of every point: for bag i one of ``i * stride + (0 … n_components[i] - 1)``.
+    """Draw the component of every point, equally often those that count.
+
+    The components of bag i are ``i * stride + (0 … n_components[i] - 1)``.
 
     Parameters
     ----------
@@ -83,7 +85,7 @@ def truncated_gaussians(
     factors: NDArray[np.float64],
     box: Sequence[tuple[float, float]],
 ) -> Floats:
-    """One point of N(means[c], F F^T), F = factors[c], truncated to the box, for every c given.
+    """Draw one point of N(means[c], F F^T), F = factors[c], in the box, for every c given.
 
     Points outside the box are drawn again, from the same component, until none is left.
 
@@ -93,7 +95,7 @@ def truncated_gaussians(
     means : shape (n_components, d)
     factors : shape (n_components, d, d)
         Lower triangular.
-    box : one (lo, hi) a dimension, both included
+    box : one (lo, hi) per dimension, both included
 
     Returns
     -------
@@ -112,7 +114,7 @@ def truncated_gaussians(
 def _gaussians(
     rng: np.random.Generator, component: Index, means: Floats, factors: Floats
 ) -> Floats:
-    """Untruncated points, one row a dimension; shape (d, n_points)."""
+    """Draw points that are not truncated, one row per dimension; shape (d, n_points)."""
     n_dims = means.shape[1]
     noise = rng.standard_normal((n_dims, len(component)), dtype=np.float32)
     columns = np.empty_like(noise)

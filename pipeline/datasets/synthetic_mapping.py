@@ -15,14 +15,15 @@ from ..params import check_integer
 from .base import Block, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 
-N_TERMS = 10
-N_COMPONENTS = 2
+# 004, 3.5.1
+N_TERMS = 10  # of the sum that f is
+N_COMPONENTS = 2  # of each mixture
 THETA_RANGE = (-5.0, 5.0)
-SCALE_RANGE = (0.05, 0.1)
-KERNEL_BANDWIDTH = 1.0
+SCALE_RANGE = (0.05, 0.1)  # standard deviations
+KERNEL_BANDWIDTH = 1.0  # of the Gaussian of ‖g - p‖
 
 
-class Mixtures(NamedTuple):
+class IntervalMixtures(NamedTuple):
     """Densities on [0, 1]: equally weighted mixtures of truncated Gaussians.
 
     Attributes
@@ -35,7 +36,8 @@ class Mixtures(NamedTuple):
     scales: NDArray[np.float64]
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, n: int) -> Mixtures:
+    def draw(cls, rng: np.random.Generator, n: int) -> IntervalMixtures:
+        """Draw the parameters of n densities."""
         shape = (n, N_COMPONENTS)
         return cls(rng.uniform(0, 1, shape), rng.uniform(*SCALE_RANGE, shape))
 
@@ -67,19 +69,21 @@ class SyntheticMapping(RandomDataset):
     mapping_seed: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse parameters out of their range."""
         super().__post_init__()
         check_integer("mapping_seed", self.mapping_seed, 0, 2**32 - 1)
 
-    def mapping(self) -> tuple[NDArray[np.float64], Mixtures]:
-        """f's θ, shape (10,), and its densities g."""
+    def mapping(self) -> tuple[NDArray[np.float64], IntervalMixtures]:
+        """Draw the θ of f, shape (10,), and its densities g."""
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.mapping_seed)))
-        return rng.uniform(*THETA_RANGE, N_TERMS), Mixtures.draw(rng, N_TERMS)
+        return rng.uniform(*THETA_RANGE, N_TERMS), IntervalMixtures.draw(rng, N_TERMS)
 
-    def densities(self, index: int) -> Mixtures:
-        """The densities that the bags of a block are drawn from."""
+    def densities(self, index: int) -> IntervalMixtures:
+        """Draw the densities that the bags of a block are drawn from."""
         return self._start(index)[2]
 
     def block(self, index: int) -> Block:
+        """Make a block: bags of float32 points, and their targets."""
         rng, sizes, densities = self._start(index)
         n_components = np.full(len(sizes), N_COMPONENTS)
         component = choose_components(rng, n_components, sizes, N_COMPONENTS)
@@ -94,21 +98,22 @@ class SyntheticMapping(RandomDataset):
         kernel = np.exp(-squared_distances(densities, g) / (2 * KERNEL_BANDWIDTH**2))
         return Bags.trusted(points, offsets_of(sizes)), (kernel @ theta)[:, None]
 
-    def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], Mixtures]:
+    def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], IntervalMixtures]:
         rng = block_rng(self.seed, index)
         sizes = self._sizes(rng)
-        return rng, sizes, Mixtures.draw(rng, len(sizes))
+        return rng, sizes, IntervalMixtures.draw(rng, len(sizes))
 
 
-def squared_distances(p: Mixtures, q: Mixtures) -> NDArray[np.float64]:
-    """‖p_i - q_j‖₂² on [0, 1], shape (len(p), len(q)), in closed form."""
+def squared_distances(p: IntervalMixtures, q: IntervalMixtures) -> NDArray[np.float64]:
+    """Return ‖p_i - q_j‖₂² on [0, 1], shape (len(p), len(q)), in closed form."""
     crossed = inner_products(
-        Mixtures(p.means[:, None], p.scales[:, None]), Mixtures(q.means[None], q.scales[None])
+        IntervalMixtures(p.means[:, None], p.scales[:, None]),
+        IntervalMixtures(q.means[None], q.scales[None]),
     )
     return inner_products(p, p)[:, None] + inner_products(q, q) - 2 * crossed
 
 
-def inner_products(p: Mixtures, q: Mixtures) -> NDArray[np.float64]:
+def inner_products(p: IntervalMixtures, q: IntervalMixtures) -> NDArray[np.float64]:
     """∫₀¹ p q of mixtures paired by broadcasting all but the last axis, their components.
 
     The product of two Gaussians is a Gaussian times the density of N(0, s² + t²) at the distance
@@ -124,5 +129,5 @@ def inner_products(p: Mixtures, q: Mixtures) -> NDArray[np.float64]:
 
 
 def _mass(mean: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mass of N(mean, scale²) within [0, 1]."""
+    """Return the mass of N(mean, scale²) within [0, 1]."""
     return ndtr((1 - mean) / scale) - ndtr(-mean / scale)

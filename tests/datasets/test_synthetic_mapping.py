@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from bagbasis.datasets import SyntheticMapping
-from bagbasis.datasets.synthetic_mapping import Mixtures
+from bagbasis.datasets.synthetic_mapping import IntervalMixtures
 
 GRID = (np.arange(20_000) + 0.5) / 20_000
 
 
-def pdf(mixtures: Mixtures, i: int) -> NDArray[np.float64]:
+def pdf(mixtures: IntervalMixtures, i: int) -> NDArray[np.float64]:
     """The i-th density on the grid, from scipy's truncated normal."""
     parts = []
     for mean, scale in zip(mixtures.means[i], mixtures.scales[i], strict=True):
