@@ -40,7 +40,6 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 def describe_store(store: Any) -> dict[str, Any]:
     """Counts, targets, box and source of a store; its points are not read."""
-    points = store.array("points")
     return {
         "kind": "bag store",
         "n_bags": store.n_bags,
@@ -55,7 +54,7 @@ def describe_store(store: Any) -> dict[str, Any]:
         "box": store.box.bounds,
         **describe_responses(store),
         "chunk_points": store.chunk_points,
-        "points_an_object": int((points.shards or points.chunks)[0]),
+        "points_an_object": store.object_points,
         "source": store.meta.source,
     }
 

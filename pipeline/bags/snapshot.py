@@ -14,7 +14,7 @@ from ..storage.urls import filesystem
 from ..storage.zarr_stores import zarr_store
 from .bags import Bags
 from .box import Box
-from .chunks import ChunkError, read_rows
+from .chunks import ChunkError, read_rows, shard_rows
 from .responses import Responses
 from .schema import (
     IDS,
@@ -99,6 +99,11 @@ class Snapshot:
     def chunk_points(self) -> int:
         """Points in a stored chunk."""
         return int(self.array(POINTS.name).chunks[0])
+
+    @property
+    def object_points(self) -> int:
+        """Points in a stored object, of one shard."""
+        return shard_rows(self.array(POINTS.name))
 
     @property
     def written(self) -> str:
