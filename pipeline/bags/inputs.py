@@ -18,7 +18,7 @@ from .store import BagStore
 def with_targets(
     X: Any, y: Any = None, target: str | Sequence[str] | None = None
 ) -> tuple[LabelledBags, bool]:
-    """The labelled bags that `fit` was given, and whether their targets are one-dimensional.
+    """Return the labelled bags that `fit` was given, and whether their targets are one-dimensional.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def with_targets(
 
 
 def with_responses(X: Any, responses: Any = None) -> LabelledBags:
-    """The bags that `fit` was given, with their responses.
+    """Return the bags that `fit` was given, with their responses.
 
     Raises
     ------

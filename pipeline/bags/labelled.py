@@ -48,6 +48,7 @@ class Batch:
     n_left_out: int = 0
 
     def __len__(self) -> int:
+        """Count the bags of the batch."""
         return len(self.index)
 
 
@@ -103,10 +104,12 @@ class LabelledBags:
 
     @property
     def n_dims(self) -> int:
+        """Coordinates of a point."""
         return self.data.n_dims
 
     @property
     def in_memory(self) -> bool:
+        """Whether the data are bags, not a store."""
         return isinstance(self.data, Bags)
 
     @property
@@ -126,6 +129,7 @@ class LabelledBags:
 
     @property
     def target_names(self) -> tuple[str, ...]:
+        """Names of the targets; empty where labels have none."""
         return self.labels.names if isinstance(self.labels, Targets) else ()
 
     @property
@@ -138,6 +142,7 @@ class LabelledBags:
 
     @property
     def response_box(self) -> Box:
+        """The store's, or what `box_of_bags` measures."""
         if isinstance(self.data, Bags):
             return box_of_bags(self._labels.given().present)
         assert self.data.response_box is not None
@@ -200,7 +205,7 @@ class LabelledBags:
     def label_blocks(
         self, ranges: Sequence[Range] | None = None
     ) -> Iterator[tuple[Range, NDArray[np.int64], Any]]:
-        """The labels of some ranges of bags, or of all, without the bags.
+        """Read the labels of some ranges of bags, or of all, without the bags.
 
         Yields a range, the rows in it of the bags that `batches` would have, and their labels.
         """
@@ -222,14 +227,14 @@ class LabelledBags:
     # ------------------------------------------------------------------ samples
 
     def sample(self, runs: RunSample) -> Iterator[Bags]:
-        """The bags of evenly spread runs, whether or not they are labelled or left out."""
+        """Read the bags of evenly spread runs, whether or not they are labelled or left out."""
         data, ranges = self.data, runs.ranges(self.start, self.end)
         if isinstance(data, Bags):
             return (data[a:b] for a, b in ranges)
         return prefetch(lambda r: data.read(*r), ranges)
 
     def response_sample(self, runs: RunSample) -> Iterator[Bags]:
-        """The responses of the bags of `sample`; runs without any are left out."""
+        """Read the responses of the bags of `sample`; runs without any are left out."""
         data, ranges = self.data, runs.ranges(self.start, self.end)
         if isinstance(data, Bags):
             blocks = iter([self._labels.given()[a:b] for a, b in ranges])
@@ -247,7 +252,7 @@ class LabelledBags:
     def _partitions(
         self, ranges: Sequence[Range], max_bytes: int
     ) -> Iterator[tuple[Range, Bags, Any]]:
-        """What is read at a time: a range, its bags, and its block of labels if there are any."""
+        """Yield what is read at a time: a range, its bags, and its block of labels, if any."""
         data, labels = self.data, self.labels
         if isinstance(data, Bags):
             for a, b in ranges:
@@ -289,7 +294,7 @@ class LabelledBags:
 
 
 def take_range(bags: LabelledBags, part: Range | None) -> LabelledBags:
-    """The bags of a range, as positions in the data; None: all of them."""
+    """Return the bags of a range, as positions in the data; None: all of them."""
     return bags if part is None else replace(bags, start=part[0], stop=part[1])
 
 
@@ -306,7 +311,7 @@ def naming(url: str | None, index: Sequence[int] | NDArray[np.int64]) -> Iterato
 
 
 def box_of_bags(bags: Bags) -> Box:
-    """The unit cube if the points lie in it, else their range widened by 1 % on each side."""
+    """Return the unit cube if it holds all points, else their range with a margin of 1 %."""
     if len(bags) == 0:
         return Box.unit(bags.n_dims)
     lo, hi = bags.points.min(axis=0), bags.points.max(axis=0)

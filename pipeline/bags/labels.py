@@ -22,11 +22,11 @@ class Labels(Protocol):
     """
 
     def read(self, store: BagStore, start: int, stop: int) -> Any:
-        """The labels of bags ``start:stop`` of a store."""
+        """Return the labels of bags ``start:stop`` of a store."""
         ...
 
     def given(self) -> Any:
-        """The labels of all bags in memory."""
+        """Return the labels of all bags in memory."""
         ...
 
     def known(self, block: Any) -> NDArray[np.bool_]:
@@ -38,7 +38,7 @@ class Labels(Protocol):
         ...
 
     def take(self, block: Any, rows: NDArray[np.int64]) -> Any:
-        """The labels of ascending rows of a block, as a block."""
+        """Return the labels of ascending rows of a block, as a block."""
         ...
 
     def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
@@ -62,22 +62,28 @@ class Targets:
     values: NDArray[Any] | None = None
 
     def read(self, store: BagStore, start: int, stop: int) -> NDArray[Any]:
+        """See `Labels`."""
         return store.targets(start, stop, self.names)
 
     def given(self) -> NDArray[Any]:
+        """See `Labels`."""
         assert self.values is not None
         return self.values
 
     def known(self, block: NDArray[Any]) -> NDArray[np.bool_]:
+        """See `Labels`."""
         return np.asarray(~np.isnan(block).any(axis=1))
 
     def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `Labels`."""
         return self.known(self.read(store, start, stop))
 
     def take(self, block: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+        """See `Labels`."""
         return block[rows]
 
     def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
+        """See `Labels`."""
         return partitions(store, start, stop, max_bytes)
 
 
@@ -88,27 +94,33 @@ class ResponseBags:
     values: Responses | None = None
 
     def read(self, store: BagStore, start: int, stop: int) -> Responses:
+        """See `Labels`."""
         return store.responses(start, stop)
 
     def given(self) -> Responses:
+        """See `Labels`."""
         assert self.values is not None
         return self.values
 
     def known(self, block: Responses) -> NDArray[np.bool_]:
+        """See `Labels`."""
         return np.asarray(block.sizes > 0)
 
     def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `Labels`."""
         return np.asarray(np.diff(store.response_offsets(start, stop)) > 0)
 
     def take(self, block: Responses, rows: NDArray[np.int64]) -> Responses:
+        """See `Labels`."""
         return take_rows(block, rows)
 
     def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
+        """See `Labels`."""
         return pair_partitions(store, start, stop, max_bytes)
 
 
 def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:
-    """The bags of ascending ``rows``, as a view when they are consecutive."""
+    """Return the bags of ascending ``rows``, as a view when they are consecutive."""
     if len(rows) == 0:
         return bags[:0]
     first, last = int(rows[0]), int(rows[-1])

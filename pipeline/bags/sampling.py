@@ -25,7 +25,7 @@ class RunSample(NamedTuple):
         return cls(n_runs, n_bags // n_runs)
 
     def ranges(self, start: int, stop: int) -> list[Range]:
-        """The runs among the bags ``start:stop``; all of these where they are no more."""
+        """Return the runs among the bags ``start:stop``; all of these where they are no more."""
         return [(start + a, start + b) for a, b in sample_ranges(stop - start, *self)]
 
 

@@ -31,7 +31,7 @@ class Split:
 
 
 def holdout_split(holdout: float) -> Split | None:
-    """The bags that ``holdout=`` leaves out of any estimator's fit."""
+    """Return the bags that ``holdout=`` leaves out of any estimator's fit."""
     return Split(holdout, HOLDOUT_SEED) if holdout else None
 
 

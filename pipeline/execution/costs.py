@@ -44,7 +44,7 @@ class Cost:
     bytes_per_task: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """The cost of both steps, whose memory is held at the same time."""
+        """Return the cost of both steps, whose memory is held at the same time."""
         return Cost(
             self.seconds_per_point + other.seconds_per_point,
             self.seconds_per_bag + other.seconds_per_bag,
@@ -53,12 +53,12 @@ class Cost:
         )
 
     def seconds(self, n_bags: int, n_points: int) -> float:
-        """What so many bags take one core, by the model."""
+        """Return the seconds that so many bags take one core, by the model."""
         points_per_bag = n_points / max(1, n_bags)
         return n_bags * (points_per_bag * self.seconds_per_point + self.seconds_per_bag)
 
     def bytes(self, n_bags: int) -> int:
-        """The memory of a task whose blocks have up to so many bags, without their points."""
+        """Return the memory of a task with blocks of up to so many bags, without their points."""
         return self.bytes_per_task + n_bags * self.bytes_per_bag
 
 
@@ -108,7 +108,7 @@ _limits = [PassLimits()]  # those in force last; of the process, as passes start
 
 
 def current_limits() -> PassLimits:
-    """The limits that passes started now are cut by."""
+    """Return the limits that passes started now are cut by."""
     return _limits[-1]
 
 
@@ -123,7 +123,7 @@ def pass_limits(**values: Any) -> Iterator[PassLimits]:
 
 
 def count_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost) -> int:
-    """The tasks of a pass: of at most about a minute and a GiB of points each."""
+    """Count the tasks of a pass: each of at most about a minute and a GiB of points."""
     limits = current_limits()
     seconds = cost.seconds(n_bags, n_points)
     small = min(limits.small_tasks, math.ceil(seconds / limits.small_task_seconds))

@@ -71,8 +71,11 @@ def lane() -> Iterator[int]:
 
 @lru_cache(maxsize=1)
 def _thread_pools() -> ThreadpoolController:
-    """The BLAS and OpenMP libraries of this process, which were loaded with this package: looking
-    them up takes milliseconds, more than the prediction of a bag."""
+    """Return the BLAS and OpenMP libraries of this process.
+
+    They were loaded with this package. Looking them up takes milliseconds, more than the
+    prediction of a bag, so it is done once.
+    """
     return ThreadpoolController()
 
 

@@ -32,13 +32,25 @@ class Source(Protocol):
     """What a pass goes over: `LabelledBags`, or rows that were made of them."""
 
     @property
-    def start(self) -> int: ...
+    def start(self) -> int:
+        """Position of the first bag."""
+        ...
+
     @property
-    def n_bags(self) -> int: ...
+    def n_bags(self) -> int:
+        """Bags of the pass."""
+        ...
+
     @property
-    def n_points(self) -> int: ...
+    def n_points(self) -> int:
+        """Points of the pass, which a plan is made from."""
+        ...
+
     @property
-    def n_dims(self) -> int: ...
+    def n_dims(self) -> int:
+        """Coordinates of a point."""
+        ...
+
     @property
     def in_memory(self) -> bool:
         """Whether its data lie in this process, where the pass has to run then."""
@@ -47,20 +59,28 @@ class Source(Protocol):
     def batches(
         self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
     ) -> Iterator[Any]:
-        """Batches in order; ``batch.stop`` is the position after the last bag that is done and
-        ``batch.index`` the positions of its bags."""
+        """Yield batches in order.
+
+        ``batch.stop`` is the position after the last bag that is done, ``batch.index`` are the
+        positions of its bags.
+        """
         ...
 
     def naming(self, index: Any) -> AbstractContextManager[None]:
-        """Re-raise refusals of bags by their positions."""
+        """Re-raise refusals of bags, named by their positions."""
         ...
 
 
 class Collector(Protocol[B_contra, R_co]):
     """The sums of one task: batches go in, one result comes out."""
 
-    def add(self, batch: B_contra) -> None: ...
-    def finish(self) -> R_co: ...
+    def add(self, batch: B_contra) -> None:
+        """Count a batch."""
+        ...
+
+    def finish(self) -> R_co:
+        """Return the result of all batches."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -95,7 +115,7 @@ def run_pass(
     progress: Progress | None = None,
     keeper: Keeper | None = None,
 ) -> R:
-    """The merged result of all tasks, on the open cluster or in this process.
+    """Run all tasks, on the open cluster or in this process, and merge their results.
 
     Parameters
     ----------
@@ -124,7 +144,7 @@ def iter_pass(
     ranges: Sequence[Range],
     progress: Progress | None = None,
 ) -> Iterator[R]:
-    """The result of each task as it is done, in any order; results should be small."""
+    """Yield the result of each task as it is done, in any order; results should be small."""
     task = RangeTask.of(source, reduction)
     sizes = [stop - start for start, stop in ranges]
     for _, result in map_tasks(task, list(ranges), sizes=sizes, progress=progress):
@@ -132,7 +152,7 @@ def iter_pass(
 
 
 def plan_ranges(source: Source, cost: Cost) -> list[Range]:
-    """The ranges of bags, as positions in the source, that a pass of this cost is cut into."""
+    """Return the ranges of bags, as positions in the source, of the tasks of a pass."""
     return plan_tasks(source.n_bags, source.n_points, source.n_dims, cost, source.start)
 
 
@@ -147,7 +167,7 @@ class RangeTask(Generic[R]):
 
     @classmethod
     def of(cls, source: Source, reduction: Reduction[R]) -> RangeTask[R]:
-        """The task with the current limits, which travel with it to workers.
+        """Make the task with the current limits, which travel with it to workers.
 
         Raises
         ------
@@ -163,9 +183,11 @@ class RangeTask(Generic[R]):
 
     @property
     def __name__(self) -> str:
+        """What the task is called on the dashboard."""
         return self.reduction.name
 
     def __call__(self, bag_range: Range, report: Report) -> R:
+        """Go over the batches of a range, and report the bags that are done."""
         start, stop = bag_range
         sums = self.reduction.collector()
         for batch in self.source.batches(
@@ -195,10 +217,12 @@ class Folded(Generic[R]):
     total: R
 
     def add(self, batch: Any) -> None:
+        """Merge what the function makes of a batch, unless that is empty."""
         if len(batch):
             self.total = self.merge(self.total, self.per_batch(batch))
 
     def finish(self) -> R:
+        """Return what was merged."""
         return self.total
 
 
@@ -210,16 +234,18 @@ class StackedRows:
     parts: list[NDArray[Any]] = field(default_factory=list)
 
     def add(self, batch: Any) -> None:
+        """Append the rows of a batch."""
         self.parts.append(self.per_batch(batch))
 
     def finish(self) -> NDArray[Any]:
+        """Return all rows."""
         return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
 
 
 def rows_of(
     name: str, per_batch: Callable[[Any], NDArray[Any]], cost: Cost
 ) -> Reduction[NDArray[Any]]:
-    """The reduction that keeps a row per bag, in order."""
+    """Declare a pass that keeps a row per bag, in order."""
     return Reduction(partial(StackedRows, per_batch), _stack, cost, name=name)
 
 
@@ -230,7 +256,7 @@ def lazy_pass(
     tail: tuple[int, ...],
     dtype: Any,
 ) -> Any:
-    """A dask.array with a row of shape ``tail`` per bag; its blocks are the tasks of the ranges.
+    """Return a dask.array with a row of shape ``tail`` per bag, and a block per range.
 
     The task is one node of the graph that all blocks share.
     """
@@ -257,7 +283,7 @@ def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArra
 
 
 def _unheard(done: int) -> None:
-    """The report of a block, whose progress nobody follows."""
+    """Ignore the progress of a block of an array."""
 
 
 def _stack(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

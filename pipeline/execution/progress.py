@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]  # (units done, units in all)
 Report = Callable[[int], None]  # units of this task done so far
 
-SECONDS_BETWEEN_EVENTS = 1.0
+SECONDS_BETWEEN_EVENTS = 1.0  # of a worker: people watch, and the scheduler has other work
 
 
 def silent(done: int, total: int) -> None:
-    """The progress nobody looks at."""
+    """Ignore the progress."""
 
 
 class Tally:
@@ -40,6 +40,7 @@ class Tally:
         progress(0, self._total)
 
     def update(self, task: int, done: int) -> None:
+        """Count the units that a task has done so far."""
         with self._lock:
             before = self._done[task]
             self._done[task] = min(max(before, done), self._sizes[task])
@@ -47,13 +48,14 @@ class Tally:
                 self._progress(sum(self._done), self._total)
 
     def finish(self, task: int) -> None:
+        """Count all units of a task."""
         self.update(task, self._sizes[task])
 
 
 def worker_report(topic: str, task: int) -> Report:
-    """A report that reaches the client as a Dask event, at most once a second.
+    """Make a report that reaches the client as a Dask event, at most once per second.
 
-    Nor more often than the scheduler wants heartbeats: the more workers it has, the rarer.
+    It is no more frequent than heartbeats, which the scheduler spreads out as workers increase.
     """
     worker = distributed.get_worker()
     last = [-math.inf]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-RETRIES = 2
+RETRIES = 2  # of a task that failed: workers come and go, and errors of ours come back at once
 
 
 class Keeper(Protocol):
@@ -41,10 +41,12 @@ class Keeper(Protocol):
     """
 
     @property
-    def every(self) -> int: ...
+    def every(self) -> int:
+        """Tasks in a group."""
+        ...
 
     def load(self, group: int) -> Any:
-        """The result of a group; None where there is none, or a damaged one."""
+        """Return the result of a group; None where there is none, or a damaged one."""
         ...
 
     def save(self, group: int, value: Any) -> None:
@@ -53,7 +55,7 @@ class Keeper(Protocol):
 
 
 def current_client() -> Client | None:
-    """The client that is open in this process, if any."""
+    """Return the client that is open in this process, if any."""
     if "distributed" not in sys.modules:
         return None  # whoever opens a client imports it
     try:
@@ -173,7 +175,7 @@ def task_graph(
     topic: str,
     split_every: int,
 ) -> Any:
-    """The root of the graph that goes to a scheduler; ``topic`` is that of the progress."""
+    """Return the root of the graph that goes to a scheduler; ``topic`` is that of the progress."""
     leaves = _delayed_leaves(function, tasks, topic)
     return _tree(leaves, dask.delayed(merge, pure=False), split_every)
 
@@ -231,7 +233,7 @@ class _Kept(Generic[T, R]):
 
 
 def _groups_of(tasks: Sequence[T], sizes: Sequence[int], every: int) -> list[_Group[T]]:
-    """The groups, in order."""
+    """Return the groups, in order."""
     return [
         _Group(index, tuple(tasks[start : start + every]), tuple(sizes[start : start + every]))
         for index, start in enumerate(range(0, len(tasks), every))
@@ -241,9 +243,10 @@ def _groups_of(tasks: Sequence[T], sizes: Sequence[int], every: int) -> list[_Gr
 class _Plain(Generic[T]):
     """An argument that Dask does not look into, and that is no node of the graph.
 
-    Tasks without dependencies of their own are those that the scheduler queues, and gives to
-    workers one by one in their order, also to workers that come late. Others it deals out at once
-    to the workers there are; who comes late then takes any, and sums that could be merged wait.
+    The scheduler queues tasks without dependencies of their own and gives them to workers in
+    their order, also to workers that join late. It assigns all other tasks immediately: a worker
+    that joins later would then take tasks from anywhere in the tree, and finished sums would wait
+    for their neighbours.
     """
 
     def __init__(self, value: T) -> None:
@@ -251,9 +254,9 @@ class _Plain(Generic[T]):
 
 
 def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any]:
-    """One leaf a task; the function is one node they share, so that it travels once a worker.
+    """Make a leaf per task; the function is one node they share, so it travels once per worker.
 
-    Priorities are those of the tasks' order: Dask's own order of a wide tree starts at any branch.
+    Priorities follow the order of the tasks: Dask's own order of a wide tree may start anywhere.
     """
     run = dask.delayed(_run_in_worker, pure=False)
     token = uuid.uuid4().hex
@@ -267,7 +270,7 @@ def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any
 
 
 def _tree(leaves: Sequence[Any], merging: Callable[[Any, Any], Any], split_every: int) -> Any:
-    """The root; each merge goes before the leaves that come after its own."""
+    """Return the root; each merge goes before the leaves that come after its own."""
     level, last = list(leaves), list(range(len(leaves)))
     while len(level) > 1:
         starts = range(0, len(level), split_every)
@@ -278,7 +281,7 @@ def _tree(leaves: Sequence[Any], merging: Callable[[Any, Any], Any], split_every
 
 
 def _name_of(function: Any) -> str:
-    """What the tasks of a function are called on the dashboard."""
+    """Return what the tasks of a function are called on the dashboard."""
     function = getattr(function, "function", function)
     return str(getattr(function, "__name__", type(function).__name__))
 
@@ -292,7 +295,7 @@ def _chain(merging: Callable[[Any, Any], Any], children: Sequence[Any], last: Se
 
 
 def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) -> R:
-    """The same tree as on a cluster, over results that come in order."""
+    """Return the same tree as on a cluster, over results that come in order."""
     nodes: list[list[R]] = []  # a level's open node: its fold so far, and …
     counts: list[int] = []  # … how many children it has
     for result in results:
@@ -323,7 +326,7 @@ def _result(client: Client, root: Any) -> Any:
 
 
 def gathered(future: Any) -> Any:
-    """A future's result; ClusterError when workers died of its task, or the scheduler is gone."""
+    """Return a future's result; ClusterError where workers died or the scheduler is gone."""
     try:
         return future.result()
     except distributed.KilledWorker as error:

@@ -71,7 +71,7 @@ def standardised(moments: NDArray[np.float64]) -> NDArray[np.float64]:
 def coordinate_shifts(
     moments: NDArray[np.float64], is_reference: NDArray[np.bool_], sums: NDArray[np.float64]
 ) -> tuple[CoordinateShift, ...]:
-    """The shift of every coordinate, in the order of coordinates.
+    """Return the shift of every coordinate, in the order of coordinates.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`drift_test`: are new bags drawn as the reference was, and where do they differ?"""
+"""`drift_test`: whether new bags are drawn as the reference was, and where they differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .permutation import mmd_squared_of_splits, p_values, split_sums
 from .thinning import BagSet, ThinnedBags, as_bag_set, check_thin, thin_sets, thinning_size
 
 CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
-CENTRAL_SAMPLE = 2**18
+CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DriftResult:
         Points outside the embedding's box.
     n_permutations : int
     coordinates : tuple of CoordinateShift
-        One a coordinate, in order: where the sets differ. A drift of how coordinates depend on
+        One per coordinate, in order: where the sets differ. A drift of how coordinates depend on
         each other, or of a shape at the same mean and spread, shows in ``p_value`` alone.
     """
 
@@ -186,7 +186,7 @@ def _size(sets: tuple[BagSet, BagSet], thin: bool | int) -> int | None:
 
 
 def _resolve(embedding: Any, bags: Bags, seed: int) -> EmbeddingSpec:
-    """The embedding with everything decided, from the bags of both sets."""
+    """Return the embedding with everything decided, from the bags of both sets."""
     box = None
     if embedding is None:
         embedding, box = MeanMapEmbedding(seed=seed), _central_box(bags)
@@ -211,7 +211,10 @@ def _central_box(bags: Bags) -> Box:
 def _embed(
     spec: EmbeddingSpec, thinned: ThinnedBags, sets: tuple[BagSet, BagSet]
 ) -> tuple[NDArray[np.float64], int]:
-    """A, shape (n_bags, s), and points outside the box; a refused bag is named by its set."""
+    """Embed the bags: A, shape (n_bags, s), and the points outside the box.
+
+    A refused bag is named by its set.
+    """
     embeddings = np.empty((len(thinned.bags), spec.n_features))
     try:
         n_outside = spec.embed(thinned.bags, embeddings)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-VALUES_A_BLOCK = 2**24  # of the splits in memory: 128 MiB
+VALUES_PER_BLOCK = 2**24  # of the splits in memory: 128 MiB
 STREAM = 2**63  # of the seed: no block of frequencies has that number
 TIE = 1e-12  # splits of equal statistics may differ by rounding, and count as equal
 
@@ -18,7 +18,7 @@ def split_sums(
     n_permutations: int,
     seed: int,
 ) -> NDArray[np.float64]:
-    """Sums over the reference's rows, and over as many rows drawn at random, again and again.
+    """Sum the reference's rows, and again and again as many rows that are drawn at random.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def split_sums(
     out = np.empty((1 + n_permutations, columns.shape[1]))
     observed = is_reference.astype(np.float64)
     out[0] = observed @ columns
-    step = max(1, VALUES_A_BLOCK // len(observed))
+    step = max(1, VALUES_PER_BLOCK // len(observed))
     for start in range(1, len(out), step):
         rows = out[start : start + step]
         splits = generator.permuted(np.tile(observed, (len(rows), 1)), axis=1)

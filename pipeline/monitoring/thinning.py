@@ -46,7 +46,7 @@ class BagSet:
         return self.bags.sizes(self.ranges)
 
     def describe(self, position: int) -> str:
-        """What messages call a bag."""
+        """Return what messages call a bag."""
         store = "" if self.bags.url is None else f" {self.bags.url},"
         return f"{self.name}:{store} bag {position}"
 
@@ -69,7 +69,7 @@ class ThinnedBags:
 
 
 def as_bag_set(data: Any, name: str) -> BagSet:
-    """The set of what a caller gave: Bags, a list of arrays, a BagStore or (store, start, stop).
+    """Return the set of Bags, a list of arrays, a BagStore or (store, start, stop).
 
     Raises
     ------
@@ -99,7 +99,7 @@ def require_two(n_bags: int, name: str, detail: str) -> None:
 
 
 def thinning_size(sizes: list[NDArray[np.int64]], n_dims: int) -> int:
-    """The number of points that bags of all sets are thinned to.
+    """Return the number of points that bags of all sets are thinned to.
 
     The smaller of the sets' 5 % quantiles of sizes: of fewer than 21 bags the smallest, of more
     at most 5 % in each set are smaller, and left out, so that one tiny bag does not cost all the
@@ -183,7 +183,7 @@ def _key(bag: NDArray[Any], seed: int) -> NDArray[np.uint64]:
 
 
 def _thinned(bags: Bags, size: int | None, keys: list[NDArray[np.uint64]]) -> Bags:
-    """The bags of ``size`` points or more, each thinned by its key."""
+    """Return the bags of ``size`` points or more, each thinned by its key."""
     if size is None:
         return bags
     large = np.flatnonzero(bags.sizes >= size)

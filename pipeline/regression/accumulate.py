@@ -54,11 +54,11 @@ class FitStatistics:
         return self.train.n + n_validation + self.n_unlabelled + self.n_held_out
 
     def __add__(self, other: FitStatistics) -> FitStatistics:
-        """The statistics of both sets of bags."""
+        """Return the statistics of both sets of bags."""
         return self._combined(other, operator.add)
 
     def __sub__(self, other: FitStatistics) -> FitStatistics:
-        """The statistics without bags that were counted before."""
+        """Return the statistics without bags that were counted before."""
         return self._combined(other, operator.sub)
 
     def _combined(self, other: FitStatistics, combine: Callable[[Any, Any], Any]) -> FitStatistics:
@@ -93,7 +93,7 @@ class SplitSums:
             self._fill(self._held, embeddings[apart], y[apart])
 
     def finish(self, *counts: int) -> FitStatistics:
-        """The statistics of all bags, with the counts of `FitStatistics`."""
+        """Return the statistics of all bags, with the counts of `FitStatistics`."""
         held = self._held.finish() if self._held else None
         return FitStatistics(self._train.finish(), held, *counts)
 
@@ -138,7 +138,7 @@ class FitSums:
         self._sums.add(embeddings, y, apart)
 
     def finish(self) -> FitStatistics:
-        """The statistics of all batches."""
+        """Return the statistics of all batches."""
         return self._sums.finish(
             self._n_unlabelled, self._n_held_out, self._n_points, self._n_outside, self._n_beyond
         )
@@ -189,7 +189,7 @@ class FitPass:
         return Reduction(sums, operator.add, self.cost, name="fit")
 
     def run(self, progress: Progress | None = None, keeper: Keeper | None = None) -> FitStatistics:
-        """The statistics: on the open cluster, or in this process.
+        """Return the statistics: on the open cluster, or in this process.
 
         ``keeper`` is for this very pass: it gives what an earlier run has kept, see `Checkpoints`.
         """

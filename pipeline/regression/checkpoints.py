@@ -32,8 +32,8 @@ from .outcomes import identify_outcome
 from .partials import read_partial, write_partial
 
 FORMAT_VERSION = 1
-SECONDS = 300.0
-ABANDONED = timedelta(days=1)
+SECONDS = 300.0  # of work on one core between two checkpoints of a lane
+ABANDONED = timedelta(days=1)  # since the last write: nobody comes back for these
 PACKAGES = ("bagbasis", "numpy", "scipy", "numba")
 DESCRIPTION = "fit.json"
 FOLDER = re.compile(r"fit-[0-9a-f]{32}")
@@ -75,7 +75,7 @@ class Checkpoints:
         self._used: set[str] = set()
 
     def keeper(self, fit: FitPass) -> FitKeeper:
-        """The checkpoints of one pass.
+        """Return the checkpoints of one pass.
 
         Raises
         ------
@@ -107,9 +107,11 @@ class Checkpoints:
         discard_empty(self.url)  # others' checkpoints may be in it
 
     def __enter__(self) -> Checkpoints:
+        """Begin a block whose good end removes them."""
         return self
 
     def __exit__(self, kind: Any, *more: Any) -> None:
+        """Remove them, unless the block ends with an error."""
         if kind is None:
             self.discard()
 
@@ -126,7 +128,7 @@ CheckpointsLike = Checkpoints | str | os.PathLike[str] | None
 def checkpoints_of(
     given: CheckpointsLike, seconds: float = SECONDS
 ) -> AbstractContextManager[Checkpoints | None]:
-    """What was given as ``checkpoints=``: those of a URL are removed when the block ends well.
+    """Take what was given as ``checkpoints=``; a URL's are removed when the block ends well.
 
     ``seconds`` is for those of a URL, as in `Checkpoints`.
     """
@@ -151,6 +153,7 @@ class FitKeeper:
     every: int
 
     def load(self, group: int) -> FitStatistics | None:
+        """Read the statistics of a group; None where there are none, or damaged ones."""
         url = self._url(group)
         try:
             with reading(url) as path:
@@ -163,6 +166,7 @@ class FitKeeper:
             return None
 
     def save(self, group: int, value: FitStatistics) -> None:
+        """Write the statistics of a group, whole or not at all."""
         with writing(self._url(group)) as path:
             write_partial(path, value)
 

@@ -17,7 +17,7 @@ from ..errors import BagError, DataError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..random_features import FourierSpec
 
-ROWS_A_BLOCK = 1024
+ROWS_PER_BLOCK = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,12 @@ class FeatureMap:
 
     @property
     def n_dims(self) -> int:
+        """Coordinates of a point."""
         return self.embedding.n_dims
 
     @property
     def n_features(self) -> int:
+        """Features of a bag, D; s without random features."""
         return self.fourier.n_features if self.fourier else self.embedding.n_features
 
     @property
@@ -48,7 +50,7 @@ class FeatureMap:
         return self.embedding.cost + second
 
     def embed(self, bags: Bags, dtype: Any) -> tuple[NDArray[Any], int]:
-        """A, shape (n_bags, s), and the number of points outside the box.
+        """Embed bags: A, shape (n_bags, s), and the number of points outside the box.
 
         Raises
         ------
@@ -64,7 +66,7 @@ class FeatureMap:
         return embeddings, n_outside
 
     def features_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """z of each embedding into ``out``, shape (n, D)."""
+        """Write z of each embedding into ``out``, shape (n, D)."""
         if self.fourier is None:
             out[:] = embeddings
         else:
@@ -72,9 +74,9 @@ class FeatureMap:
 
     def blocks(self, bags: Bags, dtype: Any) -> Iterator[tuple[int, NDArray[Any], int]]:
         """(first bag, features, points outside) of consecutive blocks; the array is reused."""
-        buffer = np.empty((min(ROWS_A_BLOCK, len(bags)), self.n_features), dtype=dtype)
-        for start in range(0, len(bags), ROWS_A_BLOCK):
-            block = bags[start : start + ROWS_A_BLOCK]
+        buffer = np.empty((min(ROWS_PER_BLOCK, len(bags)), self.n_features), dtype=dtype)
+        for start in range(0, len(bags), ROWS_PER_BLOCK):
+            block = bags[start : start + ROWS_PER_BLOCK]
             with naming(None, range(start, len(bags))):
                 embeddings, n_outside = self.embed(block, dtype)
             features = buffer[: len(block)]
@@ -82,11 +84,13 @@ class FeatureMap:
             yield start, features, n_outside
 
     def to_dict(self) -> dict[str, Any]:
+        """Describe both bases in types that JSON knows."""
         fourier = None if self.fourier is None else self.fourier.to_dict()
         return {"embedding": spec_to_dict(self.embedding), "random_features": fourier}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> FeatureMap:
+        """Make the map that `to_dict` described."""
         fourier = values["random_features"]
         return cls(
             spec_from_dict(values["embedding"]), None if fourier is None else FourierSpec(**fourier)

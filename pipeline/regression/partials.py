@@ -41,7 +41,7 @@ def write_partial(path: Path, value: FitStatistics) -> None:
 
 
 def read_partial(path: Path) -> FitStatistics:
-    """The statistics, every array checked against its checksum.
+    """Return the statistics, every array checked against its checksum.
 
     Raises
     ------

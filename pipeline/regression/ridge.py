@@ -35,12 +35,12 @@ class RidgeSolution:
 
 
 def default_alphas(n_rows: int) -> NDArray[np.float64]:
-    """n · 10^−7 … n · 10 in half decades: trace(ZᵀZ) = n for paired random features."""
+    """Return n · 10^−7 … n · 10 in half decades: trace(ZᵀZ) = n for paired random features."""
     return n_rows * 10.0**DEFAULT_EXPONENTS
 
 
 def solve(statistics: RidgeStatistics, alpha: float, noise: float) -> RidgeSolution:
-    """The ridge solution at one λ ≥ 0.
+    """Return the ridge solution at one λ ≥ 0.
 
     λ = 0 is least squares; where the centred ZᵀZ is singular (numerically: eigenvalues below
     ``noise`` times the trace of ZᵀZ, which is what its rounding goes with) the solution of least
@@ -60,7 +60,7 @@ def solve_gcv(
     alphas: Sequence[float] | NDArray[np.float64],
     units: NDArray[np.float64] | None = None,
 ) -> RidgeSolution:
-    """The λ of least generalised cross-validation score, from one eigendecomposition.
+    """Return the λ of least generalised cross-validation score, from one eigendecomposition.
 
     GCV(λ) = (1/n) RSS(λ) / (1 − df(λ)/n)² with df = 1 + Σ e/(e + λ) (the intercept counts one).
     With several targets one λ for all: each target's score is divided by its ``units``, shape
@@ -87,7 +87,7 @@ def solve_validation(
     noise: float,
     units: NDArray[np.float64] | None = None,
 ) -> RidgeSolution:
-    """The λ of least error on held-out rows, from their own statistics, then fitted on all.
+    """Return the λ of least error on held-out rows, from their own statistics, then fitted on all.
 
     With several targets each one's error is divided by its ``units``, by default its variance,
     and they are averaged.
@@ -111,7 +111,7 @@ def solve_judged(
     noise: float,
     error: Callable[[RidgeSolution], float],
 ) -> RidgeSolution:
-    """The λ whose solution on ``train`` has the least error, then fitted on all."""
+    """Return the λ whose solution on ``train`` has the least error, then fitted on all."""
     grid = np.asarray(alphas, dtype=np.float64)
     scores = np.array([error(solve(train, float(alpha), noise)) for alpha in grid])
     best = float(grid[int(np.argmin(scores))])

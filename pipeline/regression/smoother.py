@@ -43,7 +43,7 @@ from .smoother_sums import (
 )
 
 CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
-QUERIES_AT_ONCE = 4096
+QUERIES_AT_ONCE = 4096  # bags predicted by one pass over the training bags
 
 
 class KernelSmoother(DensityPrediction, BaseEstimator):
@@ -170,7 +170,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         return self.decision_rows(bags)
 
     def score(self, X: Any, y: Any = None, *, responses: Any = None, target: Any = None) -> float:
-        """Determination: R² of the targets, or of the response densities in L2."""
+        """Return the determination: R² of the targets, or of the response densities in L2."""
         check_is_fitted(self, "bandwidth_")
         if self.outcome_.key == Densities.key:
             return self.determination(with_responses(X, responses))

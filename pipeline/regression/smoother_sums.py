@@ -57,7 +57,9 @@ class TrainingRows(Source, Protocol):
 
     def batches(
         self, start: int, stop: int, *, rows_per_block: int = ..., max_bytes: int = ...
-    ) -> Iterator[RowBlock]: ...
+    ) -> Iterator[RowBlock]:
+        """Yield blocks of rows in order."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class KeptRows:
 
     @property
     def n_bags(self) -> int:
+        """Bags of the pass, labelled or not."""
         return len(self.embeddings)
 
     def batches(
@@ -98,6 +101,7 @@ class KeptRows:
         rows_per_block: int = ROWS_PER_BLOCK,
         max_bytes: int = PARTITION_BYTES,
     ) -> Iterator[RowBlock]:
+        """Yield blocks of rows in order; see `Source`."""
         for first in range(start, stop, rows_per_block):
             last = min(stop, first + rows_per_block)
             yield RowBlock(
@@ -109,7 +113,8 @@ class KeptRows:
             )
 
     def naming(self, index: Any) -> AbstractContextManager[None]:
-        return nullcontext()  # their bags were embedded before
+        """Do nothing: their bags were embedded before."""
+        return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -124,26 +129,32 @@ class StreamedRows:
 
     @property
     def start(self) -> int:
+        """Position of the first bag."""
         return self.bags.start
 
     @property
     def n_bags(self) -> int:
+        """Bags of the pass, labelled or not."""
         return self.bags.n_bags
 
     @property
     def n_points(self) -> int:
+        """Points of the pass."""
         return self.bags.n_points
 
     @property
     def n_dims(self) -> int:
+        """Coordinates of a point."""
         return self.bags.n_dims
 
     @property
     def in_memory(self) -> bool:
+        """Whether the bags lie in this process."""
         return self.bags.in_memory
 
     @property
     def cost(self) -> Cost:
+        """What embedding the bags takes."""
         return self.features.cost
 
     def batches(
@@ -154,6 +165,7 @@ class StreamedRows:
         rows_per_block: int = ROWS_PER_BLOCK,
         max_bytes: int = PARTITION_BYTES,
     ) -> Iterator[RowBlock]:
+        """Yield blocks of rows in order; see `Source`."""
         limits = {"rows_per_block": rows_per_block, "max_bytes": max_bytes}
         for batch in self.bags.batches(start, stop, **limits):
             if len(batch):
@@ -162,6 +174,7 @@ class StreamedRows:
                 yield rows
 
     def naming(self, index: Any) -> AbstractContextManager[None]:
+        """See `LabelledBags.naming`."""
         return self.bags.naming(index)
 
     def _rows(self, batch: Batch) -> RowBlock:
@@ -196,10 +209,12 @@ class SmootherSums:
 
     @classmethod
     def empty(cls, bandwidths: NDArray[np.float64], m: int, k: int) -> SmootherSums:
+        """Return the sums over no training bags, of m queries and k targets."""
         n = len(bandwidths)
         return cls(bandwidths, np.full(m, -np.inf), np.zeros((n, m)), np.zeros((n, m, k)))
 
     def __add__(self, other: SmootherSums) -> SmootherSums:
+        """Return the sums over both sets of training bags."""
         top = np.maximum(self.top, other.top)
         weight, total = np.zeros_like(self.weight), np.zeros_like(self.total)
         for part in (self, other):
@@ -229,6 +244,7 @@ class QuerySums:
     sums: SmootherSums = field(init=False)
 
     def __post_init__(self) -> None:
+        """Begin with sums over no training bags."""
         self.sums = SmootherSums.empty(self.bandwidths, len(self.queries), self.n_targets)
 
     def add(self, rows: RowBlock) -> None:
@@ -236,7 +252,7 @@ class QuerySums:
         self.sums = self.sums + self._block(rows)
 
     def finish(self) -> SmootherSums:
-        """The sums of all blocks."""
+        """Return the sums of all blocks."""
         return self.sums
 
     def _block(self, rows: RowBlock) -> SmootherSums:
@@ -262,7 +278,7 @@ class QuerySums:
 
 
 def smoothing_cost(n_queries: int, n_bandwidths: int, n_columns: int, n_targets: int) -> Cost:
-    """What `QuerySums` takes per training bag of ``n_columns`` coefficients."""
+    """Return what `QuerySums` takes per training bag of ``n_columns`` coefficients."""
     products = n_queries * (n_columns + n_bandwidths * n_targets)
     sums = 8 * n_queries * n_bandwidths * (n_targets + 1)
     return Cost(
@@ -275,6 +291,6 @@ def smoothing_cost(n_queries: int, n_bandwidths: int, n_columns: int, n_targets:
 
 
 def _relative(part: NDArray[np.float64], top: NDArray[np.float64]) -> NDArray[np.float64]:
-    """part − top ≤ 0, shape (m,); −∞ for a part that saw no training bag."""
+    """Return part − top ≤ 0, shape (m,); −∞ for a part that saw no training bag."""
     seen = np.isfinite(part)
     return np.where(seen, np.where(seen, part, 0.0) - np.where(seen, top, 0.0), -np.inf)

@@ -41,18 +41,20 @@ class RidgeStatistics:
 
     @property
     def n_features(self) -> int:
+        """Features of a row, D."""
         return len(self.sum_z)
 
     @property
     def n_targets(self) -> int:
+        """Targets of a row, k."""
         return len(self.sum_y)
 
     def __add__(self, other: RidgeStatistics) -> RidgeStatistics:
-        """The statistics of both sets of rows."""
+        """Return the statistics of both sets of rows."""
         return RidgeStatistics(*(a + b for a, b in _pairs(self, other)))
 
     def __sub__(self, other: RidgeStatistics) -> RidgeStatistics:
-        """The statistics without rows that were counted before."""
+        """Return the statistics without rows that were counted before."""
         return RidgeStatistics(*(a - b for a, b in _pairs(self, other)))
 
     @property
@@ -108,7 +110,7 @@ class StatisticsBuilder:
         self._sum_yy = np.zeros(n_targets)
 
     def room(self, n_rows: int) -> NDArray[Any]:
-        """The block's next rows, to be filled with features: up to n_rows of them."""
+        """Return the block's next rows, to be filled with features: up to n_rows of them."""
         return self._z[self._filled : self._filled + n_rows]
 
     def commit(self, y: NDArray[np.float64]) -> None:
@@ -129,7 +131,7 @@ class StatisticsBuilder:
             done += len(room)
 
     def finish(self) -> RidgeStatistics:
-        """The statistics of all rows."""
+        """Return the statistics of all rows."""
         self._flush()
         return RidgeStatistics(
             self._n, self._sum_z, self._gram, self._sum_y, self._cross, self._sum_yy
@@ -161,7 +163,7 @@ class StatisticsBuilder:
 
 
 def statistics_cost(n_features: int, n_targets: int, precision: Any, n_parts: int = 1) -> Cost:
-    """What `StatisticsBuilder` takes for rows that are at hand.
+    """Return what `StatisticsBuilder` takes for rows that are at hand.
 
     ``n_parts`` builders share one square. While tasks merge, a worker holds the two partial
     results and their sum; the square and the blocks are gone then.

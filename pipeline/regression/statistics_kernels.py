@@ -67,7 +67,7 @@ def _add_row(packed, square, i):
 
 @njit(cache=True, parallel=True, nogil=True)
 def add_triangle(packed, square):
-    """packed += the upper triangle of ``square``, row by row; packed is float64."""
+    """Add the upper triangle of ``square`` to ``packed``, row by row; packed is float64."""
     n = square.shape[0]
     for pair in prange((n + 1) // 2):  # a long and a short row: equal work a thread
         _add_row(packed, square, pair)
@@ -89,7 +89,7 @@ def unpack_centred(packed, sums, n_rows, shift, square):
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _add_weighted(rows, weights, target):
-    """target += Σ_i weights[i] rows[i] over the (at most ROWS) rows that have a weight."""
+    """Add Σ_i weights[i] rows[i] to ``target``, over the rows (at most ROWS) with a weight."""
     m = len(weights)
     a = weights[0]
     b = weights[1] if m > 1 else 0.0
@@ -103,7 +103,7 @@ def _add_weighted(rows, weights, target):
 
 @njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
 def add_sums(z, y, sums, cross):
-    """sums += Σ z and cross += zᵀy in double precision.
+    """Add Σ z to sums and zᵀy to cross, in double precision.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def add_sums(z, y, sums, cross):
 
 @njit(cache=True, parallel=True, nogil=True, fastmath={"contract", "reassoc"})
 def linear_predictions(z, coefficients, intercept, out):
-    """out = z coefficientsᵀ + intercept, summed in double precision.
+    """Write z coefficientsᵀ + intercept into ``out``, summed in double precision.
 
     Parameters
     ----------

@@ -30,13 +30,13 @@ MISSING = float("inf")  # what is no coefficient and no target
 
 
 def store_identity(store: BagStore) -> str:
-    """A hash that another store at the same URL, or another committed length, does not share."""
+    """Return a hash that no other store at the URL shares, nor this one at another length."""
     return digest([FORMAT_VERSION, store.url, store.written, store.n_bags, store.n_points])
 
 
 @dataclass(frozen=True)
 class RowCache:
-    """One row a bag, finite or NaN, in tuning's order, shape (n_bags, n_columns).
+    """One row per bag, finite or NaN, in tuning's order, shape (n_bags, n_columns).
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class RowCache:
     dtype: str
 
     def open(self) -> OpenCache:
-        """The array, made where it is not there yet.
+        """Return the array, made where it is not there yet.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class OpenCache:
         self._array: Any = group[ROWS]
 
     def read(self, block: int) -> NDArray[Any] | None:
-        """The rows of a block's bags; None where it is missing or damaged."""
+        """Return the rows of a block's bags; None where it is missing or damaged."""
         try:
             rows = np.asarray(self._array[self._bags(block)])
         except Exception:  # whatever a codec makes of damaged bytes

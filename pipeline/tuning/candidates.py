@@ -35,7 +35,7 @@ class Candidate:
     features: FeatureMap
 
     def estimator(self, base: Any, search: Search) -> Any:
-        """``base`` with the candidate's parameters, not fitted."""
+        """Return ``base`` with the candidate's parameters, not fitted."""
         second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
         return clone(base).set_params(
             embedding=clone(search.embeddings[self.embedding]), random_features=second
@@ -77,7 +77,7 @@ def resolve_candidates(source: LabelledBags, base: Any, search: Search) -> list[
 
 
 def digest(values: Any) -> str:
-    """A hexadecimal hash of JSON-able values: equal for equal values, in any process."""
+    """Return a hexadecimal hash of JSON-able values: equal for equal values, in any process."""
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

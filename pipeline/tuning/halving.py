@@ -36,8 +36,8 @@ from .records import Records, Score, Tuning
 from .scoring import CachedBags, score_statistics
 from .search import Search
 
-HELD_STATISTICS_BYTES = 2**30
-LEAST_HELD_OUT = 10
+HELD_STATISTICS_BYTES = 2**30  # between rungs; what does not fit is accumulated again
+LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
 
 
 def tune(
@@ -54,9 +54,9 @@ def tune(
 ) -> Tuning:
     """Choose embedding, σ and λ, and fit the best to all bags.
 
-    Coefficients of an embedding are computed once a bag and kept beside the store, those of the
+    Coefficients of an embedding are computed once per bag and kept beside the store, those of the
     responses once for all embeddings; a rung adds only its new bags to the statistics of the one
-    before. λ is chosen anew in the last fit, as ``estimator.alpha`` says, since the best λ a bag
+    before. λ is chosen anew in the last fit, as ``estimator.alpha`` says, since the best λ per bag
     falls with the number of bags; penalties given as numbers are of all bags, and a rung takes its
     share of them.
 
@@ -152,7 +152,7 @@ class _Tuner:
         discard_empty(self.folder)
 
     def _compare(self, r: int, left: Sequence[int], progress: Progress) -> dict[int, Score]:
-        """The scores of a rung; statistics of those that are ahead are held for the next one."""
+        """Score the candidates of a rung; hold the statistics of the best for the next one."""
         scores: dict[int, Score] = {}
         rung = self.rungs[r]
         before = self.rungs[r - 1].n_bags if r else 0
@@ -236,7 +236,7 @@ class _Tuner:
                 del self._held[c]
 
     def _units(self, held_out: RidgeStatistics) -> NDArray[np.float64] | None:
-        """The estimator's own, such that the mean of the targets held out has an error of 1."""
+        """Return the outcome's units, scaled so that the held-out mean has an error of 1."""
         units = self.outcome.units()
         if units is None:
             return None
@@ -246,10 +246,10 @@ class _Tuner:
 
     def _penalties(self, n_train: int, rung: Rung) -> NDArray[np.float64]:
         grid: NDArray[np.float64] = self.estimator.alpha_grid(n_train)
-        return grid if self._penalties_a_bag else grid * (rung.n_bags / self.order.n_bags)
+        return grid if self._penalties_per_bag else grid * (rung.n_bags / self.order.n_bags)
 
     @property
-    def _penalties_a_bag(self) -> bool:
+    def _penalties_per_bag(self) -> bool:
         """Whether the grid is the default one, which goes with the number of bags."""
         return isinstance(self.estimator.alpha, str) and self.estimator.alphas is None
 
@@ -258,7 +258,7 @@ class _Tuner:
         settings = {
             "features": self.candidates[c].features.to_dict(),
             "penalties": base.alpha_grid(1).tolist(),
-            "penalties_a_bag": self._penalties_a_bag,
+            "penalties_a_bag": self._penalties_per_bag,
             "validation_fraction": float(base.validation_fraction),
             "precision": base.precision,
             "outcome": identify_outcome(self.outcome),
@@ -292,7 +292,7 @@ class _Tuner:
 
 
 def _part(progress: Progress, before: int, total: int) -> Progress:
-    """The progress of one candidate as part of that of its rung."""
+    """Return the progress of one candidate as part of that of its rung."""
 
     def report(done: int, _: int) -> None:
         progress(before + done, total)

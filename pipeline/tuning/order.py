@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ..bags.plan import Range
 from ..errors import ParameterError
 
-RUNS_A_BLOCK = 4
-RUNS_A_RUNG = 64  # so that a rung says something about the whole store
+RUNS_PER_BLOCK = 4  # so that blocks mix several places of the store
+RUNS_PER_RUNG = 64  # so that a rung says something about the whole store
 MIN_RUN, MAX_RUN = 8, 1024  # shorter ones spend their time on opening chunks
-MAX_BLOCK_BYTES = 2**26
+MAX_BLOCK_BYTES = 2**26  # of a block's coefficients and targets, which a task holds
 LEAST_BAGS = 2000  # of the first rung: a tenth of them has to tell candidates apart
 
 
@@ -26,7 +26,7 @@ class RunOrder:
     """All bags in a fixed random order of runs of consecutive ones.
 
     Runs touch few chunks of the store where single bags would touch one each, and their order
-    keeps what is sorted in the store from biasing a prefix. ``RUNS_A_BLOCK`` runs are a block:
+    keeps what is sorted in the store from biasing a prefix. ``RUNS_PER_BLOCK`` runs are a block:
     what is computed, cached and read at a time. A last, shorter run comes last.
     """
 
@@ -36,10 +36,12 @@ class RunOrder:
 
     @property
     def block_length(self) -> int:
-        return RUNS_A_BLOCK * self.run_length
+        """Bags in a block; fewer in the last."""
+        return RUNS_PER_BLOCK * self.run_length
 
     @property
     def n_blocks(self) -> int:
+        """Blocks of all bags."""
         return -(-self.n_bags // self.block_length)
 
     def bags_before(self, block: int) -> int:
@@ -47,9 +49,9 @@ class RunOrder:
         return min(self.n_bags, block * self.block_length)
 
     def runs(self, block: int) -> list[Range]:
-        """The bags of a block, as ranges of the store."""
+        """Return the bags of a block, as ranges of the store."""
         order = _permutation(self.n_bags // self.run_length, self.seed)
-        first, stop = block * RUNS_A_BLOCK, (block + 1) * RUNS_A_BLOCK
+        first, stop = block * RUNS_PER_BLOCK, (block + 1) * RUNS_PER_BLOCK
         starts = [int(run) * self.run_length for run in order[first:stop]]
         if block == self.n_blocks - 1 and self.n_bags % self.run_length:
             starts.append(self.n_bags - self.n_bags % self.run_length)
@@ -67,7 +69,7 @@ class Rung:
 
 
 def run_order(n_bags: int, first_bags: int, row_bytes: int, seed: int) -> RunOrder:
-    """Runs as long as leaves enough of them in the first rung, and a block in memory.
+    """Choose the longest runs that leave enough of them in the first rung, and a block in memory.
 
     Parameters
     ----------
@@ -76,8 +78,8 @@ def run_order(n_bags: int, first_bags: int, row_bytes: int, seed: int) -> RunOrd
     row_bytes : int
         Of what is kept of a bag, by the longest embedding.
     """
-    fits = MAX_BLOCK_BYTES // (RUNS_A_BLOCK * row_bytes)
-    wanted = min(max(MIN_RUN, first_bags // RUNS_A_RUNG), MAX_RUN)
+    fits = MAX_BLOCK_BYTES // (RUNS_PER_BLOCK * row_bytes)
+    wanted = min(max(MIN_RUN, first_bags // RUNS_PER_RUNG), MAX_RUN)
     return RunOrder(n_bags, max(1, min(wanted, fits, n_bags)), seed)
 
 

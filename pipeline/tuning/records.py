@@ -85,9 +85,11 @@ class Records:
         self._scores = self._load()
 
     def get(self, key: str) -> Score | None:
+        """Return the score of a key; None where there is none yet."""
         return self._scores.get(key)
 
     def put(self, key: str, score: Score) -> None:
+        """Keep a score, and write the file."""
         self._scores[key] = score
         if self._path is not None:
             scores = {key: asdict(score) for key, score in self._scores.items()}
@@ -106,7 +108,7 @@ class Records:
         return found or {}
 
     def _known(self, values: dict[str, Any]) -> dict[str, Score]:
-        """The scores of a file; none where they are of other data or another version."""
+        """Return the scores of a file; none where they are of other data or another version."""
         if values["format_version"] != FORMAT_VERSION or values["identity"] != self._identity:
             return {}
         return {

@@ -68,14 +68,17 @@ class CachedBags:
 
     @property
     def n_bags(self) -> int:
+        """Bags of the store."""
         return self.bags.n_bags
 
     @property
     def n_points(self) -> int:
+        """Points of the store."""
         return self.bags.n_points
 
     @property
     def n_dims(self) -> int:
+        """Coordinates of a point."""
         return self.bags.n_dims
 
     def batches(
@@ -98,7 +101,8 @@ class CachedBags:
             yield CachedBatch(index[used], rows[used], y[used], self.order.bags_before(block + 1))
 
     def naming(self, index: Any) -> AbstractContextManager[None]:
-        return nullcontext()  # bags are refused, and named, where they are embedded
+        """Do nothing: bags are refused, and named, where they are embedded."""
+        return nullcontext()
 
     def _encode(self, runs: Sequence[Range]) -> NDArray[np.float64]:
         """Targets of the bags of some runs; NaN without a label, or kept out of fitting."""
@@ -141,7 +145,7 @@ class ScoreSums:
         self._sums.add(batch.coefficients, batch.targets, self._validation.of(batch.index))
 
     def finish(self) -> FitStatistics:
-        """The statistics of all blocks."""
+        """Return the statistics of all blocks."""
         return self._sums.finish()
 
 

@@ -93,7 +93,7 @@ def test_splits_in_blocks_are_the_same(monkeypatch):
     """More splits than fit in memory at once are the same splits."""
     columns, is_reference = np.random.default_rng(4).random((30, 3)), np.arange(30) < 11
     whole = split_sums(columns, is_reference, 50, 1)
-    monkeypatch.setattr("bagbasis.monitoring.permutation.VALUES_A_BLOCK", 200)
+    monkeypatch.setattr("bagbasis.monitoring.permutation.VALUES_PER_BLOCK", 200)
     np.testing.assert_allclose(split_sums(columns, is_reference, 50, 1), whole, rtol=1e-13)
 
 

@@ -182,7 +182,7 @@ def test_one_array_is_not_a_list_of_bags():
 def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     """Bags that got past validation with a NaN are refused when they are embedded, by the
     position among all bags."""
-    monkeypatch.setattr("bagbasis.regression.feature_map.ROWS_A_BLOCK", 8)
+    monkeypatch.setattr("bagbasis.regression.feature_map.ROWS_PER_BLOCK", 8)
     bags = Bags.from_list(BAGS)
     model = small(embedding=ProjectionEmbedding(basis, 3), precision=precision).fit(bags, Y)
     bags.points[bags.offsets[19]] = np.nan
