@@ -21,7 +21,7 @@ CASES = {
     "a list of one": (Reals(1, False, ("y",)), RNG.normal(size=(N, 1))),
     "numbers in memory": (Reals(2), RNG.normal(size=(N, 2))),
     "classes": (Classes((0, 2, 5), ("kind",)), np.array([0, 2, 5, 5, 2, 0, 2.0])[:, None]),
-    "text": (Classes(("a", "ü", "z")), np.array([0, 1, 2, 2, 1, 0, 1.0])[:, None]),
+    "text": (Classes(("a", "z", "ü")), np.array([0, 1, 2, 2, 1, 0, 1.0])[:, None]),
     "halves": (Classes((0.5, 1.5), ("kind",)), np.array([0.5, 1.5] * 3 + [0.5])[:, None]),
     "densities": (Densities(SPEC), as_responses([RNG.random((4, 2)) for _ in range(N)], N)),
 }
