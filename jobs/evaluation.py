@@ -17,6 +17,7 @@ from bagbasis.densities import Densities
 from bagbasis.errors import ConfigError
 from bagbasis.evaluation import Errors, evaluate, evaluate_together
 from bagbasis.evaluation.errors import ClassDetails
+from bagbasis.execution import Progress
 from bagbasis.regression.linear_model import LinearModel
 
 from .pictures.densities import draw_bags, draw_densities
@@ -54,12 +55,13 @@ class TargetView:
     ) -> None:
         self.model, self.store, self.downwards = model, store, downwards
         known = store.meta.source.get("coordinates")
-        is_known = isinstance(known, (list, tuple)) and len(known) == store.n_dims
-        if coordinate_names is None and is_known:
-            coordinate_names = [str(name) for name in known]
+        are_known = isinstance(known, (list, tuple)) and len(known) == store.n_dims
+        if coordinate_names is None and are_known:
+            coordinate_names = [str(name) for name in known or ()]
         self.coordinate_names = _checked_names(coordinate_names, store.n_dims, f"{store.url} has")
 
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
+        """Draw the errors, and a few bags with their densities; return the files."""
         pictures = self._draw_errors(errors, out_dir)
         embedding = self.model.features_.embedding
         shape = embedding.describe().series
@@ -77,10 +79,12 @@ class TargetView:
             pictures.append(path)
         return pictures
 
-    def report(self, errors: Errors, n_smoothed: int, progress: Any) -> dict[str, Any]:
+    def report(self, errors: Errors, n_smoothed: int, progress: Progress | None) -> dict[str, Any]:
+        """Return what the report says of the errors; only densities are compared."""
         return {"targets": errors.values()}
 
     def show(self, report: dict[str, Any], console: Terminal) -> None:
+        """Print the report's tables."""
         subset = SUBSETS[report["subset"]]
         for target, errors in report["targets"].items():
             if "accuracy" in errors:
@@ -109,7 +113,7 @@ class TargetView:
         ]
 
     def _choose(self, errors: Errors, n: int) -> NDArray[np.int64]:
-        """Up to n rows of the sample with spread true values; of classes one each, if enough."""
+        """Choose up to n rows of the sample: spread true values, or one bag of each class."""
         true = errors.sample.true[:, 0]
         rows = np.argsort(true, kind="stable")
         if isinstance(errors.details, ClassDetails):
@@ -118,7 +122,7 @@ class TargetView:
         return rows[np.linspace(0, len(rows) - 1, min(n, len(rows))).round().astype(int)]
 
     def _titles(self, errors: Errors, rows: NDArray[np.int64]) -> list[str]:
-        """Per bag its id, what it is and what was predicted."""
+        """Return a line per bag: its id, its label and what was predicted."""
         name, sample = next(iter(errors.values())), errors.sample
         lines = []
         for row in rows.tolist():
@@ -149,7 +153,7 @@ class DensityView:
         self.coordinate_names = _checked_names(coordinate_names, n, holder)
 
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
-        """Of a few bags their own density where it compares, the response's and the predicted."""
+        """Draw, for a few bags, the predicted density beside the response's and the bag's own."""
         rows = spread_bags(errors, n_pictured)
         batch = next(read_pairs(self.store, rows).batches())
         spec = self.model.response_spec_
@@ -166,15 +170,16 @@ class DensityView:
         path = out_dir / "densities.png"
         return [draw_densities(path, columns, titles, self.coordinate_names)]
 
-    def report(self, errors: Errors, n_smoothed: int, progress: Any) -> dict[str, Any]:
+    def report(self, errors: Errors, n_smoothed: int, progress: Progress | None) -> dict[str, Any]:
+        """Return what the report says of the errors, and of a smoother on ``n_smoothed`` bags."""
         found = errors.values()
         if n_smoothed:
             smoother = self.compare_smoother(errors, n_smoothed, progress)
             found["densities"]["smoother"] = smoother
         return found
 
-    def compare_smoother(self, errors: Errors, n: int, progress: Any) -> dict[str, Any]:
-        """The model beside a kernel smoother of the same training bags, on up to n bags."""
+    def compare_smoother(self, errors: Errors, n: int, progress: Progress | None) -> dict[str, Any]:
+        """Compare the model with a kernel smoother of the same training bags, on up to n bags."""
         model = self.model
         training = BagStore.open(model.report_["data_url"])
         smoother = KernelSmoother(
@@ -195,6 +200,7 @@ class DensityView:
         }
 
     def show(self, report: dict[str, Any], console: Terminal) -> None:
+        """Print the report's tables."""
         errors = report["densities"]
         rows: list[list[Any]] = [["3BE", errors["mse"], errors["r2"]]]
         if errors["input_mse"] is not None:
@@ -220,13 +226,13 @@ def choose_view(
 
 
 def spread_bags(errors: Errors, n: int) -> NDArray[np.int64]:
-    """Up to n of the bags evaluated, evenly spread."""
+    """Choose up to n of the bags evaluated, evenly spread."""
     index = errors.sample.index
     return index[np.linspace(0, len(index) - 1, min(n, len(index))).astype(np.int64)]
 
 
 def read_pairs(store: BagStore, rows: NDArray[np.int64]) -> LabelledBags:
-    """Some bags that have a response, in memory, with their responses."""
+    """Return some bags that have a response, in memory, with their responses."""
     bags = [store.read(row, row + 1)[0] for row in rows.tolist()]
     responses = [store.responses(row, row + 1).points for row in rows.tolist()]
     return with_responses(Bags.from_list(bags), responses)
@@ -238,7 +244,7 @@ def _say(errors: Errors, value: float) -> str:
 
 
 def _checked_names(names: Sequence[str] | None, n: int, holder: str) -> list[str]:
-    """The names given, one per coordinate, or numbers."""
+    """Return the names given, one per coordinate, or numbers."""
     if names is None:
         return [f"coordinate {j + 1}" for j in range(n)]
     if len(names) != n:

@@ -20,7 +20,7 @@ Rows = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A uniform random sample of a stream of bags, the same whatever the stream is cut into.
+    """A uniform random sample of bags, the same however a pass over them was cut.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Sample:
     predicted: Rows
 
     def __add__(self, other: Self) -> Sample:
-        """The bags with the smallest random numbers among those of both."""
+        """Return the bags with the smallest random numbers among those of both."""
         index = np.concatenate([self.index, other.index])
         kept = np.argsort(index, kind="stable")
         if len(index) > SAMPLE_SIZE:
@@ -47,17 +47,20 @@ class Sample:
 
 
 class Details(Protocol):
-    """What is counted of one kind of outcome beside the losses."""
+    """What is counted for one kind of outcome beside the losses."""
 
-    def __add__(self, other: Any) -> Any: ...
+    def __add__(self, other: Self) -> Self:
+        """Return the details of both sets of bags."""
+        ...
+
     def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
-        """What `Errors.values` gives."""
+        """Return what `Errors.values` gives."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Sums over labelled bags, in float64.
+    """The errors of a model on a set of labelled bags: sums in float64.
 
     Attributes
     ----------
@@ -65,7 +68,7 @@ class Errors:
     n : int
         Labelled bags.
     n_unlabelled : int
-        Bags that were left out for want of a label.
+        Bags left out because they have no label.
     losses : shape (k,), or (1,) of classes
         Sums of `Outcome.losses`.
     mean, scatter : shape (k,)
@@ -85,7 +88,10 @@ class Errors:
     sample: Sample
 
     def __add__(self, other: Self) -> Errors:
-        """The errors on both sets of bags (moments as Chan, Golub and LeVeque merge them)."""
+        """Return the errors on both sets of bags.
+
+        Means and scatters are merged as Chan, Golub and LeVeque do, which keeps their digits.
+        """
         n = self.n + other.n
         shift = other.mean - self.mean
         share = other.n / n if n else 0.0
@@ -118,8 +124,9 @@ class Errors:
           None where all targets are equal
         - of classes ``n``, ``accuracy``, ``per_class`` (precision, recall, f1, 0 where undefined,
           and the number of bags) and ``confusion``, a row per true class
-        - of densities, under the name ``densities``, mean squared L2 distances on the unit cube
-          to the responses' series, ``*_mse``, and determinations, see `DensityDetails`
+        - of densities, under the name ``densities``, ``n``, mean squared L2 distances on the unit
+          cube to the responses' series, ``*_mse``, and determinations against the average density:
+          ``r2`` of the model, ``input_r2`` of the bag's own density
         """
         return self.details.values(self)
 
@@ -132,11 +139,13 @@ class RealDetails:
     absolute: Rows
     signed: Rows
 
-    def __add__(self, other: Self) -> RealDetails:
+    def __add__(self, other: Self) -> Self:
+        """See `Details`."""
         signed = self.signed + other.signed
-        return RealDetails(self.names, self.absolute + other.absolute, signed)
+        return type(self)(self.names, self.absolute + other.absolute, signed)
 
     def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
+        """See `Errors.values`."""
         found = {}
         for j, name in enumerate(self.names):
             squares, scatter = float(errors.losses[j]), float(errors.scatter[j])
@@ -176,19 +185,20 @@ class ClassDetails:
     def count(
         cls, name: str, labels: tuple[str, ...], known: Rows, true: Rows, predicted: Rows
     ) -> ClassDetails:
-        """The matrix of some bags, over the classes ``known`` and theirs."""
+        """Return the matrix of some bags, over the classes ``known`` and theirs."""
         codes = np.union1d(known, true)
         matrix = np.zeros((len(codes), len(codes)), dtype=np.int64)
         np.add.at(matrix, (np.searchsorted(codes, true), np.searchsorted(codes, predicted)), 1)
         return cls(name, codes, matrix, labels)
 
-    def __add__(self, other: Self) -> ClassDetails:
+    def __add__(self, other: Self) -> Self:
+        """See `Details`; a class that only one of them knows has no bags in the other."""
         codes = np.union1d(self.codes, other.codes)
         matrix = np.zeros((len(codes), len(codes)), dtype=np.int64)
         for part in (self, other):
             at = np.searchsorted(codes, part.codes)
             matrix[np.ix_(at, at)] += part.matrix
-        return ClassDetails(self.name, codes, matrix, self.labels)
+        return type(self)(self.name, codes, matrix, self.labels)
 
     @property
     def class_names(self) -> list[str]:
@@ -196,12 +206,13 @@ class ClassDetails:
         return [self.call(code) for code in self.codes.tolist()]
 
     def call(self, code: float) -> str:
-        """What people call a class: its name, or the number."""
+        """Return what people call a class: its name, or the number."""
         if float(code).is_integer() and 0 <= code < len(self.labels):
             return self.labels[int(code)]
         return f"{code:g}"
 
     def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
+        """See `Errors.values`."""
         hits = np.diag(self.matrix).astype(np.float64)
         true, predicted = self.matrix.sum(axis=1), self.matrix.sum(axis=0)
         precision = _divide(hits, predicted)
@@ -246,14 +257,14 @@ class DensityDetails:
     own: float
     noise: float
 
-    def __add__(self, other: Self) -> DensityDetails:
-        return DensityDetails(
+    def __add__(self, other: Self) -> Self:
+        """See `Details`."""
+        return type(self)(
             self.average + other.average, self.own + other.own, self.noise + other.noise
         )
 
     def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
-        """Mean squared errors, and determinations: ``r2`` of the model against the average
-        density, ``input_r2`` of the bag's own density."""
+        """See `Errors.values`."""
         n, model = errors.n, float(errors.losses.sum())
         comparable = bool(np.isfinite(self.own))
         return {
@@ -270,5 +281,5 @@ class DensityDetails:
 
 
 def _divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[Any]:
-    """0 where the denominator is 0."""
+    """Divide; 0 where the denominator is 0."""
     return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)

@@ -40,7 +40,7 @@ def evaluate(
     subset: str = "all",
     progress: Progress | None = None,
 ) -> Errors:
-    """The errors of a model on labelled bags, on the open cluster or in this process.
+    """Return the errors of a model on labelled bags, on the open cluster or in this process.
 
     Parameters
     ----------
@@ -170,14 +170,14 @@ class DensityModel(ScoringModel, Protocol):
 
 
 def _class_names(bags: LabelledBags, target: str) -> tuple[str, ...]:
-    """What people call the classes 0, 1, … of a store's target."""
+    """Return what people call the classes 0, 1, … of a store's target."""
     if isinstance(bags.data, BagStore):
         return tuple(map(str, bags.data.meta.class_names.get(target, ())))
     return ()
 
 
 def sampling_noise(spec: ProjectionSpec, responses: Bags, coefficients: Rows) -> float:
-    """Σ_α Var(φ_α) / m over the responses of two points or more, by their points."""
+    """Sum Σ_α Var(φ_α) / m over the responses that have m ≥ 2 points, estimated from these."""
     squares = np.empty_like(coefficients)
     _project(spec, responses, squares, drop=spec.out_of_box == "drop", squared=True)
     several = responses.sizes > 1
@@ -197,6 +197,7 @@ class _Sums:
         self.total: list[Errors] | None = None
 
     def add(self, batch: Batch) -> None:
+        """Count a batch; labels are encoded once for all models that learnt the same."""
         encoded: dict[Outcome, Rows] = {}
         found = []
         for judge in self.judges:
@@ -206,6 +207,7 @@ class _Sums:
         self.total = found if self.total is None else _add_each(self.total, found)
 
     def finish(self) -> list[Errors]:
+        """Return the errors in the order of the models."""
         assert self.total is not None  # each range of bags has a batch, maybe an empty one
         return self.total
 
@@ -215,7 +217,7 @@ def _add_each(ours: list[Errors], theirs: list[Errors]) -> list[Errors]:
 
 
 def _cost(model: ScoringModel) -> Cost:
-    """Of predicting bags and of the rows that are compared."""
+    """Return the cost of predicting bags and of the rows that are compared."""
     features, k = model.features_, model.outcome_.n_targets
     rows = 8 * (features.n_features + 4 * k)
     return features.cost + Cost(0.0, features.n_features * k * SECONDS_PER_PRODUCT, rows)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ..bags import Responses
 from ..bags.inputs import with_targets
 from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import VALIDATION_SEED, Split, holdout_split
-from ..embeddings import ProjectionEmbedding
+from ..embeddings import Embedding, ProjectionEmbedding
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane
 from ..params import check_choice, check_share
@@ -23,9 +25,19 @@ from ..random_features import RandomFourierFeatures
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features
-from .linear_model import LinearModel
+from .linear_model import BagsLike, LinearModel
 from .outcomes import Outcome
 from .ridge import RidgeSolution, default_alphas, solve, solve_gcv, solve_validation
+
+Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
+"""Of bags in memory: targets, or one response per bag."""
+
+Target = str | Sequence[str] | None
+"""Columns of a store."""
+
+TrainingBags = BagsLike | LabelledBags
+
+Penalties = Sequence[float] | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -51,14 +63,15 @@ class DoubleBasis(LinearModel):
     `problem`, `resolve`, `task` and `learn`, which retraining and tuning take one by one.
     """
 
-    _on_held_out: tuple[str, ...] = ("validation",)  # alphas chosen by bags that are held out
+    # values of ``alpha`` that choose the penalty by its error on held-out bags
+    _on_held_out: tuple[str, ...] = ("validation",)
 
     def __init__(
         self,
-        embedding: Any = None,
-        random_features: Any = None,
-        alpha: Any = "gcv",
-        alphas: Any = None,
+        embedding: Embedding | None = None,
+        random_features: RandomFourierFeatures | None = None,
+        alpha: str | float | Penalties = "gcv",
+        alphas: Penalties | None = None,
         validation_fraction: float = 0.1,
         precision: str = "float32",
     ) -> None:
@@ -71,7 +84,7 @@ class DoubleBasis(LinearModel):
 
     # ------------------------------------------------------------------ fitting
 
-    def labelled(self, X: Any, labels: Any, target: Any) -> LabelledBags:
+    def labelled(self, X: TrainingBags, labels: Labels, target: Target) -> LabelledBags:
         """Return the labelled bags that `fit` is given.
 
         Parameters
@@ -92,8 +105,13 @@ class DoubleBasis(LinearModel):
         return with_targets(X, labels, target)[0]
 
     @abstractmethod
-    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
-        """Return what `fit` is given, see `labelled`; ``bags`` are those of a store, None: all."""
+    def problem(
+        self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None
+    ) -> Problem:
+        """Return what `fit` is given, see `labelled`, and what its labels are.
+
+        ``bags`` is a range of a store's bags; None means all of them.
+        """
 
     def fit_problem(
         self,
@@ -102,7 +120,10 @@ class DoubleBasis(LinearModel):
         progress: Progress | None,
         checkpoints: CheckpointsLike = None,
     ) -> None:
-        """Fit to these bags; checkpoints given by their URL are removed when all is done."""
+        """Fit to these bags.
+
+        Checkpoints that are given by their URL are removed when the fit has ended.
+        """
         with checkpoints_of(checkpoints) as kept:
             self.check_parameters(holdout)
             clock = time.perf_counter()
@@ -122,20 +143,20 @@ class DoubleBasis(LinearModel):
         }
 
     def task(self, problem: Problem, features: FeatureMap, holdout: float) -> FitPass:
-        """The pass over the problem's bags."""
+        """Return the pass over the problem's bags, not yet started."""
         source = replace(problem.source, left_out=holdout_split(holdout))
         return FitPass(source, features, problem.outcome, self._validation, self.precision)
 
     @property
     def _validation(self) -> Split | None:
-        """The bags that the penalty is chosen on."""
+        """The bags that the penalty is chosen on, if any."""
         chosen = isinstance(self.alpha, str) and self.alpha in self._on_held_out
         return Split(self.validation_fraction, VALIDATION_SEED) if chosen else None
 
     def learn(
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
     ) -> None:
-        """Everything that a fit leaves, from the statistics of the problem's bags."""
+        """Solve, and set every fitted attribute, from the statistics of the problem's bags."""
         with lane():
             solution = self._solve(problem, features, holdout, statistics)
         self.features_ = features
@@ -161,7 +182,11 @@ class DoubleBasis(LinearModel):
             self.report_["data_snapshot"] = problem.source.snapshot
 
     def resolve(self, source: LabelledBags) -> FeatureMap:
-        """Both bases for this data; parameters are cloned, so that a fit never uses an old one."""
+        """Return both bases, decided from samples of the bags.
+
+        The embedding and the random features are cloned: a second fit does not use what the first
+        one has decided.
+        """
         embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
         second = self.random_features
         random_features = clone(second) if second is not None else RandomFourierFeatures()
@@ -182,7 +207,8 @@ class DoubleBasis(LinearModel):
         return solve(train, float(grid[0]), self.rounding)
 
     def alpha_grid(self, n_rows: int) -> NDArray[np.float64]:
-        """The penalties that are tried for so many rows, shape (n,)."""
+        """Return the penalties that are tried for so many rows, shape (n,)."""
+        values: float | Penalties
         if isinstance(self.alpha, str):
             values = default_alphas(max(1, n_rows)) if self.alphas is None else self.alphas
         else:
@@ -194,11 +220,11 @@ class DoubleBasis(LinearModel):
 
     @property
     def rounding(self) -> float:
-        """Eigenvalues below this share of the trace of ZᵀZ are rounding of the products."""
+        """Eigenvalues of ZᵀZ below this share of its trace come from rounding of the products."""
         return 1e-7 if self.precision == "float32" else 1e-14
 
     def check_parameters(self, holdout: float) -> None:
-        """Raise ParameterError for a parameter that no fit accepts; nothing is read."""
+        """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""
         named = ("gcv", *self._on_held_out)
         names = " or ".join(f"'{name}'" for name in named)
         if isinstance(self.alpha, str) and self.alpha not in named:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..bags.sampling import CHOICE_SAMPLE, JUDGED_SAMPLE
 from ..bags.splits import Split
 from ..densities import Densities
 from ..densities.valid_densities import MOST_DIMS, quasi_random_points
-from ..embeddings import ProjectionEmbedding, ProjectionSpec
+from ..embeddings import Embedding, ProjectionEmbedding, ProjectionSpec
 from ..errors import DataError, ParameterError
 from ..execution import lane
 from .feature_map import FeatureMap
@@ -24,8 +25,10 @@ from .ridge import RidgeSolution
 
 
 class DensityPrediction:
-    """Densities from predicted coefficients; the estimator has `coefficients`, ``outcome_`` and
-    ``mean_coefficients_``."""
+    """Densities from predicted coefficients.
+
+    The estimator has `coefficients`, ``outcome_`` and ``mean_coefficients_``.
+    """
 
     outcome_: Any
     mean_coefficients_: NDArray[np.float64]
@@ -37,11 +40,13 @@ class DensityPrediction:
         return spec
 
     def coefficients(self, bags: Bags) -> NDArray[np.float64]:
-        """Predicted coefficients of bags in memory, shape (n_bags, r)."""
+        """Predict coefficients of bags in memory, shape (n_bags, r)."""
         raise NotImplementedError
 
-    def densities(self, X: Any, project: bool = False) -> Densities:
-        """The predicted densities of bags in memory, to evaluate, sample or take marginals of.
+    def densities(self, X: Bags | Sequence[ArrayLike], project: bool = False) -> Densities:
+        """Return the predicted densities of bags in memory.
+
+        They can be evaluated, sampled and reduced to marginals.
 
         Parameters
         ----------
@@ -56,9 +61,14 @@ class DensityPrediction:
         return predicted.valid() if project else predicted
 
     def predict_density(
-        self, X: Any, at: ArrayLike | None = None, *, grid: int | None = None, project: bool = False
-    ) -> Any:
-        """Values of the predicted densities, per unit of volume in the responses' coordinates.
+        self,
+        X: Bags | Sequence[ArrayLike],
+        at: ArrayLike | None = None,
+        *,
+        grid: int | None = None,
+        project: bool = False,
+    ) -> NDArray[np.float64]:
+        """Evaluate the predicted densities, per unit of volume in the responses' coordinates.
 
         They integrate to one over the response box and are 0 outside.
 
@@ -68,7 +78,7 @@ class DensityPrediction:
         at : shape (n_points, k)
             Points in the responses' coordinates, or
         grid : int
-            midpoints a dimension of the response box (`Densities.grid_axes`).
+            midpoints per dimension of the response box (`Densities.grid_axes`).
         project : bool
             Of the nearest valid densities: nowhere negative, and in L2 not farther from any
             density, the true one too, than those predicted.
@@ -88,12 +98,12 @@ class DensityPrediction:
         with lane():
             return predicted.at(at) if at is not None else predicted.on_grid(int(grid or 0))
 
-    def sample(self, X: Any, n: int, seed: int = 0) -> Bags:
-        """n points from each predicted density (the nearest valid one), in the responses' units."""
+    def sample(self, X: Bags | Sequence[ArrayLike], n: int, seed: int = 0) -> Bags:
+        """Draw ``n`` points from each predicted density, or rather from the nearest valid one."""
         return self.densities(X, project=True).sample(n, seed=seed)
 
     def determination(self, pairs: LabelledBags) -> float:
-        """1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖² over the bags with a response.
+        """Compute 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖² over the bags with a response.
 
         q̂ the projections of the responses, q̄ the average density of the bags fitted.
         """
@@ -107,14 +117,14 @@ class DensityPrediction:
 
 
 def where(at: ArrayLike | None, grid: int | None) -> tuple[NDArray[np.float64] | None, int | None]:
-    """Points to evaluate at, or the size of a grid; ParameterError unless one of them is given."""
+    """Return the points, or the size of a grid; ParameterError unless one of them is given."""
     if (at is None) == (grid is None):
-        raise ParameterError("give the points at=… or the number of points a dimension grid=…")
+        raise ParameterError("give the points at=… or the number of points per dimension grid=…")
     return (None if at is None else np.asarray(at, dtype=np.float64)), grid
 
 
-def resolve_response(third: Any, pairs: LabelledBags) -> ProjectionSpec:
-    """The third basis for these responses.
+def resolve_response(third: Embedding | None, pairs: LabelledBags) -> ProjectionSpec:
+    """Return the third basis for these responses.
 
     Raises
     ------
@@ -187,7 +197,7 @@ class ProjectedScore:
         return cls(np.concatenate(blocks), concatenate(responses), spec)
 
     def __call__(self, solution: RidgeSolution) -> float:
-        """The mean score, of densities on the unit cube; lower is better."""
+        """Return the mean score, of densities on the unit cube; lower is better."""
         coefficients = self.features @ solution.coef.T + solution.intercept
         spec = self.spec
         predicted = Densities(coefficients, spec.indices, spec.basis, spec.box).valid()

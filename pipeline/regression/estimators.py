@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Bags
 from ..bags.inputs import with_targets
@@ -17,11 +16,12 @@ from ..bags.targets import MISSING
 from ..errors import DataError
 from ..execution import Progress
 from ..sklearn_bases import ClassifierMixin, RegressorMixin
-from .base import DoubleBasis, Problem
+from .base import DoubleBasis, Labels, Problem, Target, TrainingBags
 from .checkpoints import CheckpointsLike
+from .linear_model import Array, BagsLike
 from .outcomes import Classes, Reals
 
-MAX_CLASSES = 10_000
+MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
 
 
 class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
@@ -67,10 +67,10 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
         *,
-        target: str | Sequence[str] | None = None,
+        target: Target = None,
         holdout: float = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
@@ -98,13 +98,16 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         self.fit_problem(self.problem(X, y, target), holdout, progress, checkpoints)
         return self
 
-    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+    def problem(
+        self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None
+    ) -> Problem:
+        """See `DoubleBasis.problem`."""
         source, single = with_targets(X, labels, target)
         outcome = Reals(_n_targets(source), single, source.target_names)
         return Problem(take_range(source, bags), outcome)
 
-    def predict(self, X: Any) -> Any:
-        """Predicted targets, shape (n_bags,) or (n_bags, n_targets), float64.
+    def predict(self, X: BagsLike) -> Array:
+        """Predict targets, shape (n_bags,) or (n_bags, n_targets), float64.
 
         numpy for bags in memory, a lazy dask.array for a BagStore.
 
@@ -134,19 +137,22 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
         *,
         target: str | None = None,
         holdout: float = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> DoubleBasisClassifier:
-        """Fit one ridge a class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
+        """Fit one ridge per class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
         self.fit_problem(self.problem(X, y, target), holdout, progress, checkpoints)
         return self
 
-    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+    def problem(
+        self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None
+    ) -> Problem:
+        """See `DoubleBasis.problem`."""
         names = None
         if labels is not None:
             names, labels = _class_codes(np.asarray(labels))
@@ -158,21 +164,21 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         classes = names if names is not None else _as_integers(codes)
         return Problem(source, Classes(tuple(classes.tolist()), source.target_names))
 
-    def predict(self, X: Any) -> Any:
-        """The class of the largest score, shape (n_bags,); lazy for a BagStore."""
+    def predict(self, X: BagsLike) -> Array:
+        """Return the class of the largest score, shape (n_bags,); lazy for a BagStore."""
         return self._predict(X)
 
-    def predict_proba(self, X: Any) -> Any:
-        """Scores clipped at 0 and divided by their sum, shape (n_bags, n_classes).
+    def predict_proba(self, X: BagsLike) -> Array:
+        """Return scores clipped at 0 and divided by their sum, shape (n_bags, n_classes).
 
-        A one-hot ridge estimates P(class | bag) by least squares: in the mean over bags they
-        are right, and their order is what `predict` uses, but they are not calibrated: they may
-        be exactly 0, and are too even where the fit is strongly penalised.
+        A one-hot ridge estimates P(class | bag) by least squares. In the mean over bags the
+        scores are right, and `predict` uses their order, but they are not calibrated: they may be
+        exactly 0, and are too even where the fit is strongly penalised.
         """
         return self._predict(X, "probabilities")
 
     def probabilities(self, bags: Bags) -> NDArray[np.float64]:
-        """`predict_proba` for bags in memory."""
+        """Return what `predict_proba` gives for bags in memory."""
         return self.predicted(bags).arrays()["probabilities"]
 
     @property
@@ -193,12 +199,12 @@ def _n_targets(source: LabelledBags) -> int:
 
 
 def _class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-    """(class names, their indices as targets) for labels given as text; (None, y) for numbers.
+    """Return class names and their positions as targets for text; None and y for numbers.
 
-    Empty text, None and NaN mean: no label, as in a store.
+    Empty text, None and NaN mean that there is no label, as in a store.
     """
     if labels.ndim != 1:
-        raise DataError(f"y has shape {labels.shape}; expected one class a bag")
+        raise DataError(f"y has shape {labels.shape}; expected one class per bag")
     if labels.dtype.kind in "iufb":
         return None, labels
     if labels.dtype.kind not in "OUST":
@@ -215,7 +221,7 @@ def _class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any
     return names, codes
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     return not label if isinstance(label, str) else str(label) in MISSING
 
 
@@ -227,7 +233,7 @@ def _numeric(labels: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _distinct(source: LabelledBags) -> NDArray[np.float64]:
-    """The distinct labels, sorted."""
+    """Return the distinct labels, sorted."""
     found = np.empty(0)
     for _, _, labels in source.label_blocks():
         found = np.union1d(found, labels.astype(np.float64)[:, 0])

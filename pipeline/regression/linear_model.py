@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
@@ -20,22 +21,33 @@ from .saving import ModelState, params_from_dict, params_to_dict, save_model
 from .statistics import MANY_TARGETS
 from .statistics_kernels import linear_predictions
 
+BagsLike = BagStore | Bags | Sequence[ArrayLike]
+"""Bags as callers give them; in a sequence one array of shape (n_i, n_dims) per bag."""
+
+Array = Any
+"""A numpy array for bags in memory, a lazy dask.array for a BagStore."""
+
 
 class ScoringModel(Protocol):
-    """A fitted estimator, as far as its errors need to know it."""
+    """What the errors of a fitted estimator are computed from."""
 
     @property
-    def outcome_(self) -> Outcome: ...
+    def outcome_(self) -> Outcome:
+        """What was learnt."""
+        ...
+
     @property
-    def features_(self) -> FeatureMap: ...
+    def features_(self) -> FeatureMap:
+        """Both bases with everything decided."""
+        ...
 
     def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
-        """Raw rows of bags in memory, shape (n_bags, k), which the outcome reads."""
+        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
         ...
 
 
 class FittedModel(ScoringModel, Protocol):
-    """A fitted estimator, as far as prediction and evaluation need to know it."""
+    """What predictions of a store are made with."""
 
     @property
     def holdout_(self) -> float:
@@ -43,12 +55,12 @@ class FittedModel(ScoringModel, Protocol):
         ...
 
     def predicted(self, bags: Bags) -> Prediction:
-        """Everything that is predicted for bags in memory."""
+        """Return everything that is predicted for bags in memory."""
         ...
 
 
 class LinearModel(BaseEstimator):
-    """An estimator whose predictions are linear in the features: predicts, saves and loads.
+    """An estimator whose predictions are linear in the features: it predicts and is saved.
 
     Attributes
     ----------
@@ -80,8 +92,8 @@ class LinearModel(BaseEstimator):
 
     # ------------------------------------------------------------------ predicting
 
-    def predict(self, X: Any) -> Any:
-        """Predictions of bags: numpy for bags in memory, a lazy dask.array for a BagStore."""
+    def predict(self, X: BagsLike) -> Array:
+        """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array."""
         return self._predict(X)
 
     @property
@@ -90,15 +102,15 @@ class LinearModel(BaseEstimator):
         return self.outcome_.names
 
     def predicted(self, bags: Bags) -> Prediction:
-        """Everything that is predicted for bags in memory."""
+        """Return everything that is predicted for bags in memory."""
         return self.outcome_.predict(self.decision_rows(bags))
 
     def values(self, bags: Bags) -> NDArray[Any]:
-        """Targets, classes or coefficients of bags in memory, shape (n_bags,) or (n_bags, k)."""
+        """Predict targets, classes or coefficients for bags in memory."""
         return self.predicted(bags).values
 
     def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
-        """z(A(X))ᵀψ + intercept for bags in memory, shape (n_bags, k) (004, eq. 3.15)."""
+        """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (004, eq. 3.15)."""
         check_is_fitted(self, "coef_")
         if bags.n_dims != self.features_.n_dims:
             raise ModelError(
@@ -112,26 +124,27 @@ class LinearModel(BaseEstimator):
         return out
 
     def _combine(self, features: NDArray[Any], out: NDArray[np.float64]) -> None:
-        """Rows of z into predictions: exact sums for a few targets, a matrix product for many."""
+        """Multiply: by sums in float64 for a few targets, by a matrix product for many."""
         if len(self.intercept_) < MANY_TARGETS:
             linear_predictions(features, self.coef_, self.intercept_, out)
         else:
             np.add(features @ self._coef_in_precision().T, self.intercept_, out=out)
 
     def _coef_in_precision(self) -> NDArray[Any]:
+        """Return the coefficients in working precision, converted once per fit."""
         kept = getattr(self, "_typed_coef", None)
         if kept is None or kept[0] is not self.coef_:
             kept = self._typed_coef = (self.coef_, self.coef_.astype(self.precision))
         return kept[1]
 
-    def __getstate__(self) -> Any:
-        """Without the copy in working precision, so that a model travels once."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the copy in working precision, which would double what travels."""
         state = super().__getstate__().copy()
         state.pop("_typed_coef", None)
         return state
 
-    def _predict(self, X: Any, array: str = "predictions") -> Any:
-        """An array of `Prediction`: of bags in memory, or lazily of a store, chunked by bags."""
+    def _predict(self, X: BagsLike, array: str = "predictions") -> Array:
+        """Return one of the arrays of `Prediction`; that of a store is lazy, chunked by bags."""
         check_is_fitted(self, "coef_")
         if not isinstance(X, BagStore):
             return self.predicted(as_bags(X)).arrays()[array]
@@ -145,9 +158,9 @@ class LinearModel(BaseEstimator):
         method: str,
         arguments: tuple[Any, ...],
         tail: tuple[int, ...],
-        dtype: Any,
-    ) -> Any:
-        """`method(bags, *arguments)` of a store, a dask.array of rows of shape `tail`."""
+        dtype: DTypeLike,
+    ) -> Array:
+        """Return ``method(bags, *arguments)`` of a store: a dask.array with rows of shape tail."""
         if store.n_dims != self.features_.n_dims:
             raise ModelError(
                 f"the model was fitted on bags of dimension {self.features_.n_dims}, "
@@ -158,11 +171,11 @@ class LinearModel(BaseEstimator):
     # ------------------------------------------------------------------ saving
 
     def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Save as Zarr and JSON; see `save_model`."""
+        """Save the model as Zarr arrays and JSON; see `save_model`."""
         save_model(self, url, overwrite)
 
     def state(self) -> ModelState:
-        """Everything that the fit has left, for `save_model`.
+        """Return everything that the fit has left, for `save_model`.
 
         Raises
         ------
@@ -186,7 +199,7 @@ class LinearModel(BaseEstimator):
 
     @classmethod
     def from_state(cls, state: ModelState) -> Self:
-        """The fitted estimator that had this state.
+        """Return the fitted estimator that had this state.
 
         Raises
         ------
@@ -223,4 +236,5 @@ class LinearModel(BaseEstimator):
             raise ValueError("a chunk of the coefficients is missing")
 
     def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn's `check_is_fitted`; it takes any name that ends in _ otherwise."""
         return hasattr(self, "coef_")

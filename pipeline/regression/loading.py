@@ -18,7 +18,7 @@ ESTIMATORS: dict[str, type[DoubleBasis]] = {
 
 
 def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
-    """A fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
+    """Return a fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
 
     Loading runs no code from the file.
 

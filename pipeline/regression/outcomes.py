@@ -24,6 +24,9 @@ from ..errors import DataError
 Rows = NDArray[np.float64]
 FLOAT = np.dtype(np.float64)
 
+Labels = Any
+"""Those of a batch of bags, an array or `Responses`: each kind of outcome takes its own."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -75,11 +78,16 @@ class Outcome(ABC):
     if TYPE_CHECKING:  # at run time an inherited property would shadow a field of its name
 
         @property
-        def names(self) -> tuple[str, ...]: ...
+        def names(self) -> tuple[str, ...]:
+            """See above."""
+
         @property
-        def n_targets(self) -> int: ...
+        def n_targets(self) -> int:
+            """See above."""
+
         @property
-        def measure(self) -> str: ...
+        def measure(self) -> str:
+            """See above."""
 
     # ------------------------------------------------------------------ labels
 
@@ -100,7 +108,7 @@ class Outcome(ABC):
         return LabelledBags(store, Targets(self.names))
 
     @abstractmethod
-    def encode(self, labels: Any) -> tuple[Rows, int]:
+    def encode(self, labels: Labels) -> tuple[Rows, int]:
         """Return what is regressed, and the points of responses outside their box.
 
         Parameters
@@ -353,8 +361,11 @@ class Densities(Outcome):
         return dict(zip(names, prediction.values.T, strict=True))
 
     def units(self) -> Rows:
-        """See `Outcome.units`: alike for all coefficients, so that the average error in these
-        units is the sum of squared errors, by Parseval a squared L2 distance."""
+        """See `Outcome.units`: 1/r for each of r coefficients.
+
+        The average error in these units is the sum of the squared errors, which is by Parseval a
+        squared L2 distance.
+        """
         return np.full(self.n_targets, 1.0 / self.n_targets)
 
     def to_dict(self) -> dict[str, Any]:

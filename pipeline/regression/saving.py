@@ -10,7 +10,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import zarr
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from ..bags import Box
-from ..embeddings import EMBEDDINGS
+from ..embeddings import EMBEDDINGS, Embedding
 from ..errors import ModelError, StoreError
 from ..random_features import RandomFourierFeatures
 from ..storage.files import storage_errors, writing_folder
@@ -47,6 +47,14 @@ class ModelState:
 
     attributes: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+
+
+class HasParams(Protocol):
+    """A scikit-learn estimator."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's parameters by name."""
+        ...
 
 
 class Saveable(Protocol):
@@ -109,7 +117,7 @@ def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
 
 
 def read_state(url: str) -> dict[str, Any]:
-    """What the attributes of a saved model say of it.
+    """Return what the attributes of a saved model say of it.
 
     Raises
     ------
@@ -148,14 +156,14 @@ def read_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
-    """An estimator's parameters, embeddings and random features among them, as JSON holds them."""
+    """Return an estimator's parameters as JSON holds them, those of both bases among them."""
     nested = {name: _embedding_to_dict(params[name]) for name in EMBEDDING_PARAMS if name in params}
     plain = {n: _plain(v) for n, v in params.items() if n not in (*EMBEDDING_PARAMS, SECOND_BASIS)}
     return {"params": plain, **nested, SECOND_BASIS: _plain_params(params[SECOND_BASIS])}
 
 
 def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `params_to_dict`; other items are not looked at."""
+    """Return the inverse of `params_to_dict`; other items are not looked at."""
     second = values[SECOND_BASIS]
     nested = {
         name: _embedding_from_dict(values[name]) for name in EMBEDDING_PARAMS if name in values
@@ -187,30 +195,30 @@ def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:
     return np.asarray(array[:])
 
 
-def _embedding_to_dict(embedding: Any) -> dict[str, Any] | None:
+def _embedding_to_dict(embedding: Embedding | None) -> dict[str, Any] | None:
     if embedding is None:
         return None
     for name, (kind, _) in EMBEDDINGS.items():
         if type(embedding) is kind:
-            return {"name": name, "params": _plain_params(embedding)}
+            return {"name": name, "params": _plain_params(cast(HasParams, embedding))}
     raise ModelError(
         f"an embedding of type {type(embedding).__name__} can not be saved; there are "
         f"{sorted(EMBEDDINGS)}"
     )
 
 
-def _embedding_from_dict(values: dict[str, Any] | None) -> Any:
+def _embedding_from_dict(values: dict[str, Any] | None) -> Embedding | None:
     return None if values is None else EMBEDDINGS[values["name"]][0].from_params(values["params"])
 
 
-def _plain_params(estimator: Any) -> dict[str, Any] | None:
+def _plain_params(estimator: HasParams | None) -> dict[str, Any] | None:
     if estimator is None:
         return None
     return {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
 
 
-def _plain(value: Any) -> Any:
-    """A parameter as JSON holds it."""
+def _plain(value: object) -> object:
+    """Return a parameter as JSON holds it."""
     if isinstance(value, Box):
         return value.bounds
     if isinstance(value, (np.ndarray, np.generic)):

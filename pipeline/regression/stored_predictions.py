@@ -1,4 +1,4 @@
-"""Predicting a whole store: block by block for evaluation, or written beside its ids."""
+"""Predictions of a whole store: block by block as they are done, or written beside its ids."""
 
 from __future__ import annotations
 
@@ -36,7 +36,16 @@ ATTRIBUTE = "bagbasis_predictions"
 
 @dataclass(frozen=True)
 class PredictedBlock:
-    """Predictions of the bags ``rows`` (indices in the store)."""
+    """Predictions of some bags of a store.
+
+    Attributes
+    ----------
+    rows : int64, shape (n,)
+        Positions of the bags in the store, ascending.
+    prediction : shape (n,) or (n, k)
+    probabilities : float64, shape (n, n_classes), or None
+        Of classes only.
+    """
 
     rows: NDArray[np.int64]
     prediction: NDArray[Any]
@@ -44,14 +53,16 @@ class PredictedBlock:
 
     @property
     def as_prediction(self) -> Prediction:
+        """The predictions without the positions."""
         return Prediction(self.prediction, self.probabilities)
 
 
+# of a range none of whose bags was predicted, and of one whose predictions are written
 NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 
 
 class _Predictions:
-    """A `Collector` of the predictions of a range of bags, small beside the bags themselves."""
+    """A `Collector` of the predictions of a range of bags: small, beside the bags themselves."""
 
     def __init__(self, model: FittedModel) -> None:
         self._model = model
@@ -69,7 +80,7 @@ class _Predictions:
 
 
 class _WrittenPredictions(_Predictions):
-    """Writes them where it is finished: into the range's own rows, or its own file."""
+    """Writes what it has collected, into the range's own rows or into its own file."""
 
     def __init__(self, model: FittedModel, store: BagStore, place: str, format: str) -> None:
         super().__init__(model)
@@ -106,7 +117,7 @@ def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
 def iter_predictions(
     model: FittedModel, store: BagStore, *, subset: str = "all", progress: Progress | None = None
 ) -> Iterator[PredictedBlock]:
-    """Blocks of predictions as they are done, on the open cluster or in this process.
+    """Yield blocks of predictions as they are done, on the open cluster or in this process.
 
     Parameters
     ----------
@@ -141,7 +152,7 @@ def write_predictions(
 
     Zarr: arrays ``ids`` (n_bags,), ``predictions`` (n_bags,) or (n_bags, n_targets), for
     classifiers ``probabilities`` (n_bags, n_classes), and names in the attributes. Parquet: a
-    folder of files with the columns id, one a target (or ``prediction``), and ``p_<class>``.
+    folder of files with the columns id, one per target (or ``prediction``), and ``p_<class>``.
     Predicted densities are written as their coefficients, columns ``a_<index>``; the response
     basis stands in Zarr's attributes.
     Workers write their own blocks; the result appears under its local name when it is whole
@@ -186,6 +197,7 @@ def _predict(
 
 
 def _ranges(model: FittedModel, bags: LabelledBags) -> list[Range]:
+    """Return the ranges of bags of the tasks, which are also the chunks of written arrays."""
     assert isinstance(bags.data, BagStore)
     return prediction_ranges(bags.data, model.features_, 8 * model.outcome_.n_targets)
 
@@ -204,6 +216,7 @@ def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
 
 
 def _prepare(model: FittedModel, store: BagStore, url: str, format: str, step: int) -> None:
+    """Make the folder, or the arrays in chunks of ``step`` bags, that workers write into."""
     if format == "parquet":
         fs, path = filesystem(url)
         fs.makedirs(path, exist_ok=True)
@@ -231,19 +244,20 @@ def check_predictable(model: FittedModel, data: BagStore | LabelledBags, subset:
     if data.n_dims != model.features_.n_dims:
         raise ModelError(
             f"the model was fitted on bags of dimension {model.features_.n_dims}, "
-            f"{data.url or 'these'} holds dimension {data.n_dims}"
+            f"{data.url or 'the data'} holds dimension {data.n_dims}"
         )
     if subset == "holdout" and not model.holdout_:
         raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
 
 
 def take_subset(bags: LabelledBags, model: FittedModel, subset: str) -> LabelledBags:
-    """The bags that the model's holdout left out of fitting, the others, or all."""
+    """Return the bags that the model's holdout left out of fitting, the others, or all."""
     held_out = holdout_split(model.holdout_)
     if subset == "all" or held_out is None:
         return bags
     return replace(bags, only=held_out) if subset == "holdout" else replace(bags, left_out=held_out)
 
 
-def _stored(dtype: np.dtype[Any]) -> Any:
+def _stored(dtype: np.dtype[Any]) -> type[str] | np.dtype[Any]:
+    """Return the type as Zarr stores it: text of any length."""
     return str if dtype.kind in "UT" else dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +13,16 @@ from ..bags.inputs import with_responses
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
 from ..bags.splits import holdout_split
+from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import Progress
+from ..random_features import RandomFourierFeatures
 from .accumulate import FitStatistics
-from .base import DoubleBasis, Problem
+from .base import DoubleBasis, Labels, Penalties, Problem, Target, TrainingBags
 from .checkpoints import CheckpointsLike
 from .density_prediction import DensityPrediction, ProjectedScore, resolve_response, where
 from .feature_map import FeatureMap
+from .linear_model import Array, BagsLike
 from .outcomes import Densities
 from .ridge import RidgeSolution, solve_judged
 
@@ -65,11 +68,11 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
 
     def __init__(
         self,
-        embedding: Any = None,
-        random_features: Any = None,
-        response_embedding: Any = None,
-        alpha: Any = "gcv",
-        alphas: Any = None,
+        embedding: Embedding | None = None,
+        random_features: RandomFourierFeatures | None = None,
+        response_embedding: Embedding | None = None,
+        alpha: str | float | Penalties = "gcv",
+        alphas: Penalties | None = None,
         validation_fraction: float = 0.1,
         precision: str = "float32",
     ) -> None:
@@ -78,8 +81,8 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
 
     def fit(
         self,
-        X: Any,
-        responses: Any = None,
+        X: TrainingBags,
+        responses: Labels = None,
         *,
         holdout: float = 0.0,
         progress: Progress | None = None,
@@ -91,7 +94,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         ----------
         X : BagStore with responses, Bags, or list of arrays (n_i, n_dims)
         responses : list of arrays (m_i, k), Bags or Responses
-            For bags in memory, one a bag; None or an array without rows where there is none.
+            For bags in memory, one per bag; None or an array without rows where there is none.
             Bags without a response are left out and counted.
         holdout, progress, checkpoints
             As in `DoubleBasisRegressor.fit`.
@@ -103,7 +106,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         self.fit_problem(self.problem(X, responses, None), holdout, progress, checkpoints)
         return self
 
-    def labelled(self, X: Any, labels: Any, target: Any) -> LabelledBags:
+    def labelled(self, X: TrainingBags, labels: Labels, target: Target) -> LabelledBags:
         """See `DoubleBasis.labelled`."""
         if target is not None:
             raise ParameterError(
@@ -111,7 +114,9 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
             )
         return with_responses(X, labels)
 
-    def problem(self, X: Any, labels: Any, target: Any, bags: Range | None = None) -> Problem:
+    def problem(
+        self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None
+    ) -> Problem:
         """See `DoubleBasis.problem`."""
         pairs = take_range(self.labelled(X, labels, target), bags)
         return Problem(pairs, Densities(resolve_response(self.response_embedding, pairs)))
@@ -136,6 +141,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
     def learn(
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
     ) -> None:
+        """See `DoubleBasis.learn`."""
         super().learn(problem, features, holdout, statistics)
         self.mean_coefficients_ = statistics.mean_targets
         self.report_["n_response_points_outside_box"] = statistics.n_responses_outside
@@ -146,8 +152,8 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         if self.mean_coefficients_.shape != self.intercept_.shape:
             raise ValueError("the average response does not fit the response basis")
 
-    def predict(self, X: Any) -> Any:
-        """Coefficients of the predicted densities, shape (n_bags, r), float64.
+    def predict(self, X: BagsLike) -> Array:
+        """Predict the coefficients of densities, shape (n_bags, r), float64.
 
         numpy for bags in memory, a lazy dask.array for a BagStore.
 
@@ -159,13 +165,18 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         return self._predict(X)
 
     def coefficients(self, bags: Bags) -> NDArray[np.float64]:
-        """`predict` for bags in memory."""
+        """Return what `predict` gives for bags in memory."""
         return self.decision_rows(bags)
 
     def predict_density(
-        self, X: Any, at: ArrayLike | None = None, *, grid: int | None = None, project: bool = False
-    ) -> Any:
-        """As `DensityPrediction.predict_density`; for a BagStore a lazy dask.array."""
+        self,
+        X: BagsLike,
+        at: ArrayLike | None = None,
+        *,
+        grid: int | None = None,
+        project: bool = False,
+    ) -> Array:
+        """See `DensityPrediction.predict_density`; of a BagStore a lazy dask.array."""
         if not isinstance(X, BagStore):
             return super().predict_density(X, at, grid=grid, project=project)
         check_is_fitted(self, "coef_")
@@ -175,7 +186,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         )
         return self._lazy(X, "density_values", (points, grid, project), tail, np.float64)
 
-    def score(self, X: Any, responses: Any = None) -> float:
-        """Determination of the response densities in L2; see `determination`."""
+    def score(self, X: TrainingBags, responses: Labels = None) -> float:
+        """Return determination of the response densities in L2; see `determination`."""
         check_is_fitted(self, "coef_")
         return self.determination(with_responses(X, responses))

@@ -23,11 +23,15 @@ from ..regression.outcomes import Densities
 from .settings import DriftGate, Retraining
 
 BAGS_PER_READ = 2**18  # whose labels are read at a time: some MiB
+BASIS = Densities.key
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """Errors on the same ``n`` bags; None where there are none, or no champion."""
+    """The errors of challenger and champion on the same ``n`` bags.
+
+    None stands for no bags to judge on, or for no champion.
+    """
 
     n: int
     error: float | None = None
@@ -37,7 +41,7 @@ class Judgement:
 def judge(
     models: Sequence[FittedModel], bags: LabelledBags, progress: Progress | None
 ) -> Judgement:
-    """The errors of the challenger and, if there is one, of the champion behind it.
+    """Return the errors of the challenger and, if there is one, of the champion behind it.
 
     Parameters
     ----------
@@ -59,7 +63,7 @@ def check_comparable(
         "kind": type(champion) is type(challenger),
         "dimension": champion.features_.n_dims == challenger.features_.n_dims,
         "targets": theirs.names == ours.names,
-        "response basis": theirs == ours or theirs.key != Densities.key,
+        "response basis": theirs.describe().get(BASIS) == ours.describe().get(BASIS),
     }
     for what, is_same in alike.items():
         if not is_same:
@@ -88,7 +92,7 @@ def measure_drift(
 
 
 def find_objections(spec: Retraining, judged: Judgement, drift: DriftResult | None) -> list[str]:
-    """Why the champion stays; empty: the challenger takes its place."""
+    """Return why the champion stays; nothing if the challenger takes its place."""
     found = []
     if judged.error is None or judged.champion_error is None:
         found.append("no labelled bag of the window is held out, so nothing judges the models")
@@ -104,12 +108,12 @@ def find_objections(spec: Retraining, judged: Judgement, drift: DriftResult | No
 
 
 def count_labelled(bags: LabelledBags) -> int:
-    """How many of a store's bags have a label; no points are read."""
+    """Count the bags of a store that have a label; no points are read."""
     return sum(int(known.sum()) for _, known in _known_labels(bags))
 
 
 def newest_held_out(bags: LabelledBags, held_out: Split, n: int) -> LabelledBags:
-    """The last ``n`` of a store's labelled bags that the split holds out."""
+    """Return the last ``n`` of a store's labelled bags that the split holds out."""
     found = 0
     for start, known in _known_labels(bags):
         chosen = start + np.flatnonzero(held_out.members(start, start + len(known)) & known)
@@ -120,7 +124,7 @@ def newest_held_out(bags: LabelledBags, held_out: Split, n: int) -> LabelledBags
 
 
 def _known_labels(bags: LabelledBags) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Blocks of a store's bags, the newest first: the first bag, and which have a label."""
+    """Yield blocks of a store's bags, the newest first: the first bag, and which are labelled."""
     assert isinstance(bags.data, BagStore)
     assert bags.labels is not None
     for stop in range(bags.end, bags.start, -BAGS_PER_READ):

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RoundResult:
-    """What a call did.
+    """What a call of `retrain` did.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class RoundResult:
     report: dict[str, Any]
 
 
-Outcome = RoundResult  # its name before `regression.outcomes` had one of the same
+Outcome = RoundResult  # the name that it had before `regression.outcomes.Outcome`
 
 
 def retrain(

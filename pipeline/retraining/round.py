@@ -160,7 +160,7 @@ class NewRound:
     # ------------------------------------------------------------------ the challenger
 
     def _choose_line(self, registry: Registry) -> tuple[ModelLine, str | None]:
-        """The line, and why it is a new one; None: it is the one of the round before."""
+        """Return the line, and why it is a new one; None: it is the one of the round before."""
         spec, why = self.spec, FIRST
         if self.state is not None:
             line = ModelLine.of(load_model(registry.model_url(self.state.model)))
@@ -173,7 +173,7 @@ class NewRound:
         return line, why
 
     def _sum(self, line: ModelLine, new_line: str | None) -> WindowSums:
-        """The sums of the window; those kept are used where that is possible and right."""
+        """Return the sums of the window; those kept are used where that is possible and right."""
 
         def count(bags: Range) -> FitStatistics:
             return line.statistics(self.store, bags, self.progress, self.checkpoints)

@@ -18,20 +18,25 @@ ACTIONS = ("report", "refuse")
 
 
 class Seen(Protocol):
-    """A round that saw the bags before ``stop`` first at the time ``at``, ISO 8601."""
+    """A round: at the time ``at``, ISO 8601, it found the store's first ``stop`` bags."""
 
     @property
-    def stop(self) -> int: ...
+    def stop(self) -> int:
+        """The number of bags that there were."""
+        ...
+
     @property
-    def at(self) -> str: ...
+    def at(self) -> str:
+        """When it began."""
+        ...
 
 
 @dataclass(frozen=True)
 class Window:
-    """The newest bags: so many, or those of so many days; all of them when neither is given.
+    """The newest bags: so many, or those of so many days; all bags if neither is given.
 
-    A bag's day is that of the round that found it first, so bags leave a window of days by the
-    round they came with, and only when there is a new round.
+    A bag's day is that of the round that found it first. So bags leave a window of days together
+    with the others of their round, and only when there is a new round.
 
     Parameters
     ----------
@@ -45,13 +50,14 @@ class Window:
     days: float | None = None
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         if self.bags is not None and self.days is not None:
             raise ParameterError("a window has so many bags or so many days, not both")
         check_integer("bags of the window", self.bags, other=(None,))
         check_number("days of the window", self.days, above=0, other=(None,))
 
     def start(self, rounds: Sequence[Seen], first: int, stop: int, now: datetime) -> int:
-        """The first bag of the window that ends at ``stop``.
+        """Return the first bag of the window that ends at ``stop``.
 
         Parameters
         ----------
@@ -91,6 +97,7 @@ class DriftGate:
     action: str = "report"
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_share("alpha of the drift test", self.alpha)
         check_integer("n_bags of the drift test", self.n_bags, 2)
         check_integer("n_permutations", self.n_permutations)
@@ -151,6 +158,7 @@ class Retraining:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_share("holdout", self.holdout)
         check_number("tolerance", self.tolerance, 0)
         for name in ("evaluate_bags", "min_new_bags", "recompute_every"):
@@ -162,7 +170,7 @@ class Retraining:
         return normalize_url(self.state_url or f"{normalize_url(self.registry_url)}.retrain")
 
     def labelled(self, store: BagStore) -> LabelledBags:
-        """The store's bags with the labels that are learnt.
+        """Return the store's bags with the labels that are learnt.
 
         Raises
         ------

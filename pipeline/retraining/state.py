@@ -216,7 +216,7 @@ class StateFolder:
         return name
 
     def read_sums(self, state: State) -> FitStatistics:
-        """The sums of the state's window.
+        """Return the sums of the state's window.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class StateFolder:
 
 
 def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
-    """What identifies the first ``stop`` bags of a store, in types that JSON knows.
+    """Return what identifies the first ``stop`` bags of a store, in types that JSON knows.
 
     Only the last 1,024 of them are looked at.
     """

@@ -1,7 +1,7 @@
-"""The statistics of a window that moved on: those of the bags that came, less those that left.
+"""The statistics of a sliding window of bags, and the models that are solved from them.
 
-Statistics of the same features add up and subtract, so the model of more bags, or of a window that
-moved, costs a pass over those that came and those that left, not over all.
+Statistics of the same features can be added and subtracted. So the model of a window that has moved
+costs a pass over the bags that came and those that left, not over all bags.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis, Problem
 from ..regression.outcomes import Outcome
 
-BOUNDS = {"float32": 1e-5, "float64": 1e-9}  # far above rounding: float32 blocks are cut anew
+# Relative differences that rounding does not reach, by the precision of the products: blocks of
+# float32 products are cut differently each time, so their sums differ in the last digits.
+BOUNDS = {"float32": 1e-5, "float64": 1e-9}
+
+INFINITE = 1e300  # stands for infinity, which JSON does not have
 
 Count = Callable[[Range], FitStatistics]
 
@@ -70,7 +74,7 @@ class ModelLine:
 
     @classmethod
     def of(cls, model: DoubleBasis) -> ModelLine:
-        """The line of a model that was fitted to a store."""
+        """Return the line of a model that was fitted to a store."""
         return cls(clone(model), model.features_, model.outcome_, model.holdout_)
 
     def statistics(
@@ -85,7 +89,7 @@ class ModelLine:
         return task.run(progress, checkpoints.keeper(task) if checkpoints else None)
 
     def model(self, statistics: FitStatistics, store: BagStore, bags: Range) -> DoubleBasis:
-        """The fitted estimator of these bags, from their statistics.
+        """Return the fitted estimator of these bags, from their statistics.
 
         Raises
         ------
@@ -97,13 +101,13 @@ class ModelLine:
         return model
 
     def _problem(self, store: BagStore, bags: Range) -> Problem:
-        """These bags with the labels of the line's outcome."""
+        """Return these bags with the labels of the line's outcome."""
         return Problem(take_range(self.outcome.take_labels(store), bags), self.outcome)
 
 
 @dataclass(frozen=True)
 class Check:
-    """Running sums beside the same sums computed from the bags again.
+    """How running sums differ from those of the same bags that were counted again.
 
     Attributes
     ----------
@@ -111,7 +115,7 @@ class Check:
         Of each array the largest difference, relative to the largest value that its entries may
         have (by the Cauchy-Schwarz inequality, from Σz² and Σy²); ``counts`` is 0 or 1.
     bound : float
-        What rounding can not reach.
+        Rounding stays below it.
     """
 
     differences: dict[str, float]
@@ -119,12 +123,13 @@ class Check:
 
     @property
     def passed(self) -> bool:
+        """Whether all differences can be rounding."""
         return all(value <= self.bound for value in self.differences.values())
 
 
 @dataclass(frozen=True)
 class WindowSums:
-    """Statistics of a window, and what they took.
+    """The statistics of a window, and what it took to get them.
 
     Attributes
     ----------
@@ -135,8 +140,9 @@ class WindowSums:
         Points of the new bags outside the boxes, of bags and responses; where ``passes`` names no
         new ones, of all.
     why : str or None
-        Why they were computed from all bags of the window; None: they were not.
+        Why all bags of the window were counted; None if they were not.
     check : Check or None
+        None if nothing was compared.
     """
 
     statistics: FitStatistics
@@ -147,13 +153,13 @@ class WindowSums:
 
 
 def sum_window(window: Range, count: Count, purpose: str, why: str) -> WindowSums:
-    """The statistics of a window from all of its bags."""
+    """Count all bags of a window; ``purpose`` and ``why`` are for the report."""
     sums = count(window)
     return WindowSums(sums, {purpose: window[1] - window[0]}, _outside(sums), why)
 
 
 def slide_window(before: Range, sums: FitStatistics, window: Range, count: Count) -> WindowSums:
-    """The statistics of a window from those of the window before.
+    """Add the bags that came since the window before, and subtract those that left it.
 
     Where fewer bags stay than leave, those that stay are counted again instead. Every bag is
     counted at most once.
@@ -177,9 +183,9 @@ def slide_window(before: Range, sums: FitStatistics, window: Range, count: Count
 def recount_and_compare(
     before: Range, sums: FitStatistics, window: Range, count: Count, bound: float
 ) -> WindowSums:
-    """The statistics of a window from all bags of it and of the window before; each once.
+    """Count all bags of a window and of the window before, each once.
 
-    The sums of the window before are compared, and used no further.
+    The sums of the window before are compared with the new ones, and not used any further.
     """
     (first, last), (start, stop) = before, window
     middle = min(start, last)
@@ -205,7 +211,7 @@ def _outside(statistics: FitStatistics) -> dict[str, int]:
 
 
 def differences(a: FitStatistics, b: FitStatistics) -> dict[str, float]:
-    """Relative differences of sums of the same bags, ``b`` the right ones; see `Check`."""
+    """Compare sums of the same bags, of which ``b`` are right; see `Check`."""
     found = {"counts": float(_counts(a) != _counts(b))}
     for part in ("train", "validation"):
         ours, theirs = getattr(a, part), getattr(b, part)
@@ -221,12 +227,12 @@ def differences(a: FitStatistics, b: FitStatistics) -> dict[str, float]:
 
 def _relative(gap: float, scale: float) -> float:
     if not np.isfinite(gap):
-        return 1e300  # JSON has no infinity
-    return gap / scale if scale > 0 else (0.0 if gap == 0 else 1e300)
+        return INFINITE
+    return gap / scale if scale > 0 else (0.0 if gap == 0 else INFINITE)
 
 
 def _scales(statistics: RidgeStatistics) -> dict[str, float]:
-    """The largest value that entries of each array may have."""
+    """Return the largest value that entries of each array may have."""
     z = float(statistics.diagonal.max(initial=0.0)) ** 0.5
     y = float(statistics.sum_yy.max(initial=0.0)) ** 0.5
     n = float(statistics.n) ** 0.5
