@@ -37,7 +37,7 @@ WRITING = ("writing failed", "nothing was committed")  # what failed, and what i
 ResponsesLike = Responses | Bags | Sequence[ArrayLike | None] | None
 
 
-class Labels(NamedTuple):
+class CheckedLabels(NamedTuple):
     """The labels and ids of the bags of one write, checked.
 
     ``responses`` is None in a store without responses.
@@ -67,7 +67,7 @@ class TailWriter:
     def push(self, rows: NDArray[Any]) -> None:
         """Take rows; those that fill a shard are written now."""
         full = (self.length + len(rows)) // self._shard * self._shard - self._end
-        # What stays pending is a copy: the caller may use the array again.
+        # what stays pending is a copy: the caller may use the array again
         self._pending.append(rows if full > 0 else rows.copy())
         self._n_pending += len(rows)
         if full > 0:
@@ -192,18 +192,18 @@ class AppendSession:
                 f"bags have dimension {bags.n_dims}, {self._url} holds dimension "
                 f"{self._meta.n_dims}"
             )
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # an overflow is infinite, and refused below
             points = bags.points.astype(self._tail(POINTS).array.dtype, copy=False)
         check_finite(points, bags.offsets, ids)
         return points
 
     def _check_labels(
         self, n_new: int, targets: TargetsLike, ids: IdsLike | None, responses: ResponsesLike
-    ) -> Labels:
+    ) -> CheckedLabels:
         matrix = targets_matrix(targets, self._meta.target_names, self._meta.class_names, n_new)
         numbers, kind = self._new_ids(n_new, ids)
         found = self._check_responses(n_new, responses, None if ids is None else numbers)
-        return Labels(matrix, numbers, kind, found)
+        return CheckedLabels(matrix, numbers, kind, found)
 
     def _new_ids(self, n_new: int, ids: IdsLike | None) -> tuple[NDArray[Any], str]:
         n_bags = self._tail(IDS).length
@@ -233,7 +233,7 @@ class AppendSession:
             raise DataError(f"{self._url} holds no responses; make it with response_dims")
         return self._meta.response_dims
 
-    def _claim(self, labels: Labels) -> None:
+    def _claim(self, labels: CheckedLabels) -> None:
         """Add the ids to those that are taken; a duplicate changes nothing."""
         if not len(labels.ids):
             return
@@ -262,6 +262,7 @@ class AppendSession:
         found = self._group[array.name]
         if not isinstance(found, zarr.Array):
             raise StoreError(f"{self._group.store}: {array.name!r} is not an array")
+        # a chunk that holds fill values alone is written, too: a missing object is damage
         out = found.with_config({"write_empty_chunks": True})
         return TailWriter(out, array.rows(self._meta))
 

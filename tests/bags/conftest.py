@@ -12,7 +12,7 @@ from tests.bags.six_bags import make, six_bags
 
 @pytest.fixture(params=["path", "icechunk"])
 def url(request, tmp_path):
-    """A place for a store: a local path, the same as a URL, or a repository of Icechunk."""
+    """Return a place for a store: a local path, the same as a URL, or a repository of Icechunk."""
     if request.param == "icechunk":
         return f"icechunk+file://{tmp_path}/store"
     if request.param == "file://":
@@ -22,18 +22,18 @@ def url(request, tmp_path):
 
 @pytest.fixture
 def model():
-    """What `store` holds."""
+    """Return what `store` holds."""
     return six_bags()
 
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory):
-    """A local store of six bags over four objects of points."""
+    """Make a local store of six bags over four objects of points."""
     return make(tmp_path_factory.mktemp("template") / "s.zarr", six_bags())
 
 
 @pytest.fixture
 def store(tmp_path, template):
-    """A copy of the template, to be maltreated."""
+    """Copy the template, to be maltreated."""
     shutil.copytree(template.url, tmp_path / "s.zarr")
     return BagStore.open(tmp_path / "s.zarr")

@@ -8,6 +8,7 @@ import resource
 import signal
 from collections.abc import Callable
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ context.set_forkserver_preload(["tests.bags.processes"])
 
 
 @contextmanager
-def running(target: Callable[..., None], *args: Any):
-    """A process with one end of a pipe as its first argument; yields it and the other end."""
+def running(target: Callable[..., None], *args: object):
+    """Run a process with one end of a pipe as its first argument; yields it and the other end."""
     here, there = context.Pipe()
     process = context.Process(target=target, args=(there, *args), daemon=True)
     process.start()
@@ -45,13 +46,13 @@ def batch(i: int) -> tuple[list[Any], ...]:
 
 
 def append_batch(store: BagStore) -> None:
-    """The next one, with its responses if the store holds any."""
+    """Append the next batch, with its responses if the store holds any."""
     bags, targets, ids, responses = batch(store.n_bags // BATCH)
     store.append(bags, targets, ids, responses=None if store.response_dims is None else responses)
 
 
 def model_of(n_bags: int) -> StoreModel:
-    """What a store of whole batches holds; fails on anything else."""
+    """Return what a store of whole batches holds; fails on anything else."""
     assert n_bags % BATCH == 0
     model = StoreModel()
     for i in range(n_bags // BATCH):
@@ -59,14 +60,15 @@ def model_of(n_bags: int) -> StoreModel:
     return model
 
 
-def append_for_ever(pipe: Any, url: str) -> None:
+def append_for_ever(pipe: Connection, url: str) -> None:
+    """Append batch after batch until the process is killed."""
     store = BagStore.open(url)
     pipe.send("ready")
     while True:
         append_batch(store)
 
 
-def hold(pipe: Any, url: str) -> None:
+def hold(pipe: Connection, url: str) -> None:
     """Write into an open session and keep it open."""
     store = BagStore.open(url)
     with store.appending() as session:
@@ -76,7 +78,7 @@ def hold(pipe: Any, url: str) -> None:
 
 
 def refusals(actions: dict[str, Callable[[], Any]]) -> dict[str, str]:
-    """The StoreError of each action, or what happened instead."""
+    """Return the StoreError of each action, or what happened instead."""
     said = {}
     for name, action in actions.items():
         try:
@@ -89,7 +91,7 @@ def refusals(actions: dict[str, Callable[[], Any]]) -> dict[str, str]:
     return said
 
 
-def fill_the_disk(pipe: Any, url: str, limits: list[int]) -> None:
+def fill_the_disk(pipe: Connection, url: str, limits: list[int]) -> None:
     """Append and create while no file may grow beyond some bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     store = BagStore.open(url)
@@ -101,7 +103,7 @@ def fill_the_disk(pipe: Any, url: str, limits: list[int]) -> None:
     pipe.send(said)
 
 
-def write_without_permission(pipe: Any, url: str) -> None:
+def write_without_permission(pipe: Connection, url: str) -> None:
     """Read, append and create as a user who may only read."""
     # that user may not be able to import: numpy imports it when it is first asked for
     np.random.default_rng(0)

@@ -17,7 +17,7 @@ GOOD = [[1.0, 0.0], [2.0, 1.0]]  # targets of `two_bags`
 
 
 def six_bags():
-    """What the stores hold."""
+    """Return what the stores hold."""
     rng = np.random.default_rng(0)
     bags = random_bags(rng, SIZES, 2, np.float32)
     responses = [rng.random((m, 3), np.float32) if m else None for m in RESPONSES]
@@ -25,7 +25,7 @@ def six_bags():
 
 
 def make(url, model, ids=None):
-    """A store of what the model holds."""
+    """Make a store of what the model holds."""
     store = BagStore.create(
         url,
         2,
@@ -38,7 +38,7 @@ def make(url, model, ids=None):
 
 
 def two_bags(*, point=(0, 0, 0.0), n_dims=2):
-    """Bags to append, of which one coordinate may be wrong."""
+    """Make bags to append, of which one coordinate may be wrong."""
     arrays = [np.zeros((1, n_dims)), np.zeros((3, n_dims))]
     bag, row, value = point
     arrays[bag][row, 0] = value

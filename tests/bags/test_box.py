@@ -51,8 +51,10 @@ def test_wrong_boxes_name_the_dimension(box, n_dims, message):
 @settings(max_examples=200)
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=4))
 def test_a_measured_box_holds_its_data(ranges):
-    """The box around measured minima and maxima holds them, and is wider unless they are equal
-    up to rounding."""
+    """The box around measured minima and maxima holds them.
+
+    It is wider unless they are equal up to rounding.
+    """
     lo, hi = np.sort(np.array(ranges), axis=1).T
     box = Box.around(lo, hi)
     assert all(np.array(box.lo) <= lo)
@@ -70,7 +72,7 @@ def test_the_margin_is_one_percent_of_the_range():
 
 
 def test_unit_coordinates_and_back():
-    """lo goes to 0, hi to 1, linearly in between, and `from_unit` undoes it."""
+    """The lower end goes to 0, the upper to 1, linearly in between, and `from_unit` undoes it."""
     box = Box((-1.0, 10.0), (1.0, 20.0))
     points = np.array([[-1.0, 10.0], [1.0, 20.0], [0.0, 12.5]], dtype=np.float32)
     unit = box.to_unit(points)

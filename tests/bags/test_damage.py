@@ -18,7 +18,7 @@ ARRAYS = ("points", "offsets", "ids", "targets", "responses/points", "responses/
 
 
 def object_of(store, name, i=0):
-    """The file of object i of an array."""
+    """Return the file of object i of an array."""
     folder = Path(store.url) / name / "c" / str(i)
     return folder / "0" if name.endswith(("points", "targets")) else folder
 
@@ -140,7 +140,7 @@ PLANTED = [
 
 @pytest.mark.parametrize(("name", "row", "value", "message"), PLANTED)
 def test_planted_values_are_found(store, name, row, value, message):
-    """verify names array, chunk, bag and row of a value that no append would have written."""
+    """`verify` names array, chunk, bag and row of a value that no append would have written."""
     plant(store, name, row, value)
     with pytest.raises(StoreError, match=f"array '{name}',? ?{message}"):
         store.verify()
@@ -159,8 +159,10 @@ def test_planted_values_are_found(store, name, row, value, message):
     ],
 )
 def test_planted_values_are_not_read(store, name, row, value, n_good, message):
-    """A range that holds one is refused, before any point is read with offsets that can not be;
-    the bags before it, and the other kind of bags, can be read."""
+    """A range that holds one is refused, before any point is read with offsets that can not be.
+
+    The bags before it, and the other kind of bags, can be read.
+    """
     plant(store, name, row, value)
     read, other = store.read, store.responses
     if name.startswith("responses"):

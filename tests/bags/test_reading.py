@@ -27,7 +27,7 @@ def batches(store, start=0, stop=None):
 
 
 def ragged_store(path, sizes, chunk_points=8):
-    """A store of bags of these sizes, and its bags."""
+    """Make a store of bags of these sizes, and its bags."""
     bags = random_bags(np.random.default_rng(0), sizes, 2, np.float32)
     return BagStore.create(path, 2, chunk_points=chunk_points).append(bags), bags
 

@@ -31,6 +31,7 @@ SIZES = (3, 40, 1, 1, 100, 7, 9, 16, 8, 8, 30, 2, 2, 60, 5)
 
 
 def some(n_bags=9, n_dims=2, dtype=np.float32):
+    """Draw responses, some of them None."""
     return random_responses(np.random.default_rng(0), n_bags, n_dims, dtype)
 
 
@@ -214,7 +215,7 @@ def test_a_snapshot_keeps_its_responses(url):
 
 @pytest.fixture
 def paired(tmp_path):
-    """A store of ragged bags and responses, one of them of 500 points, and what it holds."""
+    """Make a store of ragged bags and responses, one of them of 500 points, and what it holds."""
     rng = np.random.default_rng(0)
     bags, responses = random_bags(rng, SIZES, 2, np.float32), some(len(SIZES), 3)
     responses[9] = random_bags(rng, [500], 3, np.float32)[0]

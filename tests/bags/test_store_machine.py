@@ -53,10 +53,11 @@ class StoreMachine(RuleBasedStateMachine):
     """Rules that all places have in common."""
 
     def place(self) -> str:
+        """Return a URL where nothing is."""
         raise NotImplementedError
 
     def litter(self) -> None:
-        """What a killed writer leaves lying about."""
+        """Leave what a killed writer leaves lying about."""
 
     @initialize(
         chunk_points=st.sampled_from([1, 3]),
@@ -64,6 +65,7 @@ class StoreMachine(RuleBasedStateMachine):
         response_dims=st.sampled_from([3, None]),
     )
     def create(self, chunk_points, dtype, response_dims):
+        """Begin with an empty store."""
         self.rng = np.random.default_rng(0)
         self.url = self.place()
         self.store = BagStore.create(
@@ -77,7 +79,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.model = StoreModel()
 
     def batch(self, sizes, kind):
-        """What `append` takes of a batch, and the model with it."""
+        """Return what `append` takes of a batch, and the model with it."""
         bags = random_bags(self.rng, sizes, 2, self.store.dtype)
         targets = self.rng.choice([0.5, np.nan, -3.0], size=(len(sizes), 1)).tolist()
         if self.model.ids and isinstance(self.model.ids[0], str):
@@ -102,6 +104,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(sizes=BATCH, kind=st.sampled_from(["default", "int", "str"]))
     def append(self, sizes, kind):
+        """Append a batch."""
         given, grown = self.batch(sizes, kind)
         self.store.append(**given)
         self.model = grown
@@ -113,6 +116,7 @@ class StoreMachine(RuleBasedStateMachine):
         then_open=st.booleans(),
     )
     def killed_append(self, sizes, kind, writes, then_open):
+        """Append a batch in a process that dies after some writes: all of it or nothing."""
         given, grown = self.batch(sizes, kind)
         with killed_after(writes) as written:
             try:
@@ -131,6 +135,7 @@ class StoreMachine(RuleBasedStateMachine):
         wrong=st.sampled_from(["nan", "dimension", "target", "id", "response", "count", "code"]),
     )
     def failed_append(self, sizes, wrong):
+        """Write a good batch and a wrong one: nothing of either is committed."""
         good, _ = self.batch(sizes, "int")
         bad, _ = self.batch([1, 2], "int")
         if good["ids"] and isinstance(good["ids"][0], int):
@@ -165,28 +170,34 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.ids)
     @rule(which=st.integers(0, 1000))
     def append_an_id_that_is_there(self, which):
+        """Append a duplicate: refused, whatever the order of the ids."""
         taken = self.model.ids[which % len(self.model.ids)]
         with pytest.raises(DataError, match="duplicate"):
             self.store.append([np.zeros((1, 2))], [0.0], [taken])
 
     @rule()
     def reopen(self):
+        """Forget what the store object has seen."""
         self.store = BagStore.open(self.url)
 
     @rule(data=st.data())
     def read_a_range(self, data):
+        """Read some bags."""
         start = data.draw(st.integers(0, len(self.model.bags)))
         self.model.check(self.store, start, data.draw(st.integers(start, len(self.model.bags))))
 
     @rule()
     def verify(self):
+        """Find no violation."""
         self.store.verify()
 
     @invariant()
     def counts_are_the_committed_ones(self):
+        """Count the bags of the model, after every step."""
         assert self.store.n_bags == len(self.model.bags)
 
     def teardown(self):
+        """Compare everything with the model at the end."""
         if hasattr(self, "url"):
             store = BagStore.open(self.url)
             store.verify()
@@ -197,18 +208,22 @@ class LocalMachine(StoreMachine):
     """A store in local files."""
 
     def place(self) -> str:
+        """Return a URL in a new folder."""
         self.folder = Path(tempfile.mkdtemp())
         return str(self.folder / "s.zarr")
 
     def litter(self) -> None:
+        """Leave a torn file."""
         (Path(self.url) / "points" / f"0.{uuid.uuid4().hex}.partial").write_bytes(b"torn")
 
     @rule()
     def append_and_look_for_litter(self):
+        """Append: the writer removes what killed ones left."""
         self.append([1], "default")
         assert not list(Path(self.url).rglob("*.partial"))
 
     def teardown(self):
+        """Remove the folder."""
         super().teardown()
         if hasattr(self, "folder"):
             shutil.rmtree(self.folder)
@@ -218,16 +233,19 @@ class IcechunkMachine(StoreMachine):
     """A store kept by Icechunk."""
 
     def place(self) -> str:
+        """Return a URL in a new folder."""
         self.folder = Path(tempfile.mkdtemp())
         return f"icechunk+file://{self.folder}/s"
 
     def teardown(self):
+        """Remove the folder."""
         super().teardown()
         if hasattr(self, "folder"):
             shutil.rmtree(self.folder)
 
 
 def machine_settings(max_examples: int) -> settings:
+    """Return settings of a machine, whose steps may be slow."""
     return settings(
         max_examples=max_examples,
         stateful_step_count=15,

@@ -35,18 +35,19 @@ from tests.bags.processes import (
 
 @pytest.fixture
 def store(tmp_path):
-    """A store of one batch with responses, with objects of sixteen points."""
+    """Make a store of one batch with responses, with objects of sixteen points."""
     store = BagStore.create(tmp_path / "s.zarr", 2, ["y"], response_dims=3, chunk_points=1)
     append_batch(store)
     return store
 
 
 def partials(store):
+    """Return the names of temporary files in the store."""
     return sorted(path.name for path in Path(store.url).rglob("*.partial"))
 
 
 def test_a_writer_killed_at_any_moment_loses_nothing_committed(store):
-    """kill -9 during an append leaves whole batches; the next append goes on from there."""
+    """A kill -9 during an append leaves whole batches; the next append goes on from there."""
     moments = random.Random(0)
     for _ in range(6):
         with running(append_for_ever, store.url) as (writer, pipe):
@@ -236,8 +237,10 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_whatever_changes_a_store_is_guarded(store, monkeypatch, change):
-    """Each way to change an object is one error that names it where the filesystem fails, and is
-    refused to a writer that lost the store, and once the session is over."""
+    """Each way to change an object is one error that names it where the filesystem fails.
+
+    It is refused to a writer that lost the store, and once the session is over.
+    """
     held = [True]
 
     def still_ours():

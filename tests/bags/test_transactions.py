@@ -28,15 +28,18 @@ BAGS, Y = labelled_bags(40, most=12)
 
 @pytest.fixture
 def url(tmp_path):
+    """Return a place for a store kept by Icechunk."""
     return f"icechunk+file://{tmp_path}/data/r"
 
 
 @pytest.fixture
 def store(url):
+    """Make an empty store there."""
     return BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8)
 
 
 def regressor():
+    """Return a small estimator."""
     return DoubleBasisRegressor(
         ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(16), 0.1, precision="float64"
     )
@@ -54,8 +57,10 @@ def append_rounds(pipe, url, first):
 
 
 def test_a_reader_sees_one_snapshot(store):
-    """What a store object holds stays as it was, in pickled copies too, whatever is appended or
-    made in its place; a refresh shows the last snapshot."""
+    """What a store object holds stays as it was, in pickled copies too.
+
+    It does not matter what is appended or made in its place; a refresh shows the last snapshot.
+    """
     append_batch(store)
     before = BagStore.open(store.url)
     copy = pickle.loads(pickle.dumps(before))
@@ -206,8 +211,11 @@ def test_one_commit_at_a_time(store, tmp_path, monkeypatch):
 
 
 def test_a_fit_reads_one_snapshot(url, tmp_path):
-    """A fit while others append is the fit of the bags it began with; its report, kept with the
-    model, names the snapshot; checkpoints and tuning's cache tell snapshots apart."""
+    """A fit while others append is the fit of the bags it began with.
+
+    Its report, kept with the model, names the snapshot; checkpoints and tuning's cache tell
+    snapshots apart.
+    """
     store = stored(url, BAGS, Y)
     alone = regressor().fit(stored(tmp_path / "s.zarr", BAGS, Y))
     reader = BagStore.open(url)

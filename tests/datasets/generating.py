@@ -22,26 +22,15 @@ class Shifted(ResponseDataset):
 
     name: ClassVar[str] = "shifted"
     block_bags: ClassVar[int] = 50
+    n_dims = 2
+    target_names = ("size",)
+    response_dims = 3
+    response_box = ((0, 2),) * 3
 
     short: bool = False
 
-    @property
-    def n_dims(self) -> int:
-        return 2
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        return ("size",)
-
-    @property
-    def response_dims(self) -> int:
-        return 3
-
-    @property
-    def response_box(self) -> list[tuple[float, float]]:
-        return [(0, 2)] * 3
-
     def response_block(self, index: int) -> ResponseBlock:
+        """Make a block; one bag is missing of block 2 of a short dataset."""
         rng = block_rng(self.seed, index)
         n_bags = self.block_bags - (self.short and index == 2)
         sizes = rng.integers(1, 9, n_bags)

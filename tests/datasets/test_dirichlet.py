@@ -11,7 +11,7 @@ from bagbasis.datasets import Dirichlet
 
 @pytest.mark.parametrize("d", [2, 3, 6])
 def test_points_lie_on_the_simplex(d: int) -> None:
-    """d - 1 proportions are stored, none negative, and the d-th is what they leave of one."""
+    """Only d - 1 proportions are stored, none negative, and the d-th is what they leave of one."""
     dataset = Dirichlet(n_points=50, n_categories=d)
     bags, alpha = dataset.block(0)
     assert bags.n_dims == d - 1

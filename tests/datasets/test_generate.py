@@ -9,7 +9,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from bagbasis.datasets import (
     SyntheticMapping,
     generate,
 )
-from bagbasis.datasets.base import ResponseDataset
+from bagbasis.datasets.base import Block, ResponseDataset
 from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
 from tests.datasets.generating import KILLED, RAGGED, SHIFTED, Shifted
 
@@ -34,7 +33,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
-    """The committed bags and responses are the dataset's first ones, and the store is sound."""
+    """Compare the committed bags and responses with the dataset's first ones, and verify."""
     store = BagStore.open(store.url)
     indices = range(-(-n_bags // dataset.block_bags))
     blocks = [dataset.block(i) for i in indices]
@@ -143,8 +142,10 @@ def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
 def test_killed_twice_and_run_again(
     prefix: str, name: str, kills: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """After kill -9 in two different waves, the third run only adds what was missing; in a store
-    kept by Icechunk as well."""
+    """After kill -9 in two different waves, the third run only adds what was missing.
+
+    So it is in a store kept by Icechunk.
+    """
     url = f"{prefix}{tmp_path}/x.zarr"
     dataset, n_bags = KILLED[name]
     committed = [0]
@@ -165,7 +166,7 @@ def test_killed_twice_and_run_again(
 def test_killed_while_the_store_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a kill before the first commit leaves does not stand in the way of the next run."""
 
-    def killed(*_: Any) -> None:
+    def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -181,7 +182,8 @@ class FailsInBlockTen(GMMComponents):
 
     flag: str = ""
 
-    def block(self, index: int) -> Any:
+    def block(self, index: int) -> Block:
+        """Make a block, or fail."""
         if index == 10 and os.path.exists(self.flag):
             raise OSError("out of luck")
         return super().block(index)

@@ -11,7 +11,7 @@ from bagbasis.datasets.mixtures import choose_components, truncated_gaussians
 
 
 def test_number_of_components_is_uniform_and_the_target() -> None:
-    """k is uniform on 1 … 10, and is what the block gives as its target."""
+    """The number k is uniform on 1 … 10, and is what the block gives as its target."""
     dataset = GMMComponents(n_points=1)
     targets = np.concatenate([dataset.block(i)[1][:, 0] for i in range(10)])
     k = np.concatenate([dataset.densities(i).n_components for i in range(10)])

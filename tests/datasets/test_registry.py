@@ -30,6 +30,7 @@ RANDOM = [dataset for dataset in EVERY if dataset.name not in ("digits", "nbody"
 
 @pytest.fixture(params=EVERY, ids=repr)
 def dataset(request: pytest.FixtureRequest) -> Dataset:
+    """Return each dataset of the table."""
     return request.param
 
 

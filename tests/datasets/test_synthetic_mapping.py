@@ -13,7 +13,7 @@ GRID = (np.arange(20_000) + 0.5) / 20_000
 
 
 def pdf(mixtures: IntervalMixtures, i: int) -> NDArray[np.float64]:
-    """The i-th density on the grid, from scipy's truncated normal."""
+    """Return the i-th density on the grid, from scipy's truncated normal."""
     parts = []
     for mean, scale in zip(mixtures.means[i], mixtures.scales[i], strict=True):
         a, b = -mean / scale, (1 - mean) / scale
