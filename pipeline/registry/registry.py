@@ -28,7 +28,8 @@ import zarr
 from ..errors import ModelError, ParameterError, WriterBusyError
 from ..regression import load_model
 from ..regression.saving import ATTRIBUTE, write_model
-from ..storage.files import names_in, publish, read_bytes, staging, storage_errors
+from ..storage.files import names_in, read_bytes, storage_errors
+from ..storage.folders import publish, staging
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
 from ..storage.zarr_stores import zarr_store

@@ -21,7 +21,8 @@ from ..bags import Box
 from ..embeddings import EMBEDDINGS, Embedding
 from ..errors import ModelError, StoreError
 from ..random_features import RandomFourierFeatures
-from ..storage.files import storage_errors, writing_folder
+from ..storage.files import storage_errors
+from ..storage.folders import writing_folder
 from ..storage.urls import normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, exists, zarr_store
 

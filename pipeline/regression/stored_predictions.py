@@ -21,7 +21,8 @@ from ..errors import ModelError, StoreError
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
 from ..params import check_choice
-from ..storage.files import storage_errors, writing_folder
+from ..storage.files import storage_errors
+from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
 from .linear_model import FittedModel

@@ -1,7 +1,7 @@
-"""Files and folders at any URL: written whole or not at all, by many processes at once.
+"""Files at any URL: written whole or not at all, by many processes at once.
 
 This is the only module that writes files atomically, and the only one that turns the errors of the
-operating system, of fsspec and of Icechunk into errors of ours.
+operating system, of fsspec and of Icechunk into errors of ours. Folders are in `folders`.
 
 Whatever is half written has a name of one form, ``.NAME.<32 hexadecimal digits>.partial``, and lies
 beside ``NAME``. `sweep` removes what killed writers left under such names.
@@ -9,8 +9,6 @@ beside ``NAME``. `sweep` removes what killed writers left under such names.
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import json
 import os
 import re
@@ -28,8 +26,6 @@ from ..errors import BagbasisError, StoreError
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
 STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
-AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as rename does
-RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
 
 PARTIAL = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`
 
@@ -273,7 +269,7 @@ def read_json(
         raise kind(f"{url}: {damaged} ({reason}){tail}") from error
 
 
-# ------------------------------------------------------------------ folders
+# ------------------------------------------------------------------ names and partial files
 
 
 def names_in(url: str | os.PathLike[str]) -> list[str]:
@@ -313,131 +309,6 @@ def sweep(path: Path) -> None:
             last = max(entry.lstat().st_mtime for entry in (left, *inside))
             if time.time() - last > STALE_SECONDS:
                 discard(left)
-
-
-@contextmanager
-def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[str]:
-    """Yield a place for a folder, which is at the URL when the block ends without an error.
-
-    Locally the place lies beside the URL and is exchanged for what is there, see `replace_folder`.
-    Elsewhere it is the URL itself, emptied: readers must know the folder by the object that the
-    block writes last.
-
-    Parameters
-    ----------
-    overwrite : bool
-        Whether a filled local folder that appears there meanwhile may be replaced.
-
-    Raises
-    ------
-    OSError
-        The place can not be written.
-    """
-    url = normalize_url(url)
-    path = local_path(url)
-    if path is None:
-        remove(url)
-        yield url
-        return
-    with _staged(path) as fresh:
-        yield str(fresh)
-        replace_folder(fresh, path, overwrite=overwrite)
-
-
-@contextmanager
-def staging(url: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a local place for a folder that `publish` gives a name under the URL.
-
-    Where the URL is local, so that one rename publishes it, the place is on the same disk. It is
-    deleted at the end.
-
-    Raises
-    ------
-    OSError
-        The place can not be made.
-    """
-    folder = local_path(normalize_url(url))
-    if folder is not None:
-        with _staged(folder / "staged") as place:
-            yield place
-        return
-    with tempfile.TemporaryDirectory() as temporary:
-        yield Path(temporary, "staged")
-
-
-def publish(staged: Path, url: str | os.PathLike[str], *, last: str, overwrite: bool) -> None:
-    """Put a staged folder at the URL, where a reader finds the whole of it or none.
-
-    Parameters
-    ----------
-    last : str
-        The file without which readers take the folder for none. Elsewhere than on local files it
-        is written last and nothing is deleted, so that two processes that publish the same folder
-        at once only write the same objects twice.
-    overwrite : bool
-        As of `replace_folder`.
-
-    Raises
-    ------
-    StoreError, OSError
-        The place can not be written; FileExistsError as of `replace_folder`.
-    """
-    url = normalize_url(url)
-    path = local_path(url)
-    if path is not None:
-        replace_folder(staged, path, overwrite=overwrite)
-        return
-    files = [file for file in sorted(staged.rglob("*")) if file.is_file()]
-    inner = [file for file in files if file != staged / last]
-    with storage_errors(url, "can not be written"):
-        fs, root = filesystem(url)
-        names = [f"{root}/{file.relative_to(staged).as_posix()}" for file in inner]
-        fs.put([str(file) for file in inner], names)
-        fs.pipe_file(f"{root}/{last}", (staged / last).read_bytes())
-        fs.invalidate_cache(root)
-
-
-def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
-    """Give a local folder that is whole the name ``path``, where a reader finds old or new.
-
-    It is on the disk before. On Linux both names change places in one step; where the filesystem
-    can not do that (NFS), there is an instant without any, and what was there is put back on
-    failure. What was there is deleted afterwards.
-
-    Parameters
-    ----------
-    overwrite : bool
-        Whether a filled folder may be replaced; if not, that is an error and nothing changes.
-
-    Raises
-    ------
-    OSError
-        FileExistsError where something appeared there that must stay.
-    """
-    sync_folder(fresh)
-    if not overwrite:
-        try:
-            fresh.rename(path)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                raise FileExistsError(
-                    errno.EEXIST, "somebody else wrote there", str(path)
-                ) from error
-            raise
-    elif not os.path.lexists(path):
-        fresh.rename(path)
-    elif not exchange(fresh, path):
-        old = partial_path(path)
-        path.rename(old)
-        try:
-            fresh.rename(path)
-        except BaseException:
-            old.rename(path)
-            raise
-        discard(old)
-    for parent in list(path.parents)[:3]:  # a new folder's name is in its parent
-        fsync_folder(parent)
-    discard(fresh)  # the old one, after an exchange
 
 
 def remove(url: str | os.PathLike[str]) -> None:
@@ -491,16 +362,8 @@ def fsync_folder(path: Path) -> None:
         fsync(path)
 
 
-def sync_folder(root: Path) -> None:
-    """Return when a folder and all that is in it is on the disk."""
-    for folder, _, files in os.walk(root):
-        for name in files:
-            fsync(Path(folder, name))
-        fsync_folder(Path(folder))
-
-
 @contextmanager
-def _staged(path: Path) -> Iterator[Path]:
+def staged(path: Path) -> Iterator[Path]:
     """Yield a fresh name beside the path; what is there at the end is deleted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
@@ -513,7 +376,7 @@ def _staged(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _renamed(path: Path) -> Iterator[Path]:
-    with _staged(path) as partial:
+    with staged(path) as partial:
         yield partial
         fsync(partial)
         partial.replace(path)
@@ -523,19 +386,3 @@ def _renamed(path: Path) -> Iterator[Path]:
 def _literal(name: str) -> str:
     """Return the name as a pattern of glob that matches it alone."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
-
-
-def exchange(one: Path, other: Path) -> bool:
-    """Let two names change places in one step; False where kernel or filesystem can not."""
-    try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):  # no Linux, or a C library from before 2018
-        return False
-    names = os.fsencode(one), os.fsencode(other)
-    there = AT_WORKING_FOLDER
-    if renameat2(there, names[0], there, names[1], RENAME_EXCHANGE) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS):  # what filesystems without an exchange answer
-        return False
-    raise OSError(code, os.strerror(code), str(other))

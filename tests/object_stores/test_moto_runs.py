@@ -37,21 +37,21 @@ def test_moto_fit_on_workers(bucket, store, tmp_path):
     np.testing.assert_allclose(model.coef_, alone.coef_, rtol=0, atol=1e-12)
 
 
-def test_moto_fit_goes_on_from_checkpoints(bucket, store, monkeypatch):
+def test_moto_fit_goes_on_from_checkpoints(bucket, store):
     """A fit that was cut off reads only the bags whose sums are not kept yet."""
-    many_tasks(monkeypatch)
     checkpoints = Checkpoints(f"{bucket}/checkpoints")
 
     def cut_off(done, total):
         if done >= total // 2:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        regressor().fit(store, checkpoints=checkpoints, progress=cut_off)
-    model = regressor().fit(store, checkpoints=checkpoints)
-    assert 0 < model.report_["n_bags_resumed"] < len(BAGS)
-    whole = regressor().fit(store, checkpoints=Checkpoints(f"{bucket}/others"))
-    np.testing.assert_array_equal(model.coef_, whole.coef_)
+    with many_tasks():
+        with pytest.raises(KeyboardInterrupt):
+            regressor().fit(store, checkpoints=checkpoints, progress=cut_off)
+        model = regressor().fit(store, checkpoints=checkpoints)
+        assert 0 < model.report_["n_bags_resumed"] < len(BAGS)
+        whole = regressor().fit(store, checkpoints=Checkpoints(f"{bucket}/others"))
+        np.testing.assert_array_equal(model.coef_, whole.coef_)
 
 
 def test_moto_submitted_run(bucket, store):

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from bagbasis.errors import ModelError
 from bagbasis.registry import Registry
 from bagbasis.registry.pointer import Pointer
-from bagbasis.storage import files
+from bagbasis.storage import folders
 from tests.regression.predicting import BAGS, Y, regressor
 
 WHICH = st.integers(0, 2)
@@ -140,7 +140,7 @@ class LocalMachine(RegistryMachine):
 
     def kill_at_write(self, n):
         """Files are synced one after the other before the model appears."""
-        sync, left = files.fsync, [n]
+        sync, left = folders.fsync, [n]
 
         def sync_or_die(path):
             if "registry/models/.staged." in str(path):
@@ -149,7 +149,7 @@ class LocalMachine(RegistryMachine):
                     raise Killed
             sync(path)
 
-        return patch.object(files, "fsync", sync_or_die)
+        return patch.object(folders, "fsync", sync_or_die)
 
     def teardown(self):
         if hasattr(self, "folder"):

@@ -16,7 +16,7 @@ import pytest
 from bagbasis import load_model
 from bagbasis.errors import ModelError
 from bagbasis.registry import Registry, registry
-from bagbasis.storage import files
+from bagbasis.storage import folders
 from bagbasis.storage.files import partial_path
 from tests.bags.processes import running
 from tests.regression.predicting import BAGS, fitted
@@ -59,9 +59,9 @@ def stop_at(pipe, where):
     elif where == "synced":
         Path.rename = wait
     elif where == "published":
-        files.fsync_folder, sync_folder = (
+        folders.fsync_folder, sync_folder = (
             lambda folder: wait() if folder.name == "models" else sync_folder(folder),
-            files.fsync_folder,
+            folders.fsync_folder,
         )
     elif where == "pointer written":
         Path.replace = wait

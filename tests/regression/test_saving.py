@@ -20,7 +20,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.errors import ModelError
-from bagbasis.storage import files
+from bagbasis.storage import folders
 from tests.oracles.labelled import stored
 from tests.regression.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
 
@@ -192,9 +192,9 @@ def test_crash_leaves_the_old_model(fitted, tmp_path, monkeypatch, error, step):
         elif step == "attributes":
             patch.setattr(zarr.Group, "update_attributes", fail)
         elif step == "exchange":
-            patch.setattr(files, "exchange", fail)
+            patch.setattr(folders, "exchange", fail)
         else:
-            patch.setattr(files, "exchange", lambda *names: False)
+            patch.setattr(folders, "exchange", lambda *names: False)
             patch.setattr(Path, "rename", failing_rename)
         expected = ModelError if isinstance(error, OSError) else type(error)
         with pytest.raises(expected) as caught:

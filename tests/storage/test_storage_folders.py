@@ -1,0 +1,111 @@
+"""Folders are written whole or not at all, and a reader always finds one."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from bagbasis.storage import folders
+from bagbasis.storage.files import discard, names_in, read_bytes
+from bagbasis.storage.folders import replace_folder, writing_folder
+
+
+@pytest.fixture(params=["path", "memory://"])
+def place(request, tmp_path):
+    """A folder that is not there yet: on local files, or among objects."""
+    if request.param == "path":
+        return str(tmp_path / "folder")
+    return f"memory://{uuid.uuid4().hex}/folder"
+
+
+def write_folder(place, text, **options):
+    with writing_folder(place, **options) as fresh:
+        fs, path = fsspec.core.url_to_fs(fresh)
+        fs.makedirs(path, exist_ok=True)
+        fs.pipe_file(f"{path}/a", text.encode())
+
+
+def test_a_folder_is_written_and_replaced(place):
+    """The new folder takes the place of the old one, whole."""
+    write_folder(place, "old")
+    with fsspec.open(f"{place}/b", "w") as file:
+        file.write("of the old one")
+    write_folder(place, "new")
+    assert names_in(place) == ["a"]
+    assert read_bytes(f"{place}/a") == b"new"
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_an_error_leaves_the_old_folder(tmp_path, monkeypatch, exchanges):
+    """Whether the filesystem can exchange names or not."""
+    if not exchanges:
+        monkeypatch.setattr(folders, "exchange", lambda one, other: False)
+    place = tmp_path / "m"
+    write_folder(place, "old")
+
+    def fail(fresh):
+        Path(fresh).mkdir()
+        raise KeyError
+
+    with pytest.raises(KeyError), writing_folder(place) as fresh:
+        fail(fresh)
+    assert read_bytes(place / "a") == b"old"
+    write_folder(place, "new")
+    assert read_bytes(place / "a") == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_folder_that_must_stay(tmp_path):
+    """Without overwrite nothing is replaced that appeared meanwhile."""
+    place = tmp_path / "m"
+
+    def be_overtaken(fresh):
+        Path(fresh).mkdir()
+        write_folder(place, "theirs")
+
+    with pytest.raises(FileExistsError), writing_folder(place, overwrite=False) as fresh:
+        be_overtaken(fresh)
+    assert read_bytes(place / "a") == b"theirs"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+    discard(place)
+    write_folder(place, "ours", overwrite=False)
+    assert read_bytes(place / "a") == b"ours"
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path):
+    """What a link leads to is left alone, and nothing dangles."""
+    (tmp_path / "v1").mkdir()
+    (tmp_path / "v1" / "a").write_text("first")
+    (tmp_path / "current").symlink_to(tmp_path / "v1")
+    write_folder(tmp_path / "current", "second")
+    assert (tmp_path / "v1" / "a").read_text() == "first"
+    assert (tmp_path / "current" / "a").read_text() == "second"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["current", "v1"]
+
+
+def test_a_reader_always_finds_a_folder(tmp_path):
+    """While a folder is replaced again and again there is no instant without one."""
+    place = tmp_path / "m"
+    write_folder(place, "0")
+    over, missed = threading.Event(), []
+
+    def read_on():
+        while not over.is_set():
+            if not place.exists():
+                missed.append(time.time())
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    for i in range(200):
+        fresh = tmp_path / "fresh"
+        fresh.mkdir()
+        (fresh / "a").write_text(str(i))
+        replace_folder(fresh, place)
+    over.set()
+    reader.join()
+    assert missed == []
