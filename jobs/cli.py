@@ -43,6 +43,7 @@ class JobCommand(click.Command):
     """A job's command; its help ends with the keys of its config, and exit codes of its own."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the keys of the job's config, and its exit codes."""
         from bagbasis.config_errors import key_rows
 
         assert self.name is not None
@@ -58,6 +59,7 @@ class Group(click.Group):
     """Turns whatever goes wrong on the command line into one line and an exit code."""
 
     def main(self, args: Any = None, *more: Any, **options: Any) -> Any:
+        """Run the command and end the process with its exit code."""
         try:
             code = super().main(args, *more, **{**options, "standalone_mode": False})
         except click.exceptions.NoArgsIsHelpError as error:
@@ -82,7 +84,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     cli()
 
 
@@ -94,8 +96,11 @@ def run_job(
     scale: str | None = None,
     debug: bool = False,
 ) -> int:
-    """Run one job; the exit code: 0, 1 when it failed, 2 for a wrong config, 4 when another
-    process is at it, 130 interrupted, or one of the job's own."""
+    """Run one job and return its exit code.
+
+    0, 1 when it failed, 2 for a wrong config, 4 when another process does the same, 130 when it was
+    interrupted, or one of the job's own.
+    """
 
     def run() -> int:
         with prompt_interrupts(give_up):
@@ -125,7 +130,7 @@ def _run(
 
 
 def _positional(name: str, what: str | None) -> tuple[str | Path | None, dict[str, str]]:
-    """The config's path, and the values, that the positional argument stands for."""
+    """Return the config's path, and the values, that the positional argument stands for."""
     if what is None or what.lower().endswith(YAML) or name not in SHORTCUTS:
         return what, {}
     return None, {SHORTCUTS[name][1]: what}
@@ -134,8 +139,14 @@ def _positional(name: str, what: str | None) -> tuple[str | Path | None, dict[st
 def _job_command(name: str) -> click.Command:
     metavar = f"[CONFIG.yaml|{SHORTCUTS[name][0]}]" if name in SHORTCUTS else "[CONFIG.yaml]"
 
-    def callback(**values: Any) -> None:
-        click.get_current_context().exit(run_job(name, **values))
+    def callback(
+        what: str | None,
+        overrides: tuple[str, ...],
+        debug: bool,
+        cluster: str | None = None,
+        scale: str | None = None,
+    ) -> None:
+        click.get_current_context().exit(run_job(name, what, overrides, cluster, scale, debug))
 
     callback = click.option("--debug", is_flag=True, help=DEBUG)(callback)
     if name in SCALED:

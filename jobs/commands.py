@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from bagbasis.errors import ConfigError, RunError
 
 from .shell import JOBS, give_up, guarded, import_job, packaged_config
+
+if TYPE_CHECKING:
+    from bagbasis.registry.registry import ModelRecord
 
 WATCH_SECONDS = 1.0  # between two looks at a run that is followed
 
@@ -37,7 +40,7 @@ def guarded_command(function: Callable[..., None]) -> Callable[..., None]:
     """Turn whatever goes wrong in a command into one line and an exit code."""
 
     @wraps(function)
-    def call(*args: Any, **values: Any) -> None:
+    def call(*args: object, **values: object) -> None:
         context = click.get_current_context()
         name = context.command_path.partition(" ")[2]
         context.exit(guarded(name, lambda: function(*args, **values)))
@@ -48,7 +51,7 @@ def guarded_command(function: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @click.argument("job", type=click.Choice(list(JOBS)))
 def config(job: str) -> None:
-    """Print the config of JOB, each key explained: bags config fit > fit.yaml"""
+    """Print the config of JOB, each key explained: bags config fit > fit.yaml."""
     click.echo(packaged_config(job).read_text(encoding="utf-8"), nl=False)
 
 
@@ -164,7 +167,7 @@ def drive(url: str, attempt: str, log: str) -> None:
 
 @click.group()
 def models() -> None:
-    """The models of a registry, and which of them is the champion."""
+    """Show and choose the models of a registry."""
 
 
 @models.command("list")
@@ -214,8 +217,8 @@ def rollback(url: str) -> None:
     click.echo(f"the champion is {name} again, {_before(before)}")
 
 
-def _row(record: Any) -> list[str]:
-    """Champion's mark, name, when, estimator, and the numbers of its fit and of its report."""
+def _row(record: ModelRecord) -> list[str]:
+    """Return the mark of the champion, name, time, estimator, and numbers of fit and report."""
     numbers = {"bags": record.fit.get("n_bags_fitted"), **record.report}
     shown = [
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from bagbasis.config_errors import first_error
 from bagbasis.errors import ConfigError
@@ -17,7 +17,7 @@ from bagbasis.storage.files import storage_errors
 
 
 class Section(BaseModel):
-    """A part of a config: unknown keys are refused, and a text is no number."""
+    """A part of a config: unknown keys are refused, and "5" is not accepted as a number."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, protected_namespaces=()
@@ -34,7 +34,7 @@ class JobConfig(Section):
 
 
 class ReportConfig(JobConfig):
-    """Of a job whose JSON report goes where the config says."""
+    """Config of a job whose JSON report goes where the config says."""
 
     report: str | None = Field(
         default=None, description="where to write the JSON report; null: nowhere"
@@ -42,21 +42,23 @@ class ReportConfig(JobConfig):
 
     @property
     def report_path(self) -> str | None:
+        """Where the JSON report goes, as given."""
         return self.report
 
 
 class DirectoryConfig(JobConfig):
-    """Of a job that fills a directory, its JSON report among the files."""
+    """Config of a job that fills a directory, its JSON report among the files."""
 
     out_dir: str = Field(description="directory for report.json and the pictures")
 
     @property
     def report_path(self) -> str | None:
+        """Where the JSON report goes: into the directory."""
         return os.path.join(self.out_dir, "report.json")
 
 
 class ClusterConfig(JobConfig):
-    """Of a job that can run on a cluster."""
+    """Config of a job that can run on a cluster."""
 
     cluster: str = Field(
         default="none",
@@ -73,7 +75,7 @@ def load_config(
     overrides: Sequence[str] = (),
     given: Mapping[str, Any] | None = None,
 ) -> C:
-    """The config in a YAML file with overrides applied.
+    """Return the config in a YAML file with overrides applied.
 
     Parameters
     ----------
@@ -100,7 +102,7 @@ def load_config(
     try:
         return config_type.model_validate(values)
     except ValidationError as error:
-        wrong = first_error(config_type, error)
+        wrong = first_error(TypeAdapter(config_type), error)
         key = wrong.key
         source = "" if path is None else f"{path}: "
         if any(f"{key}.".startswith(f"{one}.") or one.startswith(f"{key}.") for one in changed):
@@ -110,7 +112,7 @@ def load_config(
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A YAML file that holds a mapping, or nothing."""
+    """Read a YAML file that holds a mapping, or nothing."""
     with storage_errors(f"config {path}", "can not be read", kind=ConfigError):
         content = Path(path).read_bytes()
     try:
@@ -125,7 +127,7 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def parse_override(override: str) -> tuple[str, Any]:
-    """The dotted key and the value of ``key=value``."""
+    """Return the dotted key and the value of ``key=value``."""
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key or not all(key.split(".")):
@@ -136,7 +138,7 @@ def parse_override(override: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {key}: {text!r} is no valid YAML: {_where(error)}") from error
 
 
-def _put(values: dict[str, Any], key: str, value: Any) -> None:
+def _put(values: dict[str, Any], key: str, value: object) -> None:
     *sections, last = key.split(".")
     at = values
     for depth, name in enumerate(sections):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -11,6 +11,11 @@ from .cluster import running_on
 from .config import ReportConfig
 from .sections import EmbeddingName, FittingConfig
 from .terminal import Terminal
+
+if TYPE_CHECKING:
+    from bagbasis import BagStore
+    from bagbasis.regression.base import DoubleBasis
+    from bagbasis.regression.checkpoints import Checkpoints
 
 
 class Config(FittingConfig, ReportConfig):
@@ -63,8 +68,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return report
 
 
-def _saved(url: str) -> Any:
-    """What this run saved before it was killed; None where it did not come to the end of it."""
+def _saved(url: str) -> DoubleBasis | None:
+    """Load what this run saved before it was killed; None if it had not finished saving."""
     from bagbasis import load_model
     from bagbasis.errors import ModelError
 
@@ -74,11 +79,13 @@ def _saved(url: str) -> Any:
         return None
 
 
-def _fitted(config: Config, store: Any, checkpoints: Any, console: Terminal) -> Any:
+def _fitted(
+    config: Config, store: BagStore, checkpoints: Checkpoints | None, console: Terminal
+) -> DoubleBasis:
     from bagbasis.errors import ConfigError, ParameterError
 
     model = config.model.with_embedding(config.embedding).estimator()
-    labels = {} if config.model.task == "densities" else {"target": config.target}
+    labels: dict[str, Any] = {} if config.model.task == "densities" else {"target": config.target}
     with running_on(config.cluster, store.url), console.progress("fit") as progress:
         try:
             return model.fit(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from .cluster import running_on
 from .config import ClusterConfig, ReportConfig
 from .terminal import Terminal
+
+if TYPE_CHECKING:
+    from bagbasis.datasets.base import Dataset
 
 
 class Config(ClusterConfig, ReportConfig):
@@ -30,7 +33,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.datasets import generate
 
     begun = time.perf_counter()
-    dataset = make(config)
+    dataset = make_configured(config)
     with running_on(config.cluster), console.progress(f"generate {config.dataset}") as progress:
         store = generate(
             dataset,
@@ -54,8 +57,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return report
 
 
-def make(config: Config) -> Any:
-    """The dataset of a config; ConfigError names the key that is wrong."""
+def make_configured(config: Config) -> Dataset:
+    """Return the dataset of a config; a ConfigError names the key that is wrong."""
     from dataclasses import fields
 
     from bagbasis.config_errors import closest

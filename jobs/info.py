@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from .config import ReportConfig
 from .terminal import Terminal
+
+if TYPE_CHECKING:
+    from bagbasis import BagStore
+    from bagbasis.regression.base import DoubleBasis
 
 
 class Config(ReportConfig):
@@ -38,8 +42,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return report
 
 
-def describe_store(store: Any) -> dict[str, Any]:
-    """Counts, targets, box and source of a store; its points are not read."""
+def describe_store(store: BagStore) -> dict[str, Any]:
+    """Return counts, targets, box and source of a store; its points are not read."""
     return {
         "kind": "bag store",
         "n_bags": store.n_bags,
@@ -59,9 +63,9 @@ def describe_store(store: Any) -> dict[str, Any]:
     }
 
 
-def describe_responses(store: Any) -> dict[str, Any]:
-    """Dimension, box, number and sizes of the responses; nothing for a store without."""
-    if store.response_dims is None:
+def describe_responses(store: BagStore) -> dict[str, Any]:
+    """Return dimension, box, number and sizes of the responses; nothing without them."""
+    if store.response_box is None:
         return {}
     n_bags, sizes = _size_range(store, store.response_offsets)
     return {
@@ -73,16 +77,16 @@ def describe_responses(store: Any) -> dict[str, Any]:
     }
 
 
-def describe_model(model: Any) -> dict[str, Any]:
-    """What was fitted, on which data, and how large it is."""
-    embedding = model.features_.embedding
+def describe_model(model: DoubleBasis) -> dict[str, Any]:
+    """Return what was fitted, on which data, and how large it is."""
+    embedding, fourier = model.features_.embedding, model.features_.fourier
     return {
         "kind": type(model).__name__,
         "targets": list(model.target_names_),
         "n_dims": model.features_.n_dims,
         "embedding": embedding.to_dict(),
         "n_coefficients": embedding.n_features,
-        "random_features": model.features_.fourier.to_dict(),
+        "random_features": fourier and fourier.to_dict(),
         "n_features": model.features_.n_features,
         "alpha": model.alpha_,
         "holdout": model.holdout_,
@@ -92,7 +96,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     }
 
 
-def _size_range(store: Any, offsets: Callable[[int, int], Any]) -> tuple[int, dict[str, Any]]:
+def _size_range(store: BagStore, offsets: Callable[[int, int], Any]) -> tuple[int, dict[str, Any]]:
     """How many bags have points by these offsets; the least, mean and most points of those."""
     n_bags = n_points = least = most = 0
     for start, stop in _blocks(store):
@@ -109,7 +113,7 @@ def _size_range(store: Any, offsets: Callable[[int, int], Any]) -> tuple[int, di
     return n_bags, {"least": least, "mean": n_points / n_bags, "most": most}
 
 
-def _labelled(store: Any) -> dict[str, int]:
+def _labelled(store: BagStore) -> dict[str, int]:
     """Bags that have each target."""
     counts = dict.fromkeys(store.target_names, 0)
     for start, stop in _blocks(store):
@@ -120,6 +124,6 @@ def _labelled(store: Any) -> dict[str, int]:
     return counts
 
 
-def _blocks(store: Any) -> list[tuple[int, int]]:
+def _blocks(store: BagStore) -> list[tuple[int, int]]:
     step = 2**20
     return [(start, min(store.n_bags, start + step)) for start in range(0, store.n_bags, step)]

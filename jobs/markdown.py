@@ -7,7 +7,7 @@ from typing import Any
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table; columns of numbers are aligned to the right.
+    """Format a table; columns of numbers are aligned to the right.
 
     Numbers have four digits, or are whole; a missing one is a dash.
     """
@@ -20,8 +20,8 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def cell_text(cell: Any) -> str:
-    """One cell; a bar in a text does not end it."""
+def cell_text(cell: object) -> str:
+    """Format one cell; a bar in a text does not end it."""
     if cell is None:
         return "–"
     if isinstance(cell, float):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,10 @@ from .cluster import running_on
 from .config import ClusterConfig, Section
 from .sections import ModelSection, with_parameters
 from .terminal import Callback, Terminal
+
+if TYPE_CHECKING:
+    from bagbasis import BagStore
+    from bagbasis.retraining import Retraining, Round
 
 CHAMPION_KEPT = 3
 SECTIONS = ("estimator", "window", "drift", "settings")  # parameters that are not plain keys
@@ -55,11 +59,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from .retrain_report import lines_of, write_round
 
     @contextmanager
-    def computing(store: Any) -> Iterator[Callback]:
+    def computing(store: BagStore) -> Iterator[Callback]:
         with running_on(config.cluster, store.url), console.progress("retrain") as progress:
             yield progress
 
-    def publish(report: dict[str, Any], rounds: Any) -> None:
+    def publish(report: dict[str, Any], rounds: Sequence[Round]) -> None:
         write_round(config.out_dir, report, rounds)
 
     spec = _spec(config)
@@ -77,7 +81,7 @@ def exit_code(report: dict[str, Any]) -> int:
     return CHAMPION_KEPT if report["decision"] == "kept" else 0
 
 
-def _spec(config: Config) -> Any:
+def _spec(config: Config) -> Retraining:
     from bagbasis.retraining import DriftGate, Retraining, Window
 
     config.model.check_target(config.target)

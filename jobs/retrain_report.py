@@ -38,7 +38,7 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
 
 
 def lines_of(report: dict[str, Any]) -> list[str]:
-    """What a person needs to know of a round, or of a call without one, line by line."""
+    """Say line by line what a person needs to know of a round, or of a call without one."""
     if "number" not in report:
         return [str(report["reason"])]
     lines = [f"Round {report['number']}: {_decision(report)}"]
@@ -57,7 +57,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
 
 
 def markdown(report: dict[str, Any]) -> str:
-    """The whole report for people."""
+    """Write the whole report for people."""
     first, *notes = lines_of(report)
     rows = [
         ("time", report["at"]),

@@ -21,8 +21,9 @@ from .signatures import Parameter, parameters_of, registered
 S = TypeVar("S", bound=Section)
 
 EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
-DEFAULT = "projection"
+DEFAULT = "projection"  # the embedding of a section without a name
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
+# Parameters that a model section takes over as they are.
 RIDGE = ("alphas", "validation_fraction", "precision")
 ESTIMATORS = {
     "regression": "DoubleBasisRegressor",
@@ -34,7 +35,7 @@ ESTIMATORS = {
 def with_parameters(
     name: str, module: str = "", only: Collection[str] = (), leave_out: Collection[str] = ()
 ) -> Callable[[type[S]], type[S]]:
-    """A decorator that gives a section the parameters of a class as keys; see `parameters_of`."""
+    """Return a decorator that gives a section the parameters of a class; see `parameters_of`."""
     found = parameters_of(name, module).items()
     kept = {k: p for k, p in found if k not in leave_out and (not only or k in only)}
 
@@ -58,24 +59,24 @@ def _fields(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
 
 
 def embedding_section(name: str, parameters: Mapping[str, Parameter]) -> type[Section]:
-    """The section of an embedding, whose ``name`` is fixed."""
+    """Make the section of an embedding, whose ``name`` is fixed."""
     kept = {key: one for key, one in parameters.items() if key not in NOT_CONFIGURED}
     kind: Any = (Literal[name], Field(name, description="the kind of embedding"))
     title = f"{name.title().replace('_', '')}Section"
     return create_model(title, __base__=Section, name=kind, **_fields(kept))
 
 
-def union_of(sections: Mapping[str, type[Section]]) -> Any:
-    """The type of an embedding section: which one it is, its ``name`` says."""
+def union_of(sections: Mapping[str, type[Section]]) -> object:
+    """Make the type of an embedding section; ``name`` says which one it is."""
     tagged = [Annotated[section, Tag(name)] for name, section in sections.items()]
     return Annotated[Union[tuple(tagged)], Discriminator(_name)]  # noqa: UP007
 
 
-def _name(value: Any) -> Any:
-    return value.get("name", DEFAULT) if isinstance(value, Mapping) else value.name
+def _name(value: object) -> object:
+    return value.get("name", DEFAULT) if isinstance(value, Mapping) else getattr(value, "name", "")
 
 
-def _expand(value: Any) -> Any:
+def _expand(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value not in NAMED:
@@ -87,6 +88,7 @@ _SECTIONS = {
     name: embedding_section(name, parameters_of(kind, "embeddings"))
     for name, kind in EMBEDDINGS.items()
 }
+# Short names of embeddings: of each registered kind, and of each distance of HDD.
 NAMED: dict[str, dict[str, str]] = {
     **{name: {"name": name} for name in EMBEDDINGS},
     **{
@@ -96,6 +98,10 @@ NAMED: dict[str, dict[str, str]] = {
 }
 
 if TYPE_CHECKING:
+    from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, TripleBasisRegressor
+    from bagbasis.embeddings.base import Embedding
+
+    Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
     EmbeddingSection = Section
     EmbeddingName = str
     ResponseSection = Section
@@ -107,13 +113,13 @@ else:
 
 @lru_cache
 def named_embedding(name: str) -> Section:
-    """The section of an embedding with its defaults; see `NAMED`."""
+    """Return the section of an embedding with its defaults; see `NAMED`."""
     values = dict(NAMED[name])
     return _SECTIONS[values["name"]](**values)
 
 
-def build(section: Section) -> Any:
-    """The embedding that a section stands for."""
+def build(section: Section) -> Embedding:
+    """Make the embedding that a section stands for."""
     from bagbasis import embeddings
 
     values = section.model_dump()
@@ -134,8 +140,7 @@ _ALPHA = parameters_of("DoubleBasisRegressor")["alpha"]
 
 @with_parameters("DoubleBasisRegressor", only=RIDGE)
 class ModelSection(Section):
-    """Parameters of `bagbasis.DoubleBasisRegressor`, `bagbasis.DoubleBasisClassifier` and
-    `bagbasis.TripleBasisRegressor`."""
+    """Parameters of the Double-Basis estimators and of `bagbasis.TripleBasisRegressor`."""
 
     task: Literal[tuple(ESTIMATORS)] = Field(  # type: ignore[valid-type]
         default="regression", description="what is predicted: numbers, classes or densities"
@@ -155,7 +160,7 @@ class ModelSection(Section):
     )
 
     def with_embedding(self, name: str | None) -> ModelSection:
-        """The same with another embedding and its defaults; None changes nothing."""
+        """Replace the embedding by another one with its defaults; None changes nothing."""
         if name is None:
             return self
         return self.model_copy(update={"embedding": named_embedding(name)})
@@ -167,8 +172,8 @@ class ModelSection(Section):
                 "key 'target' is not used with task: densities; its labels are responses"
             )
 
-    def estimator(self) -> Any:
-        """The estimator, not fitted."""
+    def estimator(self) -> Estimator:
+        """Make the estimator, not fitted."""
         import bagbasis
 
         third = self.response_embedding

@@ -35,17 +35,17 @@ INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
 
 def import_job(name: str) -> ModuleType:
-    """The module of a job, with its ``Config`` and ``run``; it is imported only when it is used."""
+    """Import the module of a job, with its ``Config`` and ``run``, when it is used."""
     return importlib.import_module(f"{__package__}.{name}")
 
 
 def packaged_config(job: str) -> Path:
-    """The YAML file of a job that came with the package, with every key explained."""
+    """Return the YAML file of a job that came with the package, with every key explained."""
     return Path(str(resources.files("bagbasis.configs") / f"{job}.yaml"))
 
 
 def guarded(name: str, action: Callable[[], int | None], debug: bool = False) -> int:
-    """The exit code of an action; what goes wrong is one line on stderr."""
+    """Return the exit code of an action; what goes wrong is one line on stderr."""
     try:
         with _log_to_stderr(debug):
             return action() or 0

@@ -51,7 +51,7 @@ class Parameter:
 
 @lru_cache
 def parameters_of(name: str, module: str = "", library: Path = LIBRARY) -> dict[str, Parameter]:
-    """The parameters of a class, by name.
+    """Return the parameters of a class, by name.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def parameters_of(name: str, module: str = "", library: Path = LIBRARY) -> dict[
 
 
 def registered(table: str, module: str) -> dict[str, str]:
-    """The classes of a registry: a dictionary whose values are classes, or begin with one."""
+    """Return the classes of a registry: a dictionary of classes, or tuples that begin with one."""
     for node in ast.walk(_tree(LIBRARY.parent / module / "__init__.py")):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if [one.id for one in targets if isinstance(one, ast.Name)] == [table]:
@@ -87,8 +87,8 @@ def registered(table: str, module: str) -> dict[str, str]:
     raise LookupError(f"no {table} in bagbasis.{module}")
 
 
-def type_of(text: str) -> Any:
-    """The type that a numpydoc states: "int ≥ 1, optional", "float in (0, 1)", '{"a", "b"}'.
+def type_of(text: str) -> object:
+    """Return the type that a numpydoc states: "int ≥ 1, optional", "float in (0, 1)", '{"a", "b"}'.
 
     Any for words that are not understood, such as the name of a class.
     """
@@ -113,8 +113,8 @@ def type_of(text: str) -> Any:
     return Union[tuple(members)]  # noqa: UP007 - made of a list
 
 
-def _bounded(kind: Any, text: str, even: bool) -> Any:
-    """A type with the bounds "≥ 1", "> 0", "in (0, 1)", "in [0, 1)"."""
+def _bounded(kind: object, text: str, even: bool) -> object:
+    """Add to a type the bounds "≥ 1", "> 0", "in (0, 1)", "in [0, 1)"."""
     bounds: dict[str, Any] = {
         _BOUNDS[sign]: float(value) for sign, value in re.findall(rf"([≥>≤<]) ({_NUMBER})", text)
     }
@@ -131,7 +131,7 @@ def _bounded(kind: Any, text: str, even: bool) -> Any:
 
 
 def _find(path: Path, name: str) -> tuple[Path, ast.ClassDef] | None:
-    """A class, and the file it stands in: in this one, or where this one imports it from."""
+    """Find a class in this file, or where this file imports it from; its file, and its source."""
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ClassDef) and node.name == name:
             return path, node
@@ -153,7 +153,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _bases(path: Path, node: ast.ClassDef) -> Iterator[tuple[Path, ast.ClassDef]]:
-    """The base classes that are ours."""
+    """Find the base classes that are ours."""
     for base in node.bases:
         found = _find(path, base.id) if isinstance(base, ast.Name) else None
         if found is not None:
@@ -161,7 +161,7 @@ def _bases(path: Path, node: ast.ClassDef) -> Iterator[tuple[Path, ast.ClassDef]
 
 
 def _signature(path: Path, node: ast.ClassDef) -> list[tuple[str, Any]]:
-    """Names and defaults of a constructor's parameters, its own or inherited."""
+    """Return names and defaults of a constructor's parameters, its own or inherited."""
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
             names = [argument.arg for argument in item.args.args[1:]]
@@ -177,7 +177,7 @@ def _signature(path: Path, node: ast.ClassDef) -> list[tuple[str, Any]]:
     return list(dict([*inherited, *own]).items())
 
 
-def _plain(node: ast.expr | None) -> Any:
+def _plain(node: ast.expr | None) -> object:
     try:
         return REQUIRED if node is None else ast.literal_eval(node)
     except ValueError:  # made when the class is used, such as Window()
@@ -185,7 +185,7 @@ def _plain(node: ast.expr | None) -> Any:
 
 
 def _documented(path: Path, node: ast.ClassDef) -> dict[str, tuple[str, str]]:
-    """Type and description of each parameter in a class's docstring, or its bases'."""
+    """Return type and description of each parameter in a docstring, of a class or its bases."""
     texts = {
         key: value for found in _bases(path, node) for key, value in _documented(*found).items()
     }

@@ -22,7 +22,7 @@ from rich.text import Text
 
 Callback = Callable[[int, int], None]  # (units done, units in all)
 
-SECONDS_BETWEEN_LINES = 10.0
+SECONDS_BETWEEN_LINES = 10.0  # of progress where there is no terminal, such as in a log
 
 
 class Terminal:
@@ -46,15 +46,15 @@ class Terminal:
         self.err = err or Console(stderr=True, highlight=False)
 
     def without_tables(self) -> Terminal:
-        """The same terminal for a step of a longer job: its progress is shown, its tables not."""
+        """Return this terminal for a step of a longer job: it shows progress and no tables."""
         return Terminal(Console(quiet=True), self.err)
 
     def line(self, text: str) -> None:
-        """One line on stdout, as it is."""
+        """Print one line on stdout, as it is."""
         self.out.print(text, markup=False, soft_wrap=True)
 
     def heading(self, text: str) -> None:
-        """A line that starts a part of a longer job."""
+        """Print a line that starts a part of a longer job."""
         self.out.print(f"\n{text}", markup=False, style="bold", soft_wrap=True)
 
     def table(
@@ -64,7 +64,7 @@ class Terminal:
         rows: Sequence[Sequence[Any]],
         whole: Sequence[str] = (),
     ) -> None:
-        """A table; numbers are aligned to the right and written with four digits.
+        """Print a table; numbers are aligned to the right and have four digits.
 
         Cells of the columns ``whole`` are never broken into lines: names to be copied.
         """
@@ -84,12 +84,12 @@ class Terminal:
         self.out.print(table)
 
     def values(self, title: str, values: Mapping[str, Any]) -> None:
-        """A table of names and values."""
+        """Print a table of names and values."""
         self.table(title, ["", ""], [[key, _text(value)] for key, value in values.items()])
 
     @contextmanager
     def progress(self, label: str, unit: str = "bags") -> Iterator[Callback]:
-        """A ``progress(done, total)`` callable, shown while the block runs.
+        """Yield a ``progress(done, total)`` callable, shown while the block runs.
 
         A bar on a terminal; elsewhere a plain line every ten seconds. Calls may come from any
         thread, and may start again at 0 for the next pass over the data.
@@ -120,6 +120,7 @@ class PlainProgress:
         self._done = 0
 
     def __call__(self, done: int, total: int) -> None:
+        """Take the units done and in all; print a line when the last one is old enough."""
         with self._lock:
             now = self._clock()
             if done < self._done:
@@ -161,7 +162,7 @@ def _bar(console: Console, label: str, unit: str) -> Iterator[Callback]:
         yield callback
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, int):

@@ -103,12 +103,12 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def candidate_names(result: Tuning, labels: list[str]) -> list[str]:
-    """Embedding and multiplier of σ of each candidate."""
+    """Name each candidate by embedding and multiplier of σ."""
     return [f"{labels[c.embedding]}; σ × {c.scale_multiplier:g}" for c in result.candidates]
 
 
 def describe(result: Tuning, names: list[str], c: int) -> dict[str, Any]:
-    """A candidate and how far it came."""
+    """Return a candidate and how far it came."""
     scores = [scores[c] for scores in result.scores if c in scores]
     return {
         "name": names[c],
@@ -121,7 +121,7 @@ def describe(result: Tuning, names: list[str], c: int) -> dict[str, Any]:
 
 
 def rungs_of(result: Tuning, names: list[str]) -> list[dict[str, Any]]:
-    """The rungs with every path, best candidates first."""
+    """Return the rungs with every path, best candidates first."""
     return [
         {
             "n_bags": rung.n_bags,
@@ -138,8 +138,7 @@ def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
 
 
 def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Section]) -> Path:
-    """The winner as a config of ``bags fit``."""
-
+    """Write the winner as a config of ``bags fit``."""
     winner = result.candidates[result.winner]
     second = config.model.random_features.model_copy(
         update={"scale_multiplier": winner.scale_multiplier}
@@ -161,7 +160,7 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
 
 
 def show(result: Tuning, names: list[str], console: Terminal) -> None:
-    """A row a candidate, those that came furthest first, and a column a rung."""
+    """Print one row per candidate, those that came furthest first, and one column per rung."""
     last = {c: (-r, score.error) for r, s in enumerate(result.scores) for c, score in s.items()}
     rows = [
         [
@@ -184,7 +183,7 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
 
 
 def at_the_edge(result: Tuning) -> str | None:
-    """What to say when the best σ is the smallest or the largest one tried."""
+    """Say that the best σ is the smallest or the largest one tried; None if it is not."""
     tried = sorted({candidate.scale_multiplier for candidate in result.candidates})
     best = result.candidates[result.winner].scale_multiplier
     if len(tried) == 1 or best not in (tried[0], tried[-1]):

@@ -48,7 +48,7 @@ class SearchSection(Section):
     )
 
     def multipliers(self, scale: float | str) -> list[float]:
-        """Of σ, for the ``scale`` of the model."""
+        """Return the multipliers of σ, for the ``scale`` of the model."""
         given = self.random_features.scale_multiplier
         if given is not None:
             return given
@@ -56,7 +56,7 @@ class SearchSection(Section):
 
 
 def embeddings_of(given: dict[str, Any] | list[Any] | None, base: Section) -> list[Section]:
-    """The embedding sections that a search compares.
+    """Return the embedding sections that a search compares.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def embeddings_of(given: dict[str, Any] | list[Any] | None, base: Section) -> li
 
 
 def default_search(base: Section) -> dict[str, list[Any]]:
-    """Values about the main smoothness parameter of an embedding; nothing where it has none."""
+    """Return values about an embedding's main smoothness parameter; nothing if it has none."""
     for name in SMOOTHNESS:
         value = getattr(base, name, None)
         if value is None:
@@ -103,7 +103,7 @@ def default_search(base: Section) -> dict[str, list[Any]]:
 
 
 def labels_of(embeddings: Sequence[Section]) -> list[str]:
-    """A short name each: the kind, and the parameters in which those of its kind differ."""
+    """Name each section by its kind, and by the parameters in which those of its kind differ."""
     labels = []
     for section in embeddings:
         same = [one.model_dump() for one in embeddings if type(one) is type(section)]
@@ -120,7 +120,7 @@ def labels_of(embeddings: Sequence[Section]) -> list[str]:
 
 
 def _variations(key: str, values: Mapping[str, Any], base: Section) -> list[Section]:
-    """Every combination of the alternatives that a section with lists gives."""
+    """Return every combination of the alternatives that a section with lists gives."""
     if "name" in values:  # then the others have their defaults, as in a model's section
         base = _named(f"{key}.name", values["name"])
     kind, fields = type(base), type(base).model_fields
@@ -141,8 +141,8 @@ def _variations(key: str, values: Mapping[str, Any], base: Section) -> list[Sect
     ]
 
 
-def _alternatives(key: str, value: Any, base: Section) -> Iterable[Any]:
-    """The values of a list, unless the parameter itself is one (``box``)."""
+def _alternatives(key: str, value: object, base: Section) -> Iterable[Any]:
+    """Return the values of a list, unless the parameter itself is one (``box``)."""
     parameter = key.rpartition(".")[2]
     if not isinstance(value, list) or _accepts(base, parameter, value):
         return [_checked(key, value, base)]
@@ -151,7 +151,7 @@ def _alternatives(key: str, value: Any, base: Section) -> Iterable[Any]:
     return [_checked(key, item, base) for item in value]
 
 
-def _checked(key: str, value: Any, base: Section) -> Any:
+def _checked(key: str, value: object, base: Section) -> object:
     parameter = key.rpartition(".")[2]
     if not _accepts(base, parameter, value):
         field = type(base).model_fields[parameter]
@@ -160,7 +160,7 @@ def _checked(key: str, value: Any, base: Section) -> Any:
     return value
 
 
-def _accepts(base: Section, parameter: str, value: Any) -> bool:
+def _accepts(base: Section, parameter: str, value: object) -> bool:
     try:
         type(base).model_validate({"name": _kind(base), parameter: value})
     except ValidationError:
@@ -168,7 +168,7 @@ def _accepts(base: Section, parameter: str, value: Any) -> bool:
     return True
 
 
-def _named(key: str, name: Any) -> Section:
+def _named(key: str, name: object) -> Section:
     if not isinstance(name, str) or name not in NAMED:
         raise ConfigError(
             f"key {key!r} is {name!r}; expected one of {', '.join(NAMED)}"
@@ -182,6 +182,6 @@ def _kind(section: Section) -> str:
 
 
 def _title(values: Mapping[str, Any]) -> str:
-    """The most telling name of a section: "js" rather than "hdd"."""
+    """Return the most telling name of a section: "js" rather than "hdd"."""
     fitting = [name for name, fixed in NAMED.items() if fixed.items() <= values.items()]
     return max(fitting, key=lambda name: len(NAMED[name]))

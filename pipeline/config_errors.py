@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 Schema = dict[str, Any]
 
@@ -53,9 +53,9 @@ class WrongValue:
     is_missing: bool = False
 
 
-def first_error(kind: Any, error: ValidationError) -> WrongValue:
-    """The first error of the values that were validated as ``kind``, a model or a union."""
-    schema = TypeAdapter(kind).json_schema()
+def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue:
+    """Return the first error of values that an adapter, of a model or a union, refused."""
+    schema = adapter.json_schema()
     first = min(error.errors(), key=lambda one: _ORDER.get(one["type"], 1))
     said, value = first["msg"].removeprefix("Value error, "), first["input"]
     keys, node, owner = _locate(schema, first["loc"])
@@ -81,32 +81,32 @@ def first_error(kind: Any, error: ValidationError) -> WrongValue:
     return WrongValue(key, f"key {key!r} is {value!r}; {expected}")
 
 
-def key_rows(kind: Any) -> list[tuple[str, str]]:
-    """Every key of a model, dotted, and what it is; for help texts."""
+def key_rows(kind: type[BaseModel]) -> list[tuple[str, str]]:
+    """Return every key of a model, dotted, and what it is; for help texts."""
     schema = TypeAdapter(kind).json_schema()
     return list(_rows(schema, schema, ""))
 
 
-def accepted_by(annotation: Any) -> str:
-    """What a type accepts, in words: "an integer > 0", "'gcv', 'validation' or a number"."""
-    schema = TypeAdapter(annotation).json_schema()
+def accepted_by(annotation: object) -> str:
+    """Say what a type accepts: "an integer > 0", "'gcv', 'validation' or a number"."""
+    schema = TypeAdapter(annotation).json_schema()  # type: ignore[arg-type]  # any annotation
     return accepted(schema, schema)
 
 
 def accepted(schema: Schema, node: Schema) -> str:
-    """What a part of a schema accepts, in words."""
+    """Say what a part of a schema accepts."""
     parts = list(dict.fromkeys(_alternatives(schema, node)))
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
 
 
 def closest(name: str, names: Collection[str]) -> str:
-    """ " (did you mean 'x'?)", or nothing when no name is close."""
+    """Return " (did you mean 'x'?)", or nothing when no name is close."""
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Schema, Schema]:
-    """The keys on the way to an error, what the schema says there, and the model around it."""
+    """Return the keys on the way to an error, the schema there, and the model around it."""
     keys: list[str] = []
     node = owner = schema
     for part in loc:
@@ -124,7 +124,7 @@ def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Sche
 
 
 def _n_keys(loc: tuple[int | str, ...]) -> int:
-    """How many keys a location needs when it does not end at a value: what is no text is none."""
+    """Return how many keys a location must have: one if a part of it is no text."""
     return 0 if all(isinstance(part, str) for part in loc) else 1
 
 
@@ -141,7 +141,7 @@ def _rows(schema: Schema, model: Schema, prefix: str) -> Iterator[tuple[str, str
 
 
 def _members(schema: Schema, node: Schema) -> list[Schema]:
-    """The alternatives of a union, references followed."""
+    """Return the alternatives of a union, with references followed."""
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rpartition("/")[2]]
     union = node.get("anyOf", node.get("oneOf"))
@@ -149,13 +149,13 @@ def _members(schema: Schema, node: Schema) -> list[Schema]:
 
 
 def _tags(model: Schema) -> set[Any]:
-    """By which values of a key a union tells this model from the others."""
+    """Return the values by which a union tells this model from the others."""
     values = [one.get("enum", [one.get("const")]) for one in model["properties"].values()]
     return {value for some in values for value in some} - {None}
 
 
 def _tag_name(schema: Schema, node: Schema) -> str:
-    """The key by which the models of a union are told apart: the one that is fixed in all."""
+    """Return the key that tells the models of a union apart: the one that is fixed in all."""
     first, *others = _members(schema, node)
     fixed = [name for name, one in first["properties"].items() if "const" in one]
     return next(name for name in fixed if all(name in one["properties"] for one in others))
@@ -186,7 +186,7 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
 def differences(
     before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Dotted keys in which two configs differ, with the values before and now; None is no value."""
+    """Yield dotted keys in which two configs differ, with the values before and now, or None."""
     old, new = dict(_flat(before)), dict(_flat(now))
     for key in [*new, *old]:
         if old.get(key) != new.get(key):

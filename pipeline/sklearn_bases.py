@@ -15,13 +15,13 @@ if TYPE_CHECKING:
         """Parameters by name; `sklearn.base.BaseEstimator`."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """The constructor's parameters."""
+            """Return the constructor's parameters."""
 
         def __getstate__(self) -> dict[str, Any]:
-            """What is pickled, with scikit-learn's version."""
+            """Return what is pickled."""
 
         def __sklearn_tags__(self) -> Any:
-            """What the estimator can do, for scikit-learn's tools."""
+            """Return what the estimator can do, for scikit-learn's tools."""
 
         def set_params(self, **params: Any) -> Self:
             """Change parameters; returns the estimator."""

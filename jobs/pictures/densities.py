@@ -126,7 +126,7 @@ def _curves(
 
 
 def _estimate(bag: Array, box: Box, series: SeriesShape) -> Densities:
-    """The estimate of one bag; points outside the box count at its walls."""
+    """Estimate the density of one bag; points outside the box count at its walls."""
     size: dict[str, Any] = {"shape": "tensor", "smoothness": series.n_per_dim}
     if series.max_norm is not None:
         size = {"shape": "ball", "smoothness": series.max_norm}

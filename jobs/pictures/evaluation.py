@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from bagbasis.storage.files import writing
 
-DOTS_PER_INCH = 120
-MOST_VALUES = 30  # of an integer target that gets one violin a value
-MOST_PANELS = 9
-MOST_LABELS = 40
+DOTS_PER_INCH = 120  # of the PNG files
+MOST_VALUES = 30  # of an integer target that gets one violin per value
+MOST_PANELS = 9  # targets that are drawn
+MOST_LABELS = 40  # classes named on an axis
 MOST_DOTS = 3000  # beyond these a scatter plot hides its density
 BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
 
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure on the Agg canvas; nothing global, so any thread may draw."""
+    """Make a figure on the Agg canvas; nothing is global, so any thread may draw."""
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -45,14 +45,14 @@ def draw_predictions(
     names: Sequence[str],
     errors: Sequence[dict[str, Any]],
 ) -> Path:
-    """Predicted against true, one panel a target.
+    """Draw predicted against true values, one panel per target.
 
     Parameters
     ----------
-    pairs : one array of shape (n, 2) a target
+    pairs : one array of shape (n, 2) per target
         True and predicted values.
     names : sequence of str
-    errors : of `Errors.values`, one a target
+    errors : of `Errors.values`, one per target
     """
     figure, axes = _panels(len(pairs), 5.0)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
@@ -69,7 +69,7 @@ def draw_residuals(
     names: Sequence[str],
     errors: Sequence[dict[str, Any]],
 ) -> Path:
-    """Histogram of predicted − true, one panel a target; arguments as in `draw_predictions`."""
+    """Draw the histogram of predicted − true, one panel per target; see `draw_predictions`."""
     figure, axes = _panels(len(pairs), 3.8)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
         axis.hist(pair[:, 1] - pair[:, 0], bins=60, color=BLUE)
@@ -86,7 +86,7 @@ def draw_residuals(
 def draw_confusion(
     path: str | os.PathLike[str], matrix: Array, names: Sequence[str], target: str, accuracy: float
 ) -> Path:
-    """A confusion matrix: counts, coloured by their share of the true class."""
+    """Draw a confusion matrix: counts, coloured by their share of the true class."""
     counts = np.asarray(matrix)
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     size = min(12.0, 3.2 + 0.42 * len(names))
@@ -109,7 +109,7 @@ def draw_confusion(
 
 
 def _panels(n: int, height: float) -> tuple[Figure, Any]:
-    """A figure with a panel a target, three a row, for the first nine targets."""
+    """Make a figure with one panel per target, three per row, for the first nine targets."""
     n = min(n, MOST_PANELS)
     columns = min(3, n)
     rows = -(-n // columns)
@@ -121,7 +121,7 @@ def _panels(n: int, height: float) -> tuple[Figure, Any]:
 
 
 def _which(pairs: Sequence[Array], errors: Sequence[dict[str, Any]]) -> str:
-    """The bags that are drawn, in words."""
+    """Say which bags are drawn."""
     n, drawn = errors[0]["n"], len(pairs[0])
     bags = f"{n:,} bags" if drawn == n else f"{drawn:,} of {n:,} bags, drawn at random"
     return bags if len(errors) <= MOST_PANELS else f"{bags} (first {MOST_PANELS} targets)"
@@ -147,7 +147,7 @@ def _predictions(axis: Axes, true: Array, predicted: Array, name: str) -> None:
 
 
 def _violins(axis: Axes, true: Array, predicted: Array, values: Array) -> None:
-    """One violin a value of an integer target; single predictions as dots where there are few."""
+    """Draw one violin per value of an integer target; where there are few, draw dots."""
     groups = [predicted[true == value] for value in values]
     wide = [(v, g) for v, g in zip(values, groups, strict=True) if len(g) >= 5 and np.ptp(g) > 0]
     few = [(v, g) for v, g in zip(values, groups, strict=True) if len(g) < 5 or np.ptp(g) == 0]

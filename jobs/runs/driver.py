@@ -121,14 +121,14 @@ class Driver:
         """Say that the run was cancelled, where the block can not be left."""
         self._write(Status.CANCELLED, ended=time.time())
 
-    def _finish(self, beating: threading.Thread, status: Status, **more: Any) -> None:
+    def _finish(self, beating: threading.Thread, status: Status, **more: object) -> None:
         self._over.set()
         beating.join()
         with _warned(NO_BEAT):
             self._beat()
         self._write(status, ended=time.time(), **more)
 
-    def _write(self, status: Status, **more: Any) -> None:
+    def _write(self, status: Status, **more: object) -> None:
         values = {"attempt": self.record["attempt"], "status": str(status), "begun": self._begun}
         if self._is_ours():
             write_json(f"{self.url}/{STATE}", {**values, **more})
@@ -170,7 +170,7 @@ class Driver:
 
 @contextmanager
 def _warned(consequence: str) -> Iterator[None]:
-    """A filesystem that is away for a while ends no run."""
+    """Log an OSError and go on: a filesystem that is away for a while ends no run."""
     try:
         yield
     except OSError as error:
@@ -186,10 +186,12 @@ class RunTerminal(Terminal):
         self.run = run
 
     def without_tables(self) -> Terminal:
+        """Return this terminal for a step of a longer job: it shows progress and no tables."""
         return RunTerminal(self._driver, Console(quiet=True))
 
     @contextmanager
     def progress(self, label: str, unit: str = "bags") -> Iterator[Callback]:
+        """Yield a ``progress(done, total)`` callable, whose calls reach the run's state too."""
         with super().progress(label, unit) as shown:
 
             def callback(done: int, total: int) -> None:
@@ -205,7 +207,6 @@ def run_driver(url: str, attempt: str, log: str, end: Callable[[], None]) -> Non
     ``attempt`` is the submission that started this process: a later one has another driver.
     ``end`` ends the process when it does not listen to an interrupt.
     """
-
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have ignored it
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a queue that ends the job
     driver = Driver(url, attempt, Path(log), _interrupt)

@@ -94,7 +94,7 @@ def withdraw_sbatch(run_id: str) -> None:
 
 
 def _ask(*command: str) -> subprocess.CompletedProcess[str] | None:
-    """What a command of SLURM says; None where it is not installed."""
+    """Run a command of SLURM; None where it is not installed."""
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
@@ -104,7 +104,7 @@ def _ask(*command: str) -> subprocess.CompletedProcess[str] | None:
 
 
 def _literally(path: Path) -> str:
-    """A file name in which SLURM replaces nothing."""
+    """Escape a file name in which SLURM would replace patterns."""
     return str(path).replace("%", "%%")
 
 

@@ -38,6 +38,7 @@ class Status(StrEnum):
 
     @property
     def is_over(self) -> bool:
+        """Whether nothing more will happen."""
         return self not in (Status.SUBMITTED, Status.RUNNING)
 
 
@@ -72,7 +73,7 @@ class RunState:
 
 
 def read_state(url: str) -> RunState:
-    """The state of the run in this folder; RunError where there is none."""
+    """Read the state of the run in this folder; RunError where there is none."""
     record = read_record(url)
     state = read_object(f"{url}/{STATE}") or {}
     beat = read_object(f"{url}/{BEAT}") or {}

@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bagbasis.errors import RunError
 from bagbasis.storage.files import names_in, reading, write_json
@@ -15,6 +15,9 @@ from bagbasis.storage.urls import normalize_url
 
 from .launchers import WITHDRAWALS
 from .record import CANCEL, LOG, RUN, RunState, Status, read_record, read_state
+
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
 
 ROOT_VARIABLE = "BAGBASIS_RUNS"
 POLL_SECONDS = 0.5  # between two looks at a run whose result is waited for
@@ -25,6 +28,7 @@ class Progress(tuple[int, int]):
     """Units of work done, and in all; a notebook shows it as it moves."""
 
     def __new__(cls, run: Run, done: int, total: int) -> Progress:
+        """Make the tuple (done, total), which remembers its run."""
         self = super().__new__(cls, (done, total))
         self._run = run
         return self
@@ -32,6 +36,7 @@ class Progress(tuple[int, int]):
     _run: Run
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as a call of the class."""
         return Progress, (self._run, *self)
 
     def _ipython_display_(self) -> None:
@@ -53,26 +58,28 @@ class Run:
 
     @property
     def id(self) -> str:
+        """Name of the run: the last part of its URL."""
         return self.url.rpartition("/")[2]
 
     def record(self) -> dict[str, Any]:
-        """What was submitted: job, config, versions, launcher, time."""
+        """Read what was submitted: job, config, versions, launcher, time."""
         return read_record(self.url)
 
     def state(self) -> RunState:
-        """How it stands."""
+        """Read how it stands."""
         return read_state(self.url)
 
     def status(self) -> Status:
+        """Read whether it waits, runs or is over, and how it ended."""
         return self.state().status
 
     def progress(self) -> Progress:
-        """Units of work done, and in all, of the step it is in: a tuple, live in a notebook."""
+        """Read units of work done, and in all, of its present step; live in a notebook."""
         state = self.state()
         return Progress(self, state.done, state.total)
 
     def logs(self) -> str:
-        """What the driver has printed, its last part for a long one; empty before it began."""
+        """Read what the driver has printed, or the last part of it; empty before it began."""
         try:
             with reading(f"{self.url}/{LOG}") as path:
                 return path.read_text(encoding="utf-8", errors="replace")
@@ -80,7 +87,7 @@ class Run:
             return ""
 
     def result(self, timeout: float | None = None) -> dict[str, Any]:
-        """The job's report, when it is done.
+        """Wait for the job's report.
 
         Raises
         ------
@@ -119,7 +126,7 @@ class Run:
 
 
 def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
-    """The run of that id, from any process that sees its filesystem.
+    """Return the run of that id, from any process that sees its filesystem.
 
     Parameters
     ----------
@@ -148,7 +155,7 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
 
 
 def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
-    """The runs of a root, the oldest first."""
+    """Return the runs of a root, the oldest first."""
     place = root_of(root)
     if place is None:
         raise RunError(f"give the root of the runs (root=, --root or {ROOT_VARIABLE})")
@@ -158,12 +165,12 @@ def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
 
 
 def root_of(given: str | os.PathLike[str] | None) -> str | None:
-    """The root given, else the environment's; None for neither."""
+    """Return the root given, else the environment's; None for neither."""
     return os.fspath(given) if given is not None else os.environ.get(ROOT_VARIABLE)
 
 
 def explain(state: RunState) -> str:
-    """Why a run that is over has no result."""
+    """Say why a run that is over has no result."""
     if state.status is Status.FAILED:
         return f"failed: {state.error}"
     if state.status is Status.DIED:
@@ -183,7 +190,7 @@ def show(run: Run) -> None:
         threading.Thread(target=_follow, args=(run, handle), daemon=True).start()
 
 
-def _follow(run: Run, handle: Any) -> None:
+def _follow(run: Run, handle: DisplayHandle) -> None:
     while True:
         time.sleep(SHOWN_SECONDS)
         try:
@@ -198,12 +205,12 @@ def _follow(run: Run, handle: Any) -> None:
 
 
 def _bundle(run_id: str, state: RunState) -> dict[str, str]:
-    """For a notebook, and for a terminal."""
+    """Return what a notebook shows, and what a terminal shows."""
     return {"text/html": as_html(run_id, state), "text/plain": as_text(run_id, state)}
 
 
 def as_text(run_id: str, state: RunState) -> str:
-    """One line: the run, how it stands, and how far it is."""
+    """Return one line: the run, how it stands, and how far it is."""
     parts = [f"run {run_id} is {state.status}"]
     if state.status is Status.RUNNING and state.total:
         share = 100 * state.done / state.total
@@ -214,7 +221,7 @@ def as_text(run_id: str, state: RunState) -> str:
 
 
 def as_html(run_id: str, state: RunState) -> str:
-    """The same line, and a bar while the run is running."""
+    """Return the same line, and a bar while the run is running."""
     bar = ""
     if state.status is Status.RUNNING and state.total:
         bar = (

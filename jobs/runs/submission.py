@@ -24,9 +24,9 @@ from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
 from .run import Run, attach, root_of
 
 FORMAT_VERSION = 1
-PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")
-CHECKPOINTED = ("fit", "retrain")
-OUTPUTS = ("model_url", "output_url", "out_dir", "url")
+PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")  # versions kept
+CHECKPOINTED = ("fit", "retrain")  # these go on from checkpoints when they are resumed
+OUTPUTS = ("model_url", "output_url", "out_dir", "url")  # keys of what a job writes
 
 
 def submit(
@@ -131,7 +131,7 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], run_id: s
 
 
 def beside_output(config: Mapping[str, Any]) -> str:
-    """``runs`` in the folder of what the job writes."""
+    """Return the URL of ``runs`` in the folder of what the job writes."""
     for key in OUTPUTS:
         if isinstance(config.get(key), str):
             parent, slash, _ = normalize_url(config[key]).rpartition("/")
@@ -170,7 +170,7 @@ def _start(hold: Hold, record: dict[str, Any]) -> Run:
 
 
 def local_log(url: str) -> Path:
-    """Where the driver's output goes: into the run's folder, or a file that is copied there."""
+    """Return where the driver prints: into the run's folder, or a file that is copied there."""
     folder = local_path(url)
     if folder is not None:
         return folder / LOG

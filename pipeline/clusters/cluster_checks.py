@@ -99,7 +99,9 @@ def _look_at(url: str) -> tuple[int, int, int] | str:
     return store.n_dims, store.n_bags, store.n_points
 
 
-def _difference(found: Any, here: tuple[int, int, int]) -> str | None:
+def _difference(
+    found: tuple[int, int, int] | str | BaseException, here: tuple[int, int, int]
+) -> str | None:
     if isinstance(found, BaseException):
         return f"{type(found).__name__}: {found}"
     if isinstance(found, str):
@@ -116,7 +118,7 @@ def _packages(info: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return (info or {}).get("packages", {})
 
 
-def _text(version: Any) -> str:
+def _text(version: object) -> str:
     if version is None:
         return "none"
     return ".".join(str(version).split(".")[:3])

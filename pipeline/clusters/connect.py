@@ -10,12 +10,12 @@ from typing import Any
 from dask.system import CPU_COUNT
 from distributed import Client
 from distributed.comm import get_address_host_port
+from distributed.deploy.cluster import Cluster
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
 from ..execution.lanes import CORES_VARIABLE
 from ..execution.progress import Progress, silent
-from .certificates import check_handshake, security_of
 from .cluster_checks import check_store, check_versions, wait_for_workers
 from .profiles import (
     AddressProfile,
@@ -27,8 +27,9 @@ from .profiles import (
     changed,
     load_profile,
 )
+from .tls import check_handshake, security_of
 
-CORES_A_LANE = 8
+CORES_PER_LANE = 8
 
 _NO_WORKERS = "start workers (dask worker {address} --nthreads 1)"
 
@@ -42,7 +43,7 @@ def connect(
     store: str | None = None,
     progress: Progress | None = None,
 ) -> Client:
-    """A Dask client, used as a context manager; `fit` and the jobs run on it while it is open.
+    """Return a Dask client, a context manager: fits and jobs run on it while it is open.
 
     A cluster that was made for the client (local, slurm, pbs, gateway, kubernetes) ends with it.
 
@@ -68,7 +69,7 @@ def connect(
         No scheduler answers, workers do not come, versions differ, or a worker can not open the
         store.
     ConfigError
-        No such profile, a wrong key in it, an address that is none, or a parameter for workers
+        No such profile, a wrong key in it, a text that is no address, or a parameter for workers
         of a cluster that has its own.
     """
     profile = profile_of(target)
@@ -94,7 +95,7 @@ def connect(
 
 
 def profile_of(target: str) -> Profile:
-    """The profile of what `connect` is given."""
+    """Return the profile of what `connect` is given."""
     if target == "local":
         return LocalProfile()
     return AddressProfile(address=target) if "://" in target else load_profile(target)
@@ -103,11 +104,11 @@ def profile_of(target: str) -> Profile:
 class _Owner(Client):
     """A client whose cluster was made for it, and ends with it."""
 
-    def __init__(self, address: Any, end: Callable[[], Any], **options: Any) -> None:
-        self._end: Callable[[], Any] | None = end
+    def __init__(self, address: object, end: Callable[[], object], **options: object) -> None:
+        self._end: Callable[[], object] | None = end
         super().__init__(address, **options)
 
-    def close(self, *args: Any, **options: Any) -> Any:
+    def close(self, *args: object, **options: object) -> object:
         try:
             return super().close(*args, **options)
         finally:
@@ -118,7 +119,7 @@ class _Owner(Client):
 
 def _local(profile: LocalProfile) -> Client:
     cores = int(CPU_COUNT)
-    n_workers = profile.n_workers or -(-cores // CORES_A_LANE)
+    n_workers = profile.n_workers or -(-cores // CORES_PER_LANE)
     lane = profile.cores_per_worker or max(1, cores // n_workers)
     options: dict[str, Any] = {"memory_limit": profile.memory_limit} if profile.memory_limit else {}
     return Client(
@@ -161,7 +162,7 @@ def _remote(
 def _open(
     profile: AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile,
 ) -> tuple[Client, str]:
-    """The client, and where to look when workers do not come."""
+    """Return the client, and where to look when workers do not come."""
     if isinstance(profile, AddressProfile):
         client = _at(profile.address, security_of(profile), profile.timeout)
         return client, _NO_WORKERS.format(address=profile.address)
@@ -190,7 +191,7 @@ def _open(
     return client, f"see kubectl get pods -n {profile.namespace}"
 
 
-def _owning(cluster: Any) -> Client:
+def _owning(cluster: Cluster) -> Client:
     try:
         return _Owner(cluster, cluster.close, security=cluster.security)
     except BaseException:

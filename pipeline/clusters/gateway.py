@@ -13,7 +13,7 @@ from .profiles import GatewayProfile
 
 
 def open_gateway(profile: GatewayProfile) -> GatewayCluster:
-    """A new cluster of the server, its workers asked for; it ends when it is closed.
+    """Start a cluster of the server, its workers asked for; it ends when it is closed.
 
     The user's password, if any, comes from Dask's own configuration
     (``DASK_GATEWAY__AUTH__KWARGS__PASSWORD``).
@@ -51,10 +51,13 @@ def open_gateway(profile: GatewayProfile) -> GatewayCluster:
 
 
 class _Cluster(GatewayCluster):
-    """A cluster whose connection to the server, once closed, is not closed again by ``__del__``:
-    there dask-gateway asks for an event loop that has ended, and raises."""
+    """A cluster whose connection to the server is closed once.
 
-    def __init__(self, **options: Any) -> None:
+    dask-gateway would close it again in ``__del__``, where it asks for an event loop that has
+    ended, and raises.
+    """
+
+    def __init__(self, **options: object) -> None:
         try:
             super().__init__(**options)
         except BaseException:
@@ -67,6 +70,8 @@ class _Cluster(GatewayCluster):
         self._disconnect()
 
     def _disconnect(self) -> None:
+        # `_loop_runner` is dask-gateway's own; without it `__del__` has nothing left to close. It
+        # is asked for, so that a release without it only brings the old warning back.
         gateway: Any = getattr(self, "gateway", None)
         if hasattr(gateway, "_loop_runner"):
             if gateway._loop_runner.is_started():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import dask_jobqueue
 from distributed.security import Security
@@ -14,8 +13,8 @@ from tornado.ioloop import PeriodicCallback
 from ..errors import ClusterError, ConfigError
 from ..execution.lanes import CORES_VARIABLE
 from ..storage.files import storage_errors
-from .certificates import security_of
 from .profiles import JobQueueProfile, walltime_seconds
+from .tls import security_of
 
 LIFETIME, STAGGER = 0.85, 0.1  # of the walltime: a worker leaves between 75 % and 95 % of it
 
@@ -26,7 +25,7 @@ _SECONDS_BETWEEN_REQUESTS = 10.0
 
 
 def open_job_queue(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
-    """A cluster whose jobs are submitted; those that end are submitted again until it is closed.
+    """Start a cluster whose jobs, when they end, are submitted again until it is closed.
 
     Raises
     ------
@@ -48,7 +47,7 @@ def open_job_queue(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
 
 
 def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
-    """The scheduler of a profile, without jobs.
+    """Start the scheduler of a profile, without jobs.
 
     A job holds one worker process of one thread, the lane, whose kernels use all of the job's
     cores: dask-jobqueue asks for the cores of its threads, so the last ``--nthreads`` says one.
@@ -116,7 +115,7 @@ def _ask_slurm(script: str) -> None:
         )
 
 
-def _keep_asking(cluster: Any, n_jobs: int) -> None:
+def _keep_asking(cluster: dask_jobqueue.JobQueueCluster, n_jobs: int) -> None:
     """Submit jobs again that ended: at their walltime, cancelled, or with their node.
 
     Dask's adaptive scaling counts a lost worker as asked for, and never asks again.

@@ -62,7 +62,7 @@ def open_kubernetes(profile: KubernetesProfile) -> OperatorCluster:
 
 
 def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
-    """The DaskCluster object of a profile: its file, with its name and number of workers.
+    """Return the DaskCluster object of a profile: its file, with its name and workers.
 
     The operator would send workers to the scheduler at tcp://…; the environment says tls://….
     """

@@ -71,14 +71,14 @@ class LocalProfile(_Profile):
 
 
 class _Waiting(_Profile):
-    """Of a cluster whose workers come when they come.
+    """Settings of a cluster whose workers start at unpredictable times.
 
     Attributes
     ----------
     timeout : float
         Seconds to wait for the scheduler, and for ``min_workers`` workers.
     min_workers : int
-        So many must be there to begin; later ones join in.
+        Work begins when so many are there; later ones join in.
     """
 
     timeout: Seconds = 30.0
@@ -86,7 +86,7 @@ class _Waiting(_Profile):
 
 
 class _Tls(_Waiting):
-    """Of a cluster reached with certificates: all three files, or none."""
+    """Settings of a cluster reached with certificates: all three files, or none."""
 
     tls_ca_file: str | None = None
     tls_cert: str | None = None
@@ -202,11 +202,11 @@ class KubernetesProfile(_Tls):
 
 Profile = LocalProfile | AddressProfile | JobQueueProfile | GatewayProfile | KubernetesProfile
 
-_AnyProfile = Annotated[Profile, Field(discriminator="cluster")]
+_PROFILES: TypeAdapter[Profile] = TypeAdapter(Annotated[Profile, Field(discriminator="cluster")])
 
 
 def load_profile(name: str) -> Profile:
-    """The profile in a YAML file, or of that name in ``configs/profiles``.
+    """Read the profile in a YAML file, or of that name in ``configs/profiles``.
 
     Raises
     ------
@@ -224,13 +224,13 @@ def load_profile(name: str) -> Profile:
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected 'key: value' lines, with the key cluster")
     try:
-        return TypeAdapter(_AnyProfile).validate_python(values)
+        return _PROFILES.validate_python(values)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {first_error(_AnyProfile, error).text}") from None
+        raise ConfigError(f"{path}: {first_error(_PROFILES, error).text}") from None
 
 
-def changed(profile: Profile, where: str, **values: Any) -> Profile:
-    """A profile with other values, where they are not None.
+def changed(profile: Profile, where: str, **values: object) -> Profile:
+    """Return a profile with other values, where they are not None.
 
     Raises
     ------
@@ -244,4 +244,4 @@ def changed(profile: Profile, where: str, **values: Any) -> Profile:
     try:
         return type(profile).model_validate(profile.model_dump() | given)
     except ValidationError as error:
-        raise ConfigError(first_error(type(profile), error).text) from None
+        raise ConfigError(first_error(TypeAdapter(type(profile)), error).text) from None

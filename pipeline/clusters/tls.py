@@ -14,7 +14,7 @@ from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile
 
 
 def security_of(profile: AddressProfile | JobQueueProfile | KubernetesProfile) -> Security | None:
-    """What the TLS files of a profile allow; None without them.
+    """Return what the TLS files of a profile allow; None without them.
 
     Raises
     ------
