@@ -26,7 +26,7 @@ from .kit.verdicts import numbers
 from .learning import mean_squares
 from .over_sizes import CONSTANT, WAYS, AtSize, OverSizes
 
-N_CATEGORIES = 3
+N_CATEGORIES = 3  # the paper does not say how many
 MOST_STEPS, MOST_HALVINGS = 100, 40  # of Newton's method, and of one step
 TOLERANCE = 1e-8  # of a parameter, relative
 

@@ -27,8 +27,8 @@ from .kit.verdicts import listing
 from .learning import Geometries, Learner, describe_all, draw_bags, errors
 from .mixture_order import CRITERIA, orders_by_criteria
 
-MOST_COMPONENTS = 10
-BOX = [(-10, 10)] * 2
+MOST_COMPONENTS = 10  # of EM fits, as of the mixtures
+BOX = [(-10, 10)] * 2  # of the dataset
 PAPER = {  # 001, Figure 3: RMSE with 200 and with 800 points per bag
     "AIC": {200: 2.7, 800: 2.3},
     "BIC": {200: 3.8, 800: 2.7},

@@ -21,8 +21,8 @@ from .learning import draw_bags, mean_squares
 from .mixture_order import order_by_cross_validation, orders_by_criteria
 from .over_sizes import AtSize, OverSizes
 
-MOST_COMPONENTS = 10
-N_FOLDS = 5
+MOST_COMPONENTS = 10  # of EM fits, as of the mixtures
+N_FOLDS = 5  # of cross-validation
 BEATEN = "it has the lowest error at each"
 
 

@@ -30,9 +30,9 @@ from .learning import Geometries, Learner, describe, describe_all
 
 Labelled = tuple[Bags, NDArray[np.int64]]
 
-N_FILTERS = 64
+N_FILTERS = 64  # dimensions; the paper has 512
 FILTERS = {"independent": False, "dependent": True}
-LINEAR_ALPHAS = 10.0 ** np.arange(-3.0, 2.5, 0.5)
+LINEAR_ALPHAS = 10.0 ** np.arange(-3.0, 2.5, 0.5)  # of embeddings of unit variance
 BESIDE = ("MMD", "L2", "Hist JS", "moments")
 WAYS = {"linear": "linear", "rbf": "random features (RBF)"}
 

@@ -25,9 +25,13 @@ from .kit.verdicts import listing
 from .peers_measures import measure_mmd, measure_projection, measure_transport
 from .peers_regression import BASES, ITERATIONS, KERNELS, N_POINTS, measure_regression
 
-EXTRA = {"finufft": "finufft", "hyppo": "hyppo", "POT": "pot"}
+EXTRA = {
+    "finufft": "finufft",
+    "hyppo": "hyppo",
+    "POT": "pot",
+}  # package by name, of the extra `peers`
 MEASURED = ["ours", "peer", "peer / ours", "range"]
-FLOAT_BYTES = 8
+FLOAT_BYTES = 8  # of a number in double
 HARDLY, SURELY = 1.005, 1.05  # ratio of errors from which one is called worse
 MEDIANS = (
     "Times are medians over rounds, and peer / ours is the median of the rounds' own ratios: not "

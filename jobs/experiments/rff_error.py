@@ -27,17 +27,18 @@ from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, Curve, lines
 from .kit.timing import exponent
 
-N_POINTS, WIDEST = 1_000, 5.0
+N_POINTS, WIDEST = 1_000, 5.0  # evenly spaced on [−5, 5], as in 000
 RADII = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 RADIUS = 3.0  # b of the interval that 000 gives numbers for
 AT_RADIUS = RADII.index(RADIUS)
-QUANTILES = np.linspace(0, 1, 101)
+QUANTILES = np.linspace(0, 1, 101)  # of largest errors that are kept for Figure 3.5
 SURVIVAL_FEATURES = 500  # D of 000, Figure 3.5
 DRAWN_OVER_RADIUS = {50: BLUE, 200: ORANGE, 1000: GREY, 10_000: GREEN}  # D, and its color
 FORMS = ("paired", "phase")
 NAMES = {"paired": "paired (ours)", "phase": "phase (scikit-learn's RBFSampler)"}
 COLORS = {"paired": BLUE, "phase": ORANGE}
 PAPER_SQUARE = {"paired": 0.66, "phase": 0.83}  # D · E‖f‖² in 000, §3.5
+# Intervals of the exponent of D in E max error in 000, §3.5.
 PAPER_EXPONENT = {"paired": (-0.502, -0.496), "phase": (-0.503, -0.497)}
 
 

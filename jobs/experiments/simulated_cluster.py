@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from bagbasis.errors import ClusterError
 from bagbasis.execution import Report
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK = "127.0.0.1"  # nobody else can reach the simulated cluster
 PROCESSES = 2  # that the workers share
 AT_A_TIME = 50  # workers that are started together
 NUMBERS = 128  # of a simulated partial result
-SECONDS_BETWEEN_REPORTS = 0.5
+SECONDS_BETWEEN_REPORTS = 0.5  # of a sleeping task, more often than a real one
 QUIET = {  # what each worker does for itself, which would only take the cores
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "10s",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SURE = 2.0  # standard errors
-FAR = 0.05  # accuracy
+SURE = 2.0  # standard errors from which a lead is one
+FAR = 0.05  # of accuracy: what ≫ asks for
 PICKED = (
     "The best HDD was picked by accuracy on these test images, so that its lead is a little too "
     "large."
