@@ -15,6 +15,8 @@ SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
 SAMPLED_TARGETS = 9  # of them; more are never drawn
 SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of their own
 
+ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, is none
+
 Rows = NDArray[np.float64]
 
 
@@ -108,7 +110,7 @@ class Errors:
 
     @property
     def error(self) -> float:
-        """One number, see `measure`; lower is better."""
+        """The error as one number, see `measure`; lower is better."""
         return self.outcome.error(self.losses / self.n, self.scatter / self.n)
 
     @property
@@ -117,7 +119,7 @@ class Errors:
         return self.outcome.measure
 
     def values(self) -> dict[str, dict[str, Any]]:
-        """All errors by the name of the target, in types that JSON knows.
+        """Return all errors by the name of the target, in types that JSON knows.
 
         - of a number ``n``, ``rmse``, ``mae``, ``bias``, ``r2`` and ``constant_rmse``, the error
           of the best constant for these bags, their mean; ``r2`` is 1 − (rmse / constant_rmse)²,
@@ -149,6 +151,8 @@ class RealDetails:
         found = {}
         for j, name in enumerate(self.names):
             squares, scatter = float(errors.losses[j]), float(errors.scatter[j])
+            if scatter <= errors.n * (ROUNDING * errors.mean[j]) ** 2:
+                scatter = 0.0
             found[name] = {
                 "n": errors.n,
                 "rmse": (squares / errors.n) ** 0.5,

@@ -30,7 +30,7 @@ from .errors import (
     Sample,
 )
 
-ROWS_PER_BLOCK = 2048  # the coefficients of as many bags and responses are held at a time
+ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
 def evaluate(
@@ -92,13 +92,13 @@ def evaluate_together(
 
 
 class Judge:
-    """The errors of one model, batch by batch; small enough to travel to workers.
+    """Computes the errors of one model batch by batch; travels to workers with its model.
 
     Parameters
     ----------
     model : fitted estimator
     bags : LabelledBags
-        That are judged on; what is known of all of them is looked up here.
+        All bags that the model is judged on: names and boxes are looked up once.
     """
 
     def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
@@ -114,16 +114,18 @@ class Judge:
         scores = self.model.decision_rows(batch.bags)
         details, true, predicted = DETAILS[type(self.outcome)](self, batch, scores, targets)
         n = len(batch)
+        # The mean in two steps: a long sum of numbers far from zero has lost the last digits,
+        # which the sum of the small gaps gives back.
         first = targets.sum(axis=0, dtype=np.float64) / max(1, n)
         gaps = targets - first
-        rest = gaps.sum(axis=0) / max(1, n)  # what the rounding of a long sum has left
+        rest = gaps.sum(axis=0) / max(1, n)
         return Errors(
             self.outcome,
             n,
             batch.n_unlabelled,
             self.outcome.losses(scores, targets).sum(axis=0, dtype=np.float64),
             first + rest,
-            (gaps**2).sum(axis=0) - n * rest**2,
+            np.maximum(0.0, (gaps**2).sum(axis=0) - n * rest**2),
             details,
             Sample(batch.index, true, predicted),
         )

@@ -27,23 +27,23 @@ from ..storage.urls import normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, exists, zarr_store
 
 FORMAT_VERSION = 1
-ATTRIBUTE = "bagbasis_model"
-RUN = "bagbasis_run"
-EMBEDDING_PARAMS = ("embedding", "response_embedding")
+ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
+RUN = "bagbasis_run"  # the id of the submitted run that saved the model
+EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
 SECOND_BASIS = "random_features"
 PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
 
 
 @dataclass(frozen=True, eq=False)
 class ModelState:
-    """A fitted estimator as it is written.
+    """Everything that a saved model holds.
 
     Attributes
     ----------
     attributes : dict
         In types that JSON knows.
     arrays : dict
-        float64 arrays without NaN, by name.
+        float64 arrays by name.
     """
 
     attributes: dict[str, Any]
@@ -59,27 +59,27 @@ class HasParams(Protocol):
 
 
 class Saveable(Protocol):
-    """What can be saved."""
+    """A fitted estimator that can be saved."""
 
     def state(self) -> ModelState:
-        """Everything that a fit has left; ModelError before a fit."""
+        """Return everything that the fit has left; ModelError before a fit."""
         ...
 
 
 def save_model(
     model: Saveable, url: str | os.PathLike[str], overwrite: bool = False, run: str | None = None
 ) -> None:
-    """Write a fitted estimator; a reader finds the whole model or none.
+    """Write a fitted estimator, so that a reader finds the whole model or none.
 
-    Locally the model is written beside the target and renamed; elsewhere its attributes, without
+    Locally the model is written beside its place and renamed. Elsewhere its attributes, without
     which nothing loads, are written last.
 
     Parameters
     ----------
     overwrite : bool
-        Replace a saved model that is there; nothing else is ever replaced.
+        Replace a saved model; nothing else is ever replaced.
     run : str, optional
-        The id of the submitted run that saves it, to be known again by; see `is_of_run`.
+        The id of the submitted run that saves it, which `is_of_run` recognises.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def save_model(
 
 
 def write_model(model: Saveable, place: str) -> None:
-    """Write a fitted estimator to a place where nothing is; `save_model` is for all others.
+    """Write a fitted estimator to a place where nothing is yet; see `save_model` for others.
 
     Raises
     ------
@@ -110,9 +110,9 @@ def write_model(model: Saveable, place: str) -> None:
 
 
 def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
-    """Whether that submitted run saved what is at the URL, or was killed while it did.
+    """Tell whether a submitted run saved what is at the URL, or was killed while saving it.
 
-    False for a run of None.
+    Nothing is of the run None.
     """
     return run is not None and attributes_of(normalize_url(url)).get(RUN) == run
 

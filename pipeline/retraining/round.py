@@ -40,8 +40,8 @@ from .sums import (
     sum_window,
 )
 
-PACKAGE = "bagbasis"
-FIRST = "first round"
+PACKAGE = "bagbasis"  # whose version the sums are of: features may change with it
+FIRST = "first round"  # why there is a new line when there was none before
 COORDINATES_IN_REPORT = 5  # of a drift, those that differ most
 
 logger = logging.getLogger(__name__)
@@ -56,11 +56,11 @@ class NewRound:
     spec : Retraining
     folder : StateFolder
     store : BagStore
-        At its committed length when the round began: what is appended meanwhile waits.
+        At its committed length when the round began; bags that are appended meanwhile wait.
     state : State or None
-        Of the round before.
+        What the round before has left.
     progress, checkpoints
-        Of every pass.
+        Given to every pass.
     at : datetime
         When the round began.
     """

@@ -107,6 +107,7 @@ class State:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> State:
+        """Return the state that `asdict` made these values of."""
         rounds = tuple(Round(**one) for one in values["rounds"])
         return cls(**{**values, "rounds": rounds})
 
@@ -133,6 +134,7 @@ class Journal:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Journal:
+        """Return the journal that `asdict` made these values of."""
         return cls(**{**values, "state": State.from_dict(values["state"])})
 
 

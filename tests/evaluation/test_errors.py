@@ -51,12 +51,15 @@ def test_errors_of_numbers(cuts, offset):
     np.testing.assert_array_equal(errors.sample.predicted, predicted)
 
 
-def test_r2_of_equal_targets_is_not_a_number():
-    """Where all targets are equal there is no share of variance."""
-    errors = real_errors(np.ones((5, 1)), np.zeros((5, 1)))
+@pytest.mark.parametrize("value", [1.0, 0.1, -1e8 / 3])
+def test_r2_of_equal_targets_is_not_a_number(value):
+    """Where all targets are equal there is no share of variance, and rounding makes none."""
+    parts = [real_errors(np.full((n, 1), value), np.zeros((n, 1))) for n in (5, 777, 1, 90)]
+    errors = reduce(operator.add, parts)
     assert errors.values()["y1"]["r2"] is None
     assert errors.values()["y1"]["constant_rmse"] == 0
-    assert (errors.error, errors.measure) == (1.0, "RMSE")
+    assert errors.error == pytest.approx(abs(value))
+    assert errors.measure == "RMSE"
 
 
 @pytest.mark.parametrize("cuts", CUTS)

@@ -1,4 +1,4 @@
-"""`DoubleBasisClassifier`: one ridge a class on one-hot targets."""
+"""`DoubleBasisClassifier`: one ridge per class on one-hot targets."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_written_as_zarr(store, tmp_path, name):
 
 @pytest.mark.parametrize("name", FITS)
 def test_written_as_parquet(store, tmp_path, name):
-    """One table in the order of the store: id, a column a target, and p_<class>."""
+    """One table in the order of the store: id, a column per target, and p_<class>."""
     model = fitted(name)
     write_predictions(model, store, tmp_path / "p", format="parquet")
     table = pd.read_parquet(tmp_path / "p")
