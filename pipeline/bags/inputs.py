@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import DataError, ParameterError
-from .bags import as_bags
+from .bags import Bags, as_bags
 from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
-from .responses import as_responses
+from .responses import Responses, as_responses
 from .store import BagStore
+
+BagsLike = BagStore | Bags | Sequence[ArrayLike]
+"""Bags as callers give them."""
+
+LabelsLike = ArrayLike | Sequence[ArrayLike | None] | Responses | None
+"""Labels of bags in memory: targets, or one response per bag."""
 
 
 def with_targets(
-    X: Any, y: Any = None, target: str | Sequence[str] | None = None
+    X: BagsLike | LabelledBags, y: LabelsLike = None, target: str | Sequence[str] | None = None
 ) -> tuple[LabelledBags, bool]:
     """Return the labelled bags that `fit` was given, and whether their targets are one-dimensional.
 
@@ -53,7 +59,7 @@ def with_targets(
     return LabelledBags(bags, Targets((), values.reshape(len(bags), -1))), values.ndim == 1
 
 
-def with_responses(X: Any, responses: Any = None) -> LabelledBags:
+def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> LabelledBags:
     """Return the bags that `fit` was given, with their responses.
 
     Raises
@@ -81,7 +87,7 @@ def with_responses(X: Any, responses: Any = None) -> LabelledBags:
         raise DataError("no bags to fit")
     if responses is None:
         raise DataError("responses are missing: one (m_i, k) array a bag, None for a bag without")
-    checked = as_responses(responses, len(bags))
+    checked = as_responses(responses, len(bags))  # type: ignore[arg-type]  # refuses others
     if checked.n_points == 0:
         raise DataError("no bag has a response")
     return LabelledBags(bags, ResponseBags(checked))

@@ -16,6 +16,7 @@ from .box import Box
 from .labels import Labels, ResponseBags, Targets, take_rows
 from .plan import Range
 from .reading import PARTITION_BYTES, partitions, prefetch
+from .responses import Responses
 from .sampling import RunSample
 from .splits import Split
 from .store import BagStore
@@ -72,7 +73,7 @@ class LabelledBags:
     """
 
     data: Bags | BagStore
-    labels: Labels | None = None
+    labels: Labels[Any] | None = None
     start: int = 0
     stop: int | None = None
     left_out: Split | None = None
@@ -245,7 +246,7 @@ class LabelledBags:
     # ------------------------------------------------------------------ inside
 
     @property
-    def _labels(self) -> Labels:
+    def _labels(self) -> Labels[Any]:
         assert self.labels is not None
         return self.labels
 
@@ -279,7 +280,9 @@ class LabelledBags:
         with closing(prefetch(lambda r: labels.read(data, *r), parts)) as loaded:
             yield from zip(parts, loaded, strict=True)
 
-    def _known(self, start: int, stop: int, block: Any) -> NDArray[np.bool_]:
+    def _known(
+        self, start: int, stop: int, block: NDArray[Any] | Responses | None
+    ) -> NDArray[np.bool_]:
         if self.labels is None:
             return np.ones(stop - start, dtype=bool)
         return self.labels.known(block)

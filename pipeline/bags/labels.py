@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +14,25 @@ from .reading import pair_partitions, partitions
 from .responses import Responses
 from .store import BagStore
 
+Block = TypeVar("Block")
+"""The labels of a range of bags: an array, or `Responses`."""
 
-class Labels(Protocol):
+
+class Labels(Protocol[Block]):
     """A kind of label: how it is read for a range of bags, and which bags have one.
 
     What `read` gives is called a block of labels below: an array, or `Responses`.
     """
 
-    def read(self, store: BagStore, start: int, stop: int) -> Any:
+    def read(self, store: BagStore, start: int, stop: int) -> Block:
         """Return the labels of bags ``start:stop`` of a store."""
         ...
 
-    def given(self) -> Any:
+    def given(self) -> Block:
         """Return the labels of all bags in memory."""
         ...
 
-    def known(self, block: Any) -> NDArray[np.bool_]:
+    def known(self, block: Block) -> NDArray[np.bool_]:
         """Which bags of a block have a label."""
         ...
 
@@ -37,7 +40,7 @@ class Labels(Protocol):
         """Which bags of a store have a label; no points of responses are read."""
         ...
 
-    def take(self, block: Any, rows: NDArray[np.int64]) -> Any:
+    def take(self, block: Block, rows: NDArray[np.int64]) -> Block:
         """Return the labels of ascending rows of a block, as a block."""
         ...
 

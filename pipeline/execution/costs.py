@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..bags.labelled import ROWS_PER_BLOCK
 from ..bags.plan import Range, split_evenly
@@ -113,9 +112,9 @@ def current_limits() -> PassLimits:
 
 
 @contextmanager
-def pass_limits(**values: Any) -> Iterator[PassLimits]:
+def pass_limits(**values: float) -> Iterator[PassLimits]:
     """Cut the passes that this process starts within the block by other `PassLimits`."""
-    _limits.append(replace(current_limits(), **values))
+    _limits.append(replace(current_limits(), **values))  # type: ignore[arg-type]  # integers are
     try:
         yield current_limits()
     finally:

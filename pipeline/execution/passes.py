@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from ..bags.labelled import Batch
 from ..bags.plan import Range
 from ..errors import ParameterError
 from .costs import Cost, current_limits, plan_tasks
@@ -20,6 +21,7 @@ from .lazy_dask import dask, dask_array
 from .progress import Progress, Report
 from .tasks import Keeper, lane_memory, map_reduce, map_tasks
 
+Index = Sequence[int] | NDArray[np.int64]
 GIB = 2**30
 PARTITIONS_HELD = 2  # the one that is worked on, and the next
 
@@ -66,7 +68,7 @@ class Source(Protocol):
         """
         ...
 
-    def naming(self, index: Any) -> AbstractContextManager[None]:
+    def naming(self, index: Index) -> AbstractContextManager[None]:
         """Re-raise refusals of bags, named by their positions."""
         ...
 
@@ -113,7 +115,7 @@ def run_pass(
     *,
     ranges: Sequence[Range] | None = None,
     progress: Progress | None = None,
-    keeper: Keeper | None = None,
+    keeper: Keeper[R] | None = None,
 ) -> R:
     """Run all tasks, on the open cluster or in this process, and merge their results.
 
@@ -212,11 +214,11 @@ def _check_memory(needed: int, here: bool) -> None:
 class Folded(Generic[R]):
     """A `Collector` that merges what a function makes of each batch."""
 
-    per_batch: Callable[[Any], R]
+    per_batch: Callable[[Batch], R]
     merge: Callable[[R, R], R]
     total: R
 
-    def add(self, batch: Any) -> None:
+    def add(self, batch: Batch) -> None:
         """Merge what the function makes of a batch, unless that is empty."""
         if len(batch):
             self.total = self.merge(self.total, self.per_batch(batch))
@@ -230,10 +232,10 @@ class Folded(Generic[R]):
 class StackedRows:
     """A `Collector` of the rows that a function makes of each batch, one under the other."""
 
-    per_batch: Callable[[Any], NDArray[Any]]
+    per_batch: Callable[[Batch], NDArray[Any]]
     parts: list[NDArray[Any]] = field(default_factory=list)
 
-    def add(self, batch: Any) -> None:
+    def add(self, batch: Batch) -> None:
         """Append the rows of a batch."""
         self.parts.append(self.per_batch(batch))
 
@@ -243,7 +245,7 @@ class StackedRows:
 
 
 def rows_of(
-    name: str, per_batch: Callable[[Any], NDArray[Any]], cost: Cost
+    name: str, per_batch: Callable[[Batch], NDArray[Any]], cost: Cost
 ) -> Reduction[NDArray[Any]]:
     """Declare a pass that keeps a row per bag, in order."""
     return Reduction(partial(StackedRows, per_batch), _stack, cost, name=name)
@@ -254,7 +256,7 @@ def lazy_pass(
     rows: Reduction[NDArray[Any]],
     ranges: Sequence[Range],
     tail: tuple[int, ...],
-    dtype: Any,
+    dtype: DTypeLike,
 ) -> Any:
     """Return a dask.array with a row of shape ``tail`` per bag, and a block per range.
 

@@ -34,7 +34,7 @@ R = TypeVar("R")
 RETRIES = 2  # of a task that failed: workers come and go, and errors of ours come back at once
 
 
-class Keeper(Protocol):
+class Keeper(Protocol[R]):
     """Where results of groups are kept; small, picklable, used by many processes at once.
 
     ``every`` is the number of tasks in a group (fewer in the last one).
@@ -45,11 +45,11 @@ class Keeper(Protocol):
         """Tasks in a group."""
         ...
 
-    def load(self, group: int) -> Any:
+    def load(self, group: int) -> R | None:
         """Return the result of a group; None where there is none, or a damaged one."""
         ...
 
-    def save(self, group: int, value: Any) -> None:
+    def save(self, group: int, value: R) -> None:
         """Keep the result of a group, whole or not at all."""
         ...
 
@@ -87,7 +87,7 @@ def map_reduce(
     progress: Progress | None = None,
     split_every: int | None = None,
     here: bool = False,
-    keeper: Keeper | None = None,
+    keeper: Keeper[R] | None = None,
 ) -> R:
     """Merge ``function(task, report)`` over all tasks.
 
@@ -212,7 +212,7 @@ class _Kept(Generic[T, R]):
 
     function: Callable[[T, Report], R]
     merge: Callable[[R, R], R]
-    keeper: Keeper
+    keeper: Keeper[R]
 
     def __call__(self, group: _Group[T], report: Report) -> R:
         value = self.keeper.load(group.index)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..bags import Bags, Box
 from ..bags.labelled import box_of_bags
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
-from ..embeddings import EmbeddingSpec, MeanMapEmbedding
+from ..embeddings import Embedding, EmbeddingSpec, MeanMapEmbedding
 from ..embeddings.base import check_dims
 from ..errors import BagError, DataError, ParameterError
 from ..execution import lane
@@ -20,7 +20,15 @@ from ..params import check_integer, check_seed
 from ..random_features import RandomFourierFeatures
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 from .permutation import mmd_squared_of_splits, p_values, split_sums
-from .thinning import BagSet, ThinnedBags, as_bag_set, check_thin, thin_sets, thinning_size
+from .thinning import (
+    BagSet,
+    ComparedBags,
+    ThinnedBags,
+    as_bag_set,
+    check_thin,
+    thin_sets,
+    thinning_size,
+)
 
 CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
 CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
@@ -68,10 +76,10 @@ class DriftResult:
 
 
 def drift_test(
-    reference: Any,
-    new: Any,
+    reference: ComparedBags,
+    new: ComparedBags,
     *,
-    embedding: Any = None,
+    embedding: Embedding | EmbeddingSpec | None = None,
     n_features: int = 1024,
     n_permutations: int = 999,
     seed: int = 0,
@@ -185,22 +193,25 @@ def _size(sets: tuple[BagSet, BagSet], thin: bool | int) -> int | None:
     return int(thin)
 
 
-def _resolve(embedding: Any, bags: Bags, seed: int) -> EmbeddingSpec:
+def _resolve(embedding: Embedding | EmbeddingSpec | None, bags: Bags, seed: int) -> EmbeddingSpec:
     """Return the embedding with everything decided, from the bags of both sets."""
     box = None
     if embedding is None:
         embedding, box = MeanMapEmbedding(seed=seed), _central_box(bags)
-    spec = embedding if isinstance(embedding, EmbeddingSpec) else getattr(embedding, "spec_", None)
-    if spec is None:
-        if not hasattr(embedding, "resolve"):
-            raise ParameterError(
-                f"embedding is {embedding!r}; expected an embedding such as MeanMapEmbedding(), or "
-                "the spec of one"
-            )
+    spec: EmbeddingSpec
+    if isinstance(embedding, EmbeddingSpec):
+        spec = embedding
+    elif hasattr(embedding, "spec_"):
+        spec = embedding.spec_
+    elif hasattr(embedding, "resolve"):
         spec = embedding.resolve(bags.n_dims, box or box_of_bags(bags), lambda: [bags])
+    else:
+        raise ParameterError(
+            f"embedding is {embedding!r}; expected an embedding such as MeanMapEmbedding(), or "
+            "the spec of one"
+        )
     check_dims(bags, spec.n_dims)
-    resolved: EmbeddingSpec = spec
-    return resolved
+    return spec
 
 
 def _central_box(bags: Bags) -> Box:

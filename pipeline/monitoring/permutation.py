@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 VALUES_PER_BLOCK = 2**24  # of the splits in memory: 128 MiB
 STREAM = 2**63  # of the seed: no block of frequencies has that number
@@ -68,7 +66,7 @@ def mmd_squared_of_splits(
     return squared
 
 
-def p_values(observed: Any, permuted: NDArray[np.float64]) -> Any:
+def p_values(observed: ArrayLike, permuted: NDArray[np.float64]) -> NDArray[np.float64]:
     """(1 + #{permuted ≥ observed}) / (1 + n_permutations), for each of the observed.
 
     At least 1 / (1 + n_permutations), and never too small: the observed split is one of the

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Bags, BagStore, as_bags, concatenate
 from ..bags.bags import offsets_of
@@ -21,6 +21,9 @@ from ..errors import DataError, ParameterError
 
 LEFT_OUT = 0.05  # of a set's bags, at most
 MAX_VALUES = 2**24  # coordinates held, of both sets together
+
+
+ComparedBags = BagStore | Bags | Sequence[ArrayLike] | tuple[BagStore, int, int]
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class ThinnedBags:
     positions: NDArray[np.int64]
 
 
-def as_bag_set(data: Any, name: str) -> BagSet:
+def as_bag_set(data: ComparedBags, name: str) -> BagSet:
     """Return the set of Bags, a list of arrays, a BagStore or (store, start, stop).
 
     Raises
@@ -82,7 +85,7 @@ def as_bag_set(data: Any, name: str) -> BagSet:
         bags = _range_of_store(data, name)
     else:
         try:
-            bags = LabelledBags(as_bags(data))
+            bags = LabelledBags(as_bags(data))  # type: ignore[arg-type]  # refuses other tuples
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
     require_two(bags.n_bags, name, "")
@@ -153,7 +156,7 @@ def thin_sets(
     )
 
 
-def check_thin(thin: Any) -> None:
+def check_thin(thin: object) -> None:
     """Raise ParameterError unless ``thin`` is True, False or a number of points."""
     if not isinstance(thin, (bool, np.bool_)) and not (
         isinstance(thin, (int, np.integer)) and thin >= 1

@@ -188,7 +188,9 @@ class FitPass:
         sums = partial(FitSums, self.features, self.outcome, self.validation, self.precision)
         return Reduction(sums, operator.add, self.cost, name="fit")
 
-    def run(self, progress: Progress | None = None, keeper: Keeper | None = None) -> FitStatistics:
+    def run(
+        self, progress: Progress | None = None, keeper: Keeper[FitStatistics] | None = None
+    ) -> FitStatistics:
         """Return the statistics: on the open cluster, or in this process.
 
         ``keeper`` is for this very pass: it gives what an earlier run has kept, see `Checkpoints`.

@@ -110,7 +110,7 @@ class Checkpoints:
         """Begin a block whose good end removes them."""
         return self
 
-    def __exit__(self, kind: Any, *more: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *more: object) -> None:
         """Remove them, unless the block ends with an error."""
         if kind is None:
             self.discard()

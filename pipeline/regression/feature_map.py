@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..bags import Bags
 from ..bags.labelled import LabelledBags, naming
 from ..bags.sampling import CHOICE_SAMPLE, DISTANCE_SAMPLE
-from ..embeddings import EmbeddingSpec, spec_from_dict, spec_to_dict
+from ..embeddings import Embedding, EmbeddingSpec, spec_from_dict, spec_to_dict
 from ..errors import BagError, DataError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..random_features import FourierSpec
+from ..random_features import FourierSpec, RandomFourierFeatures
 
 ROWS_PER_BLOCK = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
@@ -49,7 +49,7 @@ class FeatureMap:
         )
         return self.embedding.cost + second
 
-    def embed(self, bags: Bags, dtype: Any) -> tuple[NDArray[Any], int]:
+    def embed(self, bags: Bags, dtype: DTypeLike) -> tuple[NDArray[Any], int]:
         """Embed bags: A, shape (n_bags, s), and the number of points outside the box.
 
         Raises
@@ -72,7 +72,7 @@ class FeatureMap:
         else:
             self.fourier.transform(embeddings, out)
 
-    def blocks(self, bags: Bags, dtype: Any) -> Iterator[tuple[int, NDArray[Any], int]]:
+    def blocks(self, bags: Bags, dtype: DTypeLike) -> Iterator[tuple[int, NDArray[Any], int]]:
         """(first bag, features, points outside) of consecutive blocks; the array is reused."""
         buffer = np.empty((min(ROWS_PER_BLOCK, len(bags)), self.n_features), dtype=dtype)
         for start in range(0, len(bags), ROWS_PER_BLOCK):
@@ -97,7 +97,9 @@ class FeatureMap:
         )
 
 
-def resolve_features(source: LabelledBags, embedding: Any, random_features: Any) -> FeatureMap:
+def resolve_features(
+    source: LabelledBags, embedding: Embedding, random_features: RandomFourierFeatures | None
+) -> FeatureMap:
     """Decide box, index set and σ from samples of the data; fitted parts stay as they are.
 
     ``random_features`` None leaves the embedding alone.

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def read_partial(path: Path) -> FitStatistics:
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
-def _read(file: Any) -> FitStatistics:
+def _read(file: BinaryIO) -> FitStatistics:
     with np.load(file, allow_pickle=False) as members:
         header = json.loads(members[HEADER].tobytes())
         if header["format"] != FORMAT_VERSION:

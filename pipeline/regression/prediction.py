@@ -6,20 +6,25 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..bags import BagStore
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
+from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import lane
 from ..execution.costs import plan_blocks
 from ..execution.passes import lazy_pass, rows_of
+from ..random_features import RandomFourierFeatures
 from .feature_map import FeatureMap, resolve_features
 
 
 def features(
-    store: BagStore, embedding: Any, random_features: Any = None, dtype: str = "float32"
+    store: BagStore,
+    embedding: Embedding,
+    random_features: RandomFourierFeatures | None = None,
+    dtype: str = "float32",
 ) -> Any:
     """Features of every bag, shape (n_bags, s or D), as a dask.array chunked by ranges of bags.
 
@@ -48,7 +53,7 @@ def lazy_predictions(
     method: str,
     arguments: tuple[Any, ...],
     tail: tuple[int, ...],
-    dtype: Any,
+    dtype: DTypeLike,
 ) -> Any:
     """``model.method(bags, *arguments)`` of every bag, a dask.array of rows of shape ``tail``."""
     ranges = prediction_ranges(store, model.features_, 8 * int(np.prod(tail)))

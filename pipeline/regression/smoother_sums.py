@@ -14,7 +14,7 @@ from ..bags.labelled import Batch, LabelledBags
 from ..bags.reading import PARTITION_BYTES
 from ..errors import DataError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.passes import Source
+from ..execution.passes import Index, Source
 from .feature_map import FeatureMap
 from .outcomes import Outcome
 
@@ -112,7 +112,7 @@ class KeptRows:
                 last,
             )
 
-    def naming(self, index: Any) -> AbstractContextManager[None]:
+    def naming(self, index: Index) -> AbstractContextManager[None]:
         """Do nothing: their bags were embedded before."""
         return nullcontext()
 
@@ -173,7 +173,7 @@ class StreamedRows:
                     rows = self._rows(batch)
                 yield rows
 
-    def naming(self, index: Any) -> AbstractContextManager[None]:
+    def naming(self, index: Index) -> AbstractContextManager[None]:
         """See `LabelledBags.naming`."""
         return self.bags.naming(index)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from .statistics_kernels import add_sums, add_triangle, gram_float32, gram_float64, unpack_centred
@@ -94,7 +95,11 @@ class StatisticsBuilder:
     """
 
     def __init__(
-        self, n_features: int, n_targets: int, dtype: Any = np.float32, scratch: Any = None
+        self,
+        n_features: int,
+        n_targets: int,
+        dtype: DTypeLike = np.float32,
+        scratch: NDArray[Any] | None = None,
     ) -> None:
         self._dtype = np.dtype(dtype)
         self._rows = _block_rows(n_features, self._dtype.itemsize)
@@ -162,7 +167,7 @@ class StatisticsBuilder:
         self._sum_z += sums
 
 
-def statistics_cost(n_features: int, n_targets: int, precision: Any, n_parts: int = 1) -> Cost:
+def statistics_cost(n_features: int, n_targets: int, precision: str, n_parts: int = 1) -> Cost:
     """Return what `StatisticsBuilder` takes for rows that are at hand.
 
     ``n_parts`` builders share one square. While tasks merge, a worker holds the two partial
@@ -183,5 +188,5 @@ def _block_rows(n_features: int, itemsize: int) -> int:
     return int(np.clip(BLOCK_BYTES // (itemsize * n_features), 64, BLOCK_ROWS))
 
 
-def _pairs(a: RidgeStatistics, b: RidgeStatistics) -> Any:
+def _pairs(a: RidgeStatistics, b: RidgeStatistics) -> Iterator[tuple[Any, Any]]:
     return ((getattr(a, f.name), getattr(b, f.name)) for f in fields(RidgeStatistics))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sklearn.base import clone
 
@@ -14,6 +13,7 @@ from ..errors import ParameterError
 from ..execution import lane
 from ..random_features import RandomFourierFeatures
 from ..regression import FeatureMap
+from ..regression.base import DoubleBasis
 from ..regression.feature_map import resolve_features
 from .search import Search
 
@@ -34,7 +34,7 @@ class Candidate:
     scale_multiplier: float
     features: FeatureMap
 
-    def estimator(self, base: Any, search: Search) -> Any:
+    def estimator(self, base: DoubleBasis, search: Search) -> DoubleBasis:
         """Return ``base`` with the candidate's parameters, not fitted."""
         second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
         return clone(base).set_params(
@@ -42,7 +42,7 @@ class Candidate:
         )
 
 
-def resolve_candidates(source: LabelledBags, base: Any, search: Search) -> list[Candidate]:
+def resolve_candidates(source: LabelledBags, base: DoubleBasis, search: Search) -> list[Candidate]:
     """Every embedding with every multiplier of σ; those that come to the same are one.
 
     The median distance is taken once an embedding.
@@ -76,12 +76,12 @@ def resolve_candidates(source: LabelledBags, base: Any, search: Search) -> list[
     return list(found.values())
 
 
-def digest(values: Any) -> str:
+def digest(values: object) -> str:
     """Return a hexadecimal hash of JSON-able values: equal for equal values, in any process."""
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _random_features(base: Any) -> Any:
+def _random_features(base: DoubleBasis) -> RandomFourierFeatures:
     second = base.random_features
     return clone(second) if second is not None else RandomFourierFeatures()

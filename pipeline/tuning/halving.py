@@ -42,7 +42,7 @@ LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
 
 def tune(
     store: BagStore,
-    estimator: Any,
+    estimator: DoubleBasis,
     search: Search,
     *,
     target: str | Sequence[str] | None = None,
@@ -101,7 +101,7 @@ class _Tuner:
     def __init__(
         self,
         store: BagStore,
-        estimator: Any,
+        estimator: DoubleBasis,
         search: Search,
         target: str | Sequence[str] | None,
         holdout: float,
@@ -278,7 +278,7 @@ class _Tuner:
     def _targets(self) -> RowCache:
         return self._cache(identify_outcome(self.outcome), self.outcome.n_targets, "float64")
 
-    def _cache(self, key: Any, n_columns: int, dtype: str) -> RowCache:
+    def _cache(self, key: object, n_columns: int, dtype: str) -> RowCache:
         url = f"{self.folder}/{self.identity}-{digest([self._data_key(), key])}.zarr"
         return RowCache(url, self.order.n_bags, n_columns, self.order.block_length, dtype)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from ..bags.plan import Range, split_evenly
 from ..bags.splits import Split
 from ..execution import Progress
 from ..execution.costs import count_tasks
-from ..execution.passes import Reduction, run_pass
+from ..execution.passes import Index, Reduction, run_pass
 from ..regression import FeatureMap
 from ..regression.accumulate import FitStatistics, SplitSums
 from ..regression.outcomes import Outcome
@@ -100,7 +99,7 @@ class CachedBags:
             index = np.concatenate([np.arange(*run) for run in runs])
             yield CachedBatch(index[used], rows[used], y[used], self.order.bags_before(block + 1))
 
-    def naming(self, index: Any) -> AbstractContextManager[None]:
+    def naming(self, index: Index) -> AbstractContextManager[None]:
         """Do nothing: bags are refused, and named, where they are embedded."""
         return nullcontext()
 
