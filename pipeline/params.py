@@ -134,7 +134,7 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> str:
 
 
 def _as_float(value: object) -> float:
-    """A real number as a float; NaN, which no bound admits, for anything else."""
+    """Return a real number as a float; NaN, which no bound admits, for anything else."""
     if isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
     return float("nan")

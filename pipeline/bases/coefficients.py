@@ -80,7 +80,7 @@ def project(
 def kernel_arguments(
     bags: Bags, groups: NDArray[np.int64], box: Box, drop: bool, dtype: np.dtype[Any]
 ) -> KernelArguments:
-    """The first arguments of every kernel over ragged bags.
+    """Return the first arguments of every kernel over ragged bags.
 
     Returns
     -------

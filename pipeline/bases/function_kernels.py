@@ -25,17 +25,17 @@ _SINE = tuple(
 @njit(cache=True, inline="always")
 def _sine_terms(table):
     """Taylor coefficients of sin(πt/2), in the precision of the table."""
-    T = table.dtype.type
+    of = table.dtype.type
     return (
-        T(_SINE[0]),
-        T(_SINE[1]),
-        T(_SINE[2]),
-        T(_SINE[3]),
-        T(_SINE[4]),
-        T(_SINE[5]),
-        T(_SINE[6]),
-        T(_SINE[7]),
-        T(_SINE[8]),
+        of(_SINE[0]),
+        of(_SINE[1]),
+        of(_SINE[2]),
+        of(_SINE[3]),
+        of(_SINE[4]),
+        of(_SINE[5]),
+        of(_SINE[6]),
+        of(_SINE[7]),
+        of(_SINE[8]),
     )
 
 
@@ -56,9 +56,12 @@ def _sin_quarter(t, c):
 
 @njit(cache=True, fastmath=FAST)
 def fill_cosine(x, m, table, scratch):
-    """cos(kπx). With θ = πx folded to [0, π/2], δ = 4 sin²(θ/2) and the differences
-    d_{k+1} = d_k − δ c_k, c_{k+1} = c_k + d_{k+1}: the recurrence in the form whose
-    error does not grow near the walls (Reinsch)."""
+    """Write cos(kπx).
+
+    With θ = πx folded to [0, π/2], δ = 4 sin²(θ/2) and the differences d_{k+1} = d_k − δ c_k,
+    c_{k+1} = c_k + d_{k+1}: the recurrence in the form whose error does not grow near the walls
+    (Reinsch).
+    """
     n_functions = table.shape[0]
     delta, sign, value, step = scratch[0], scratch[1], scratch[2], scratch[3]
     terms = _sine_terms(table)

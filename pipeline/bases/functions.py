@@ -13,7 +13,7 @@ BASES = ("cosine", "trigonometric", "legendre")
 
 
 def check_basis(basis: str) -> int:
-    """The kernel's code of a basis; ParameterError for one that is not there."""
+    """Return the kernel's code of a basis; ParameterError for an unknown one."""
     if basis not in BASES:
         raise ParameterError(f"basis is {basis!r}; expected one of {list(BASES)}")
     return BASES.index(basis)
@@ -39,7 +39,7 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> NDArray[np.flo
 
 
 def function_scales(basis: str, n_functions: int) -> NDArray[np.float64]:
-    """What the plain functions cos, sin, P_k are multiplied by to have norm 1, shape (K,)."""
+    """Return the factors that give the plain cos, sin and P_k norm 1, shape (K,)."""
     k = np.arange(n_functions)
     if basis == "legendre":
         return np.sqrt(2.0 * k + 1.0)

@@ -17,7 +17,7 @@ MAX_FUNCTIONS = 200_000
 def index_set(
     n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
 ) -> NDArray[np.int64]:
-    """Indices α in lexicographic order, shape (s, n_dims), read-only.
+    """Return indices α in lexicographic order, shape (s, n_dims), read-only.
 
     Parameters
     ----------

@@ -32,8 +32,10 @@ def _dots(weight, table, m, first, stop, sums, at):
 
 @njit(cache=True, fastmath=FAST)
 def _paired_dots(left, right, table, m, count, sums, at_left, at_right):
-    """`_dots` for two weights over the same functions, four at a time: six loads feed eight
-    multiply-adds, where a single dot product loads two for each."""
+    """`_dots` for two weights over the same functions, four functions at a time.
+
+    Six loads feed eight multiply-adds, where a single dot product loads two for each.
+    """
     zero = table.dtype.type(0)
     k = 0
     while k + 4 <= count:
@@ -109,8 +111,10 @@ def _confine(x, m, drop):
 
 @njit(cache=True, fastmath=FAST)
 def _multiply(tables, prefixes, changed, p, padded, products, last):
-    """products[last] = Π_j φ_{α_j}(x_b) over all but the last of three or more dimensions, for
-    prefix p; products of shorter prefixes are kept in between."""
+    """Write products[last] = Π_j φ_{α_j}(x_b) over all but the last of three or more dimensions.
+
+    That is prefix p; products of shorter prefixes are kept in between.
+    """
     n_dims = tables.shape[0]
     row = tables[0, prefixes[p, 0]]
     for level in range(1, n_dims - 1):

@@ -58,6 +58,7 @@ class LeaveOneOutSums:
     n_outside: int
 
     def __add__(self, other: LeaveOneOutSums) -> LeaveOneOutSums:
+        """Return the sums over the bags of both."""
         return LeaveOneOutSums(
             self.squares + other.squares,
             self.cross + other.cross,
@@ -68,7 +69,7 @@ class LeaveOneOutSums:
 
     @classmethod
     def empty(cls, n_functions: int) -> LeaveOneOutSums:
-        """The sums over no bags."""
+        """Return the sums over no bags."""
         return cls(np.zeros(n_functions), np.zeros(n_functions), 0, 0, 0)
 
     def mean_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -84,7 +85,7 @@ def leave_one_out_sums(
     box: Box,
     drop: bool = False,
 ) -> tuple[LeaveOneOutSums, NDArray[np.int64]]:
-    """The sums of some bags, and the points of each outside the box, shape (n_bags,).
+    """Return the sums of some bags, and the points of each outside the box, shape (n_bags,).
 
     Parameters
     ----------
@@ -137,11 +138,11 @@ class Candidates:
     basis: str = "cosine"
 
     def indices(self, n_dims: int) -> NDArray[np.int64]:
-        """The functions that any candidate needs, shape (s, n_dims)."""
+        """Return the functions that any candidate needs, shape (s, n_dims)."""
         return index_set(n_dims, *self.limits, self.basis)
 
     def weights(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What each candidate multiplies a bag's coefficients by, shape (m, s)."""
+        """Return what each candidate multiplies a bag's coefficients by, shape (m, s)."""
         chosen = self.values[:, None]
         if self.kind == "kde":
             return np.exp(-0.5 * (np.pi * chosen * norms(indices, self.basis)) ** 2)
@@ -162,7 +163,7 @@ def series_candidates(n_dims: int, shape: str, basis: str) -> Candidates:
 
 
 def largest_set(n_dims: int, shape: str, basis: str, most: int, most_per_dim: int) -> Limits:
-    """The largest index set of the shape with at most ``most`` functions."""
+    """Return the largest index set of the shape with at most ``most`` functions."""
     best = limits_of(shape, 1.0 if shape == "tensor" else 0.0)
     for size in range(1, most_per_dim):
         limits = limits_of(shape, float(size + 1 if shape == "tensor" else size))
@@ -185,7 +186,7 @@ def choose_index_set(
     box: Box,
     drop: bool = False,
 ) -> Limits:
-    """The index set of least score, averaged over bags and summed over marginals (2.24).
+    """Return the index set of least score, averaged over bags and summed over marginals (2.24).
 
     ``drop`` leaves points outside the box out of the score, as they are of the embedding.
 
@@ -210,7 +211,7 @@ def choose_bandwidth(
     drop: bool = False,
     max_work: float = MAX_WORK,
 ) -> float:
-    """The bandwidth of least score, averaged over bags and marginals (2.30-2.32).
+    """Return the bandwidth of least score, averaged over bags and marginals (2.30-2.32).
 
     Parameters
     ----------
@@ -250,7 +251,7 @@ def sums_per_group(
     drop: bool,
     max_work: float = inf,
 ) -> list[LeaveOneOutSums]:
-    """The sums of each marginal over a sample, until points times functions are enough."""
+    """Return the sums of each marginal over a sample, until points times functions are enough."""
     sums = [LeaveOneOutSums.empty(len(indices)) for _ in groups]
     n_points = 0
     for bags in sample:

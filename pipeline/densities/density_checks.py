@@ -85,7 +85,7 @@ def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
         )
 
 
-def checked_dims(dims: Any, n_dims: int) -> list[int]:
+def checked_dims(dims: ArrayLike, n_dims: int) -> list[int]:
     """Distinct dimensions as a list; ParameterError otherwise."""
     chosen = np.atleast_1d(np.asarray(dims))
     distinct = len(np.unique(chosen)) == chosen.size > 0
@@ -95,7 +95,7 @@ def checked_dims(dims: Any, n_dims: int) -> list[int]:
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The array if nobody can write it, else a copy that nobody can."""
+    """Return the array if nobody can write it, else a copy that nobody can."""
     if not array.flags.writeable:
         return array
     copy = array.copy()
@@ -109,12 +109,14 @@ def box_volume(box: Box) -> float:
 
 
 def box_contains(box: Box, points: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which points are inside, shape (n,), the walls as the points' own precision holds them: a
-    float32 point on a wall is inside."""
+    """Which points are inside, shape (n,).
+
+    The walls are taken as the points' own precision holds them: a float32 point on one is inside.
+    """
     lo, hi = (np.array(wall, dtype=points.dtype) for wall in (box.lo, box.hi))
     return np.logical_and.reduce((points >= lo) & (points <= hi), axis=1)
 
 
 def in_unit_cube(box: Box, points: NDArray[Any]) -> NDArray[np.float64]:
-    """The box scaled to [0, 1]^d, points outside of it clipped to its walls; float64."""
+    """Return the box scaled to [0, 1]^d, points outside of it clipped to its walls; float64."""
     return np.clip(box.to_unit(points.astype(np.float64)), 0.0, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
 from ..bases import index_set, norms, project
 from ..bases.smoothness import KINDS, limits_of
-from ..embeddings.base import refuse_outside
+from ..embeddings.base import BagsLike, BoxLike, refuse_outside
 from ..errors import DataError, ParameterError
 from ..params import check_choice, check_number
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
@@ -22,16 +21,16 @@ logger = logging.getLogger(__name__)
 
 
 def estimate_densities(
-    bags: Any,
+    bags: BagsLike,
     method: str = "series",
     smoothness: float | str = "loo",
     *,
     shape: str = "ball",
     basis: str = "cosine",
-    box: Any = None,
+    box: BoxLike | None = None,
     out_of_box: str = "clip",
 ) -> Densities:
-    """The density estimate of each bag, as a series on one basis.
+    """Return the density estimate of each bag, as a series on one basis.
 
     "series": p̃ = Σ_{α ∈ M} a_α(X) φ_α with a_α(X) the means of φ_α over the bag (004, eq. 2.7-2.8).
     "kde": the Gaussian kernel estimate (004, eq. 2.27-2.29) with reflection at the walls of the

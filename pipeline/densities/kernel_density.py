@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
-from ..embeddings.base import SHARE
+from ..embeddings.base import SHARE, BagsLike, BoxLike
 from ..errors import DataError
 from ..params import check_number
 from ..threads import KERNELS
@@ -19,7 +17,9 @@ from .reflected_kernels import reflected_density
 REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
 
 
-def kde_at(bags: Any, points: ArrayLike, bandwidth: float, box: Any = None) -> NDArray[np.float64]:
+def kde_at(
+    bags: BagsLike, points: ArrayLike, bandwidth: float, box: BoxLike | None = None
+) -> NDArray[np.float64]:
     """p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (004, eq. 2.27-2.29).
 
     k_h is the Gaussian (2.28) with its mirror images at the walls of the box, so that p̂
@@ -73,6 +73,6 @@ def kde_at(bags: Any, points: ArrayLike, bandwidth: float, box: Any = None) -> N
     return out
 
 
-def check_bandwidth(bandwidth: Any) -> float:
-    """The bandwidth if it is a share of the box's side; ParameterError otherwise."""
+def check_bandwidth(bandwidth: object) -> float:
+    """Return the bandwidth if it is a share of the box's side; ParameterError otherwise."""
     return check_number("bandwidth", bandwidth, above=0, most=1, kind=SHARE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +21,7 @@ from ..bases.smoothness import (
     limits_of,
     series_candidates,
 )
-from ..embeddings.base import OUT_OF_BOX, outside_error
+from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike, outside_error
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..execution.costs import Cost
@@ -76,13 +75,13 @@ class Smoothness:
 
 
 def choose_smoothness(
-    data: Any,
+    data: BagStore | BagsLike,
     kind: str = "series",
     candidates: ArrayLike | None = None,
     *,
     shape: str = "ball",
     basis: str = "cosine",
-    box: Any = None,
+    box: BoxLike | None = None,
     out_of_box: str = "clip",
     progress: Progress | None = None,
 ) -> Smoothness:
@@ -202,7 +201,7 @@ def kernel_radius(bandwidth: float) -> float:
 
 
 def kernel_index_set(n_dims: int, bandwidth: float) -> NDArray[np.int64]:
-    """The cosines of a Gaussian kernel estimate; ParameterError when they are too many."""
+    """Return the cosines of a Gaussian kernel estimate; ParameterError when they are too many."""
     radius = kernel_radius(bandwidth)
     try:
         return index_set(n_dims, None, radius)

@@ -24,7 +24,7 @@ def draw_series(
     seed: int,
     stream: int,
 ) -> NDArray[np.float64]:
-    """n points of the unit cube, shape (n, d), of max(p − threshold, 0).
+    """Return n points of the unit cube, shape (n, d), of max(p − threshold, 0).
 
     ``coefficients``, shape (1, s), are those of p; ``grid`` is the cells a dimension.
     """
@@ -47,7 +47,7 @@ def draw_series(
 def cell_bounds(
     middle: NDArray[np.float64], corners: NDArray[np.float64], threshold: float
 ) -> NDArray[np.float64]:
-    """What max(p − threshold, 0) hardly exceeds in each cell, shape (g, …, g).
+    """Return what max(p − threshold, 0) hardly exceeds in each cell, shape (g, …, g).
 
     The largest value of p at the cell's midpoint and corners, and a quarter of it more.
 
@@ -70,7 +70,7 @@ def draw(
     n: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """n points of the unit cube, shape (n, d), of a density that its bounds bound.
+    """Return n points of the unit cube, shape (n, d), of a density that its bounds bound.
 
     A cell is drawn with a probability proportional to its bound, a point in it uniformly, and
     kept with probability density / bound.

@@ -74,6 +74,7 @@ class Densities:
     grid: int | None = None
 
     def __post_init__(self) -> None:
+        """Check everything once, so that no method has to."""
         check_basis(self.basis)
         indices = checked_indices(self.indices)
         coefficients = checked_coefficients(self.coefficients, len(indices))
@@ -92,6 +93,7 @@ class Densities:
 
     @property
     def n_dims(self) -> int:
+        """Coordinates of a point."""
         return int(self.indices.shape[1])
 
     @property
@@ -101,8 +103,11 @@ class Densities:
 
     @property
     def resolution(self) -> int:
-        """``grid``, or by default four midpoints a function (at least 256 in one dimension, 64 in
-        two, 32 in three), fewer, but not less than two, where that makes more than 2^18."""
+        """``grid``, or by default four midpoints per function.
+
+        At least 256 in one dimension, 64 in two and 32 in three; fewer, but not less than two per
+        function, where that makes more than 2^18 cells.
+        """
         return default_grid(self.indices) if self.grid is None else self.grid
 
     @property
@@ -111,10 +116,11 @@ class Densities:
         return self.threshold is not None
 
     def __len__(self) -> int:
+        """Return the number of densities."""
         return len(self.coefficients)
 
     def __getitem__(self, key: int | slice | NDArray[Any] | list[int]) -> Densities:
-        """The densities of a slice, a mask or indices; for an integer a batch of one."""
+        """Return the densities of a slice, a mask or indices; for an integer a batch of one."""
         if isinstance(key, Integral):
             i = range(len(self))[int(key)]
             key = slice(i, i + 1)
@@ -122,10 +128,12 @@ class Densities:
         return replace(self, coefficients=self.coefficients[key], threshold=threshold)
 
     def __iter__(self) -> Iterator[Densities]:
+        """Give batches of one density."""
         for i in range(len(self)):
             yield self[i]
 
     def __repr__(self) -> str:
+        """Name sizes and basis; the coefficients are too many."""
         return (
             f"Densities(n={len(self)}, n_dims={self.n_dims}, n_functions={len(self.indices)}, "
             f"basis={self.basis!r}, valid={self.is_valid})"
@@ -150,7 +158,10 @@ class Densities:
             Points of another dimension, or with a coordinate that is not finite.
         """
         x = checked_points(points, self.n_dims)
-        values = self._relative_at(in_unit_cube(self.box, x))
+        unit = in_unit_cube(self.box, x)
+        values = self._cut(
+            series_at(self.coefficients, self.indices, self.basis, unit), slice(None)
+        )
         values /= self.volume
         values[:, ~box_contains(self.box, x)] = 0.0
         return values
@@ -178,8 +189,10 @@ class Densities:
         n = self.resolution if n is None else check_grid(n)
         check_bytes(n, self.n_dims, len(self))
         out = np.empty((len(self), n**self.n_dims))
+        series = self.indices, self.basis
         for rows in blocks(len(self), out.shape[1], VALUES_A_BLOCK):
-            out[rows] = self[rows]._relative_on(midpoints(n))
+            values = series_on_lattice(self.coefficients[rows], *series, midpoints(n))
+            out[rows] = self._cut(values, rows)
         out /= self.volume
         return out.reshape(len(self), *(n,) * self.n_dims)
 
@@ -189,7 +202,7 @@ class Densities:
         return [lo + unit * (hi - lo) for lo, hi in zip(self.box.lo, self.box.hi, strict=True)]
 
     def valid(self, grid: int | None = None) -> Densities:
-        """The nearest valid densities max(p − c, 0), with c such that they integrate to one.
+        """Return the nearest valid densities max(p − c, 0), with c such that they integrate to one.
 
         It is the projection in L2 on the densities of the box, so never farther from any of them
         than p is (Gajek 1986). c is solved for exactly on a midpoint grid of ``grid`` a dimension
@@ -238,7 +251,7 @@ class Densities:
         return distances / np.sqrt(self.volume)
 
     def marginal(self, dims: int | Sequence[int]) -> Densities:
-        """The densities of the coordinates ``dims``, in that order, the others integrated out.
+        """Return the densities of the coordinates ``dims``, the others integrated out.
 
         All functions but the constant integrate to zero, so only indices that are zero in the
         other coordinates remain.
@@ -261,7 +274,7 @@ class Densities:
         return Densities(self.coefficients[:, kept], self.indices[kept][:, chosen], self.basis, box)
 
     def sample(self, n: int, seed: int = 0) -> Bags:
-        """n points drawn from each valid density, as one bag each, in the units of the data.
+        """Return n points drawn from each valid density, as one bag each, in the units of the data.
 
         Series are made `valid` first. A cell of a grid of `resolution` is drawn by the largest
         value at its midpoint and corners and a quarter of it more, a point within it uniformly,
@@ -300,17 +313,9 @@ class Densities:
         in_box = np.clip(self.box.from_unit(points), lo, hi).reshape(-1, self.n_dims)
         return Bags(in_box, n * np.arange(len(self) + 1))
 
-    def _relative_at(self, unit: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values relative to the uniform density at points of the unit cube, (n, n_points)."""
-        return self._cut(series_at(self.coefficients, self.indices, self.basis, unit))
-
-    def _relative_on(self, axis: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`_relative_at` all points with coordinates in ``axis``, shape (n, len(axis)^d)."""
-        return self._cut(series_on_lattice(self.coefficients, self.indices, self.basis, axis))
-
-    def _cut(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """max(values − c, 0), in place, if there are thresholds."""
+    def _cut(self, values: NDArray[np.float64], rows: slice) -> NDArray[np.float64]:
+        """Return max(values − c, 0) of some densities, in place, if there are thresholds."""
         if self.threshold is not None:
-            values -= self.threshold[:, None]
+            values -= self.threshold[rows, None]
             np.maximum(values, 0.0, out=values)
         return values

@@ -1,5 +1,8 @@
-"""Evaluating many series at once in the unit cube: at points by one product of matrices a block,
-on grids of midpoints by one small transform a dimension."""
+"""Values of many series at once in the unit cube.
+
+At points by one product of matrices per block, on grids of midpoints by one small transform per
+dimension.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +86,10 @@ def l2_distances(
     b: NDArray[np.float64],
     indices_b: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """‖p_i − q_i‖₂ in the unit cube of series on one basis, shape (n,), by Parseval
-    (004, eq. 2.10-2.13); the index sets may differ."""
+    """Return ‖p_i − q_i‖₂ in the unit cube of series on one basis, shape (n,).
+
+    By Parseval (004, eq. 2.10-2.13); the index sets may differ.
+    """
     union, where = np.unique(np.concatenate([indices_a, indices_b]), axis=0, return_inverse=True)
     gap = np.zeros((len(a), len(union)))
     gap[:, where[: len(indices_a)]] = a

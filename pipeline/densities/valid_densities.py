@@ -32,7 +32,7 @@ def default_grid(indices: NDArray[np.int64]) -> int:
 def thresholds(
     coefficients: NDArray[np.float64], indices: NDArray[np.int64], basis: str, grid: int
 ) -> NDArray[np.float64]:
-    """c of max(p − c, 0) for each series, in units of the uniform density, shape (n,).
+    """Return c of max(p − c, 0) for each series, in units of the uniform density, shape (n,).
 
     Solved on a midpoint grid of ``grid`` a dimension, with more than three dimensions on 2^14
     quasi-random points.
@@ -50,7 +50,7 @@ def thresholds(
 
 
 def solve_thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """c with mean(max(v − c, 0)) = 1 for each row v of values, shape (n, m).
+    """Return c with mean(max(v − c, 0)) = 1 for each row v of values, shape (n, m).
 
     max(v − c, 0) is the projection of v on the simplex of mean one. If its k largest values stay,
     c = (their sum − m) / k; the right k is the largest whose smallest value is above that c.

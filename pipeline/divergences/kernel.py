@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import as_bags
+from ..embeddings.base import BagsLike
 from ..errors import DataError
 from ..params import check_number
 from ..sklearn_bases import BaseEstimator, TransformerMixin
@@ -127,7 +126,9 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.alpha = alpha
         self.bandwidth = bandwidth
 
-    def fit(self, X: Any, y: Any = None, progress: Progress | None = None) -> DivergenceKernel:
+    def fit(
+        self, X: BagsLike, y: object = None, progress: Progress | None = None
+    ) -> DivergenceKernel:
         """Keep the training bags; a "median" scale takes the divergences of all their pairs."""
         scale = check_number("scale", self.scale, above=0, other=("median",))
         if isinstance(scale, str):
@@ -137,8 +138,10 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
             self.scale_ = scale
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, progress: Progress | None = None) -> Floats:
-        """The kernel of the training bags, shape (N, N), symmetric.
+    def fit_transform(
+        self, X: BagsLike, y: object = None, progress: Progress | None = None
+    ) -> Floats:
+        """Return the kernel of the training bags, shape (N, N), symmetric.
 
         Raises
         ------
@@ -154,8 +157,8 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.scale_ = median_scale(divergences) if isinstance(scale, str) else scale
         return kernel_matrix(divergences, self.scale_)
 
-    def transform(self, X: Any, progress: Progress | None = None) -> Floats:
-        """The kernel of bags with the training bags, shape (n_bags, N)."""
+    def transform(self, X: BagsLike, progress: Progress | None = None) -> Floats:
+        """Return the kernel of bags with the training bags, shape (n_bags, N)."""
         check_is_fitted(self)
         divergences = self._divergences(X, self.bags_, progress)
         if self._spec().is_directed:
@@ -163,7 +166,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
             divergences /= 2
         return kernel_matrix(divergences, self.scale_)
 
-    def _keep(self, X: Any) -> None:
+    def _keep(self, X: BagsLike) -> None:
         spec = self._spec()
         self.bags_ = as_bags(X)
         self.bandwidth_: float | None = None
@@ -175,7 +178,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
     def _spec(self) -> DivergenceSpec:
         return DivergenceSpec.of(self.divergence, self.k, self.alpha, self.bandwidth)
 
-    def _divergences(self, X: Any, Y: Any, progress: Progress | None) -> Floats:
+    def _divergences(self, X: BagsLike, Y: BagsLike | None, progress: Progress | None) -> Floats:
         return divergence_matrix(
             X,
             Y,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, as_bags, concatenate
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ..embeddings.base import BagsLike
 from ..errors import DataError
 from .mmd import TILE, squared_discrepancies
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
@@ -24,8 +24,8 @@ ADVICE = (
 
 
 def divergence_matrix(
-    X: Any,
-    Y: Any = None,
+    X: BagsLike,
+    Y: BagsLike | None = None,
     divergence: str = "kl",
     *,
     k: int | None = None,
@@ -109,7 +109,7 @@ def divergence_matrix(
     return matrix
 
 
-def median_bandwidth(X: Any) -> float:
+def median_bandwidth(X: BagsLike) -> float:
     """Median distance of up to 1,024 points spread evenly over the bags; 1 when most are the same.
 
     Parameters

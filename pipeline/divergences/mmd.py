@@ -44,8 +44,7 @@ def _scaled(bags: Bags, bandwidth: float) -> Bags:
 
 
 def _own_means(bags: Bags, unbiased: bool, name: str) -> NDArray[np.float64]:
-    """Mean kernel of the pairs of points of each bag; without those of a point and itself when
-    unbiased."""
+    """Mean kernel of the pairs of points of each bag; without a point and itself when unbiased."""
     sizes = bags.sizes
     if unbiased and (sizes == 1).any():
         bag = int(np.flatnonzero(sizes == 1)[0])
@@ -57,8 +56,10 @@ def _own_means(bags: Bags, unbiased: bool, name: str) -> NDArray[np.float64]:
 
 
 def _mean_kernels(X: Bags, Y: Bags | None, pairs: PairCount) -> NDArray[np.float64]:
-    """Mean kernel of every bag of X with every one of Y; of X with itself above the diagonal and
-    mirrored."""
+    """Mean kernel of every bag of X with every one of Y.
+
+    Of X with itself it is computed above the diagonal, and mirrored.
+    """
     columns = X if Y is None else Y
     matrix = np.empty((len(X), len(columns)))
 

@@ -44,6 +44,7 @@ class DivergenceSpec:
     bandwidth: float | str = "median"
 
     def __post_init__(self) -> None:
+        """Refuse a name or a parameter that can not be used."""
         check_choice("divergence", self.name, BY_NEIGHBOURS + BY_KERNEL)
         check_number("bandwidth", self.bandwidth, above=0, other=("median",))
         # of "l2": with k = 1 its estimates have no mean
@@ -56,7 +57,7 @@ class DivergenceSpec:
     def of(
         cls, name: str, k: int | None, alpha: float | None, bandwidth: float | str | None
     ) -> DivergenceSpec:
-        """The spec of a divergence; None is the default.
+        """Return the spec of a divergence; None is the default.
 
         Raises
         ------
@@ -77,7 +78,7 @@ class DivergenceSpec:
 
 
 def parameters_of(divergence: str) -> set[str]:
-    """The parameters that a divergence has."""
+    """Return the parameters that a divergence has."""
     if divergence in BY_KERNEL:
         return {"bandwidth"}
     return {"k", "alpha"} if divergence == "renyi" else {"k"}
@@ -102,7 +103,7 @@ class Estimator:
 
 
 def estimator(spec: DivergenceSpec) -> Estimator:
-    """The estimator of a divergence by neighbours."""
+    """Return the estimator of a divergence by neighbours."""
     k, kth = spec.k, Ranks(lambda n, met: [spec.k])
     if spec.name == "renyi":
         statistic = partial(affinity, k=k, alpha=spec.alpha)
@@ -162,9 +163,9 @@ def mixture_gap(p: Block, q: SearchableBags, j: int, k: int) -> Floats:
 
 
 def log_one_plus(n_own: Ints, n_other: Ints, w: float) -> Floats:
-    """An estimate of log(1 + w o), o the odds that a point is another bag's, from a ball grown
-    until it held ``n_own`` points and then found to hold ``n_other`` others.
+    """Return an estimate of log(1 + w o), o the odds that a point is another bag's.
 
+    The ball was grown until it held ``n_own`` points, and then found to hold ``n_other`` others.
     ψ(K + b) − ψ(K) is unbiased at w = 1. Otherwise the plug-in logarithms' difference is added,
     with their biases of first order in 1/K removed. What is left is below .01 for k = 3 and w from
     1/20 to 20, and has the opposite sign in the other direction, by which it is averaged.

@@ -55,7 +55,7 @@ class Block:
     counts: Ints
 
     def mean(self, values: Floats) -> Floats:
-        """The mean of one value a point over each bag, shape (stop − start,)."""
+        """Return the mean of one value per point over each bag, shape (stop − start,)."""
         return np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes) / self.sizes
 
 

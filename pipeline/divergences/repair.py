@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..errors import DataError
@@ -26,7 +26,8 @@ SLACK = 10  # errors of the entries add up; those of LAPACK have a constant too
 class KernelDecomposition(TransformerMixin, BaseEstimator):
     """A transformer whose `fit` decomposes a square kernel matrix."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that X is a square matrix."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = True
         return tags
@@ -69,14 +70,15 @@ class PSDRepair(KernelDecomposition):
     def __init__(self, method: str = "clip") -> None:
         self.method = method
 
-    def fit(self, X: Any, y: Any = None) -> PSDRepair:
+    def fit(self, X: ArrayLike, y: object = None) -> PSDRepair:
         """Decompose the training matrix X, shape (N, N)."""
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Floats:
-        """The repaired training matrix, shape (N, N), float64, positive semidefinite but for
-        rounding.
+    def fit_transform(self, X: ArrayLike, y: object = None) -> Floats:
+        """Return the repaired training matrix, shape (N, N), float64.
+
+        It is positive semidefinite but for rounding.
 
         Raises
         ------
@@ -95,7 +97,7 @@ class PSDRepair(KernelDecomposition):
         removed = REMOVED[self.method] * self.eigenvalues_[: self.negative_vectors_.shape[1]]
         return matrix - (self.negative_vectors_ * removed) @ self.negative_vectors_.T
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: ArrayLike) -> Floats:
         """Repaired rows of new bags from their kernel with the training bags, shape (n, N)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
@@ -106,7 +108,7 @@ class PSDRepair(KernelDecomposition):
         along = rows @ self.negative_vectors_
         return rows - REMOVED[self.method] * along @ self.negative_vectors_.T
 
-    def _fit(self, X: Any) -> Floats:
+    def _fit(self, X: ArrayLike) -> Floats:
         check_choice("method", self.method, REPAIRS)
         matrix, precision = check_square(self, X, "the kernel matrix")
         self.eigenvalues_, vectors = eigendecomposition(matrix)
@@ -168,7 +170,7 @@ class NystroemFeatures(KernelDecomposition):
     def __init__(self, method: str = "flip") -> None:
         self.method = method
 
-    def fit(self, X: Any, y: Any = None) -> NystroemFeatures:
+    def fit(self, X: ArrayLike, y: object = None) -> NystroemFeatures:
         """Decompose the anchors' kernel X = A, shape (m, m).
 
         Raises
@@ -193,26 +195,26 @@ class NystroemFeatures(KernelDecomposition):
         self.projection_ = vectors[:, kept] / np.sqrt(sizes[kept])
         return self
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: ArrayLike) -> Floats:
         """Features of bags from their kernel with the anchors, shape (n, m) → (n, r)."""
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False) @ self.projection_
 
 
-def check_square(estimator: Any, K: Any, what: str) -> tuple[Floats, float]:
-    """K in float64, and the relative precision of its entries.
+def check_square(estimator: BaseEstimator, kernel: ArrayLike, what: str) -> tuple[Floats, float]:
+    """Return the kernel in float64, and the relative precision of its entries.
 
     Raises
     ------
     DataError
-        K is not square or not symmetric, or its eigendecomposition does not fit in memory.
+        It is not square or not symmetric, or its eigendecomposition does not fit in memory.
     """
-    K = validate_data(estimator, K, dtype=[np.float64, np.float32])
-    n = len(K)
-    if K.shape != (n, n):
-        raise DataError(f"{what} has shape {K.shape}; expected a square matrix, bags by bags")
-    precision = float(np.finfo(K.dtype).eps)
-    matrix = K.astype(np.float64, copy=False)
+    checked = validate_data(estimator, kernel, dtype=[np.float64, np.float32])
+    n = len(checked)
+    if checked.shape != (n, n):
+        raise DataError(f"{what} has shape {checked.shape}; expected a square matrix, bags by bags")
+    precision = float(np.finfo(checked.dtype).eps)
+    matrix = checked.astype(np.float64, copy=False)
     advice = "use NystroemFeatures on fewer anchors, or an embedding"
     n_bytes = EIGEN_MATRICES * matrix.itemsize * n * n
     require_memory(f"the eigendecomposition of {what} of {n:,} bags", n_bytes, advice)

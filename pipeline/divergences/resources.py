@@ -52,6 +52,7 @@ class PairCount:
         self.add(0)
 
     def add(self, n_pairs: int) -> None:
+        """Count pairs of bags that are done, and say so."""
         self._done += n_pairs
         if self._progress is not None:
             self._progress(self._done, self._total)

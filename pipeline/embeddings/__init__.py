@@ -30,7 +30,7 @@ def spec_to_dict(spec: EmbeddingSpec) -> dict[str, Any]:
 
 
 def spec_from_dict(values: dict[str, Any]) -> EmbeddingSpec:
-    """The inverse of `spec_to_dict`; ModelError for a name this version does not know."""
+    """Return the inverse of `spec_to_dict`; ModelError for a name this version does not know."""
     fields = dict(values)
     name = fields.pop("name", None)
     if name not in EMBEDDINGS:

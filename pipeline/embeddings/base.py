@@ -8,13 +8,13 @@ whether an estimator, a saved model or a caller makes it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
@@ -31,6 +31,10 @@ OUT_OF_BOX = ("clip", "drop", "error")
 DTYPES = ("float32", "float64")
 SHARE = "share of the box's side"  # what messages call a bandwidth
 
+BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
+"""Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
+BoxLike = Box | Sequence[Sequence[float]]
+"""A box: as such, or one (lo, hi) per dimension."""
 Sample = Callable[[], Iterable[Bags]]
 """Gives a sample of the bags; called only by embeddings that choose something from data."""
 
@@ -91,13 +95,14 @@ class EmbeddingSpec(ABC):
     box: Box
 
     def __post_init__(self) -> None:
+        """Keep plain values; refuse what can not be used."""
         box = self.box if isinstance(self.box, Box) else Box.of(self.box, len(self.box))
         object.__setattr__(self, "box", box)  # first: the others may depend on its dimension
         for name, value in self.checked().items():
             object.__setattr__(self, name, value)
 
     def checked(self) -> dict[str, Any]:
-        """The fields (but the box) as plain values that JSON knows; refuses wrong ones."""
+        """Return the fields (but the box) as plain values that JSON knows; refuses wrong ones."""
         return {"out_of_box": check_choice("out_of_box", self.out_of_box, OUT_OF_BOX)}
 
     @property
@@ -149,7 +154,7 @@ class EmbeddingSpec(ABC):
 
     @abstractmethod
     def describe(self) -> Description:
-        """What reports and pictures say of the embedding."""
+        """Return what reports and pictures say of the embedding."""
 
     def embed(self, bags: Bags, out: NDArray[Any]) -> int:
         """Write the embedding of each bag into ``out``; return the points outside the box.
@@ -174,12 +179,12 @@ class EmbeddingSpec(ABC):
         """Write embeddings (NaN where "drop" left no point) and each bag's points outside."""
 
     def arguments(self, bags: Bags) -> KernelArguments:
-        """The first arguments of a kernel that takes bags point by point, in double."""
+        """Return the first arguments of a kernel that takes bags point by point, in double."""
         drop = self.out_of_box == "drop"
         return kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able description."""
+        """Return a JSON-able description."""
         names = [
             field.name for field in sorted(fields(self), key=lambda field: field.kw_only is True)
         ]
@@ -189,7 +194,7 @@ class EmbeddingSpec(ABC):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The inverse of `to_dict`.
+        """Return the inverse of `to_dict`.
 
         Raises
         ------
@@ -241,17 +246,17 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         What was decided at `fit`.
     """
 
-    box: Any = None
+    box: BoxLike | None = None
     out_of_box: str = "clip"
     dtype: str = "float32"
     spec_: Spec
 
     @abstractmethod
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> Spec:
-        """The spec for points in a box; reads ``sample()`` only for what data decide."""
+        """Return the spec for points in a box; reads ``sample()`` only for what data decide."""
 
     def resolve(self, n_dims: int, box: Box, sample: Sample) -> Spec:
-        """The spec for points in R^n_dims, in ``box`` unless the parameters have one.
+        """Return the spec for points in R^n_dims, in ``box`` unless the parameters have one.
 
         Raises
         ------
@@ -262,7 +267,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         box = box if self.box is None else Box.of(self.box, n_dims)
         return self.decide(sample, self.out_of_box, box)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: BagStore | BagsLike, y: object = None) -> Self:
         """Decide dimension, box and what is left open. X: Bags, list of arrays, or BagStore."""
         if isinstance(X, BagStore):
             store = X
@@ -276,7 +281,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
             self.spec_ = self.resolve(bags.n_dims, box_of_bags(bags), lambda: [bags])
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: BagStore | BagsLike) -> NDArray[Any]:
         """Embeddings, shape (n_bags, s), of Bags or a list of arrays.
 
         Without a `fit` before, a box that is not given is the unit cube, and points outside of
@@ -298,10 +303,11 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:
-        """The embedding with the parameters that a saved model has."""
+        """Return the embedding with the parameters that a saved model has."""
         return cls(**params)
 
     def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` was called."""
         return hasattr(self, "spec_")
 
 
@@ -340,5 +346,5 @@ def refuse_outside(
 
 
 def outside_error(bag: int, n_outside: int, box: Box) -> BagError:
-    """What out_of_box="error" says of a bag."""
+    """Return what out_of_box="error" says of a bag."""
     return BagError(bag, f"{n_outside} points lie outside the box {box.bounds}")

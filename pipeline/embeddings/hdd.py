@@ -11,7 +11,7 @@ from ..bags import Box
 from ..bases.smoothness import choose_bandwidth
 from ..errors import ParameterError
 from ..params import check_integer, check_number, check_seed
-from .base import SHARE, Embedding, Sample
+from .base import SHARE, BoxLike, Embedding, Sample
 from .hdd_measures import ORDERS, lambda_nodes
 from .hdd_spec import DIRECT_IS_GONE, MAX_COEFFICIENTS, MAX_GRID, HDDSpec
 
@@ -125,7 +125,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         seed: int = 0,
         marginals: int | None = None,
         out_of_box: str = "clip",
-        box: Any = None,
+        box: BoxLike | None = None,
         dtype: str = "float32",
     ) -> None:
         self.distance = distance

@@ -22,8 +22,10 @@ FAST = {"contract", "nsz"}
 
 @njit(cache=True, fastmath=FAST)
 def _roots_and_logs(density, floor, exponent, root, log):
-    """p^exponent and log p of p = max(density, floor), float32; the log of p > 0 alone means
-    anything."""
+    """Write p^exponent and log p of p = max(density, floor), float32.
+
+    The logarithm means anything for p > 0 alone.
+    """
     for j in range(len(density)):
         p = density[j]
         p = floor if p < floor else p
@@ -53,7 +55,7 @@ def _roots_and_logs(density, floor, exponent, root, log):
 
 @njit(cache=True, fastmath=FAST)
 def _powers_row(root, log, rate, weight, cosine, sine):
-    """weight · root · cos(rate · log) and sin of it."""
+    """Write weight · root · cos(rate · log) and weight · root · sin(rate · log)."""
     for j in range(len(root)):
         x = rate * log[j]
         q = np.floor(x * TWO_OVER_PI + HALF)
@@ -73,8 +75,10 @@ def _powers_row(root, log, rate, weight, cosine, sine):
 
 @njit(cache=True, fastmath=FAST)
 def _powers_float32(density, floor, exponent, rates, weights, parts):
-    """Rows of ``parts``: weights[m] · p^{exponent + i·rates[m]}, real and imaginary; a rate of 0
-    has no imaginary part."""
+    """Write rows of ``parts``: weights[m] · p^{exponent + i·rates[m]}, real and imaginary.
+
+    A rate of 0 has no imaginary part.
+    """
     root, log = np.empty(len(density), np.float32), np.empty(len(density), np.float32)
     _roots_and_logs(density, floor, exponent, root, log)
     part = 0
@@ -115,7 +119,7 @@ def _powers_of(density, floor, exponent, rates, weights, parts):
 
 @njit(cache=True, fastmath=FAST)
 def _multiply(a, b, out):
-    """out = a @ b for a few dozen rows and columns, which stay in the L1 cache."""
+    """Write out = a @ b for a few dozen rows and columns, which stay in the L1 cache."""
     inner = a.shape[1]
     for i in range(a.shape[0]):
         row = out[i]
@@ -136,8 +140,10 @@ def _multiply(a, b, out):
 
 @njit(cache=True)
 def _separable(values, g, matrix, transposed, first, second):
-    """Apply a matrix (a, b) to each of the g axes of a flat tensor a^g; the result, flat b^g, is
-    a part of one of the scratch arrays."""
+    """Apply a matrix (a, b) to each of the g axes of a flat tensor a^g.
+
+    The result, flat b^g, is a part of one of the scratch arrays.
+    """
     a, b = matrix.shape
     source, target = values, first
     for axis in range(g):

@@ -86,10 +86,12 @@ class HDDSpec(MarginalSpec):
 
     @property
     def n_features(self) -> int:
+        """Length of the embedding."""
         return len(self.groups) * self.n_parts * len(self.indices)
 
     @property
     def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
         return 1e-10 * len(self.groups) * self.n_coefficients**self.group_size
 
     @property
@@ -113,7 +115,7 @@ class HDDSpec(MarginalSpec):
         )
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
-        """A of each bag (001, eq. 5 and 9); see `EmbeddingSpec.fill`."""
+        """Write A of each bag (001, eq. 5 and 9); see `EmbeddingSpec.fill`."""
         for start, coefficients, beyond in self._coefficients(bags, out.dtype):
             # here, as a power of NaN, where "drop" left no point, would be a number
             refuse_outside(beyond, coefficients, self.out_of_box, self.box, start)
@@ -122,7 +124,7 @@ class HDDSpec(MarginalSpec):
             outside[start:stop] = beyond
 
     def embed_coefficients(self, coefficients: NDArray[Any], out: NDArray[Any]) -> None:
-        """A of densities given by cosine coefficients, damped by the bandwidth as a bag's are.
+        """Write A of densities given by cosine coefficients, which the bandwidth damps.
 
         The damped coefficients are those of the Gaussian density estimate with reflection at
         the walls; the rest is separable: to the grid, pointwise, and back.
@@ -188,7 +190,7 @@ class HDDSpec(MarginalSpec):
         return super().from_dict(fields)
 
     def _coefficients(
-        self, bags: Bags, dtype: Any
+        self, bags: Bags, dtype: np.dtype[Any]
     ) -> Iterator[tuple[int, NDArray[Any], NDArray[np.int64]]]:
         """(first bag, empirical coefficients, points outside) of blocks whose grids fit a cache."""
         indices = index_set(self.group_size, self.n_coefficients)
@@ -205,7 +207,7 @@ class HDDSpec(MarginalSpec):
         """Numbers on the grids of a bag: its density, and its powers."""
         return len(self.groups) * (self.n_parts + 1) * self.grid**self.group_size
 
-    def _pointwise(self, dtype: Any) -> tuple[Any, ...]:
+    def _pointwise(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
         """(floor, exponent, rates, weights) of the kernels."""
         return (
             dtype.type(-np.inf if self.is_linear else self.floor),

@@ -14,7 +14,7 @@ from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
 from ..params import check_choice, check_integer
 from ..threads import KERNELS
-from .base import Description, Embedding, MarginalSpec, Sample
+from .base import BoxLike, Description, Embedding, MarginalSpec, Sample
 from .hdd_measures import checked_nodes, count_parts, lambda_nodes
 from .histogram_kernels import histogram_powers
 
@@ -56,10 +56,12 @@ class HistogramSpec(MarginalSpec):
 
     @property
     def n_features(self) -> int:
+        """Length of the embedding."""
         return len(self.groups) * count_parts(self.lambdas) * self.n_bins**self.group_size
 
     @property
     def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
         return 4e-9 * self.groups.size + 1e-11 * self.n_features
 
     def describe(self) -> Description:
@@ -146,7 +148,7 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
         n_lambdas: int = 3,
         marginals: int | None = None,
         out_of_box: str = "clip",
-        box: Any = None,
+        box: BoxLike | None = None,
         dtype: str = "float32",
     ) -> None:
         self.distance = distance

@@ -27,8 +27,9 @@ def _count(points, start, stop, columns, lo, inverse, drop, n_bins, x, counts):
 
 @njit(cache=True)
 def _powers(counts, total, exponent, rate, weight, table, out):
-    """weight · (counts / total)^{exponent + i·rate}: real parts, then imaginary unless rate = 0.
+    """Write weight · (counts / total)^{exponent + i·rate}.
 
+    Real parts come first, then imaginary ones unless rate = 0.
     Counts are small integers: powers below len(table[0]) are looked up, and that of ``total``
     is a factor of all. No point gives exactly 0.
     """

@@ -18,7 +18,7 @@ from ..errors import BagError, DataError
 from ..params import check_choice, check_integer, check_number, check_seed
 from ..random_features.frequencies import SPECTRA, draw_frequencies
 from ..threads import KERNELS
-from .base import SHARE, Description, Embedding, EmbeddingSpec, Sample
+from .base import SHARE, BoxLike, Description, Embedding, EmbeddingSpec, Sample
 from .mean_map_kernels import mean_sines_cosines
 
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
@@ -48,6 +48,7 @@ class MeanMapSpec(EmbeddingSpec):
 
     @property
     def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
         return 1.5e-10 * self.n_features * (1 + self.n_dims / 8) + 5e-9
 
     def describe(self) -> Description:
@@ -139,7 +140,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         nu: float = 1.5,
         seed: int = 0,
         out_of_box: str = "clip",
-        box: Any = None,
+        box: BoxLike | None = None,
         dtype: str = "float32",
     ) -> None:
         self.kernel = kernel
@@ -173,7 +174,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
 
 
 def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) -> float:
-    """The median distance of distinct points in the unit cube; 1 if there are no two."""
+    """Return the median distance of distinct points in the unit cube; 1 if there are no two."""
     rng = np.random.default_rng(0)
     parts = []
     for bags in sample:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..bags import Bags, Box
 from ..errors import ParameterError
 from ..threads import KERNELS
-from .base import Description, Embedding, EmbeddingSpec, Sample
+from .base import BoxLike, Description, Embedding, EmbeddingSpec, Sample
 from .moments_kernels import moments
 
 
@@ -29,11 +29,13 @@ class MomentsSpec(EmbeddingSpec):
 
     @property
     def n_features(self) -> int:
+        """Length of the embedding."""
         d = self.n_dims
         return d + d * (d + 1) // 2 if self.covariance else d
 
     @property
     def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
         return 1.3e-9 * (5 + self.n_dims + self.n_features)
 
     def describe(self) -> Description:
@@ -82,7 +84,7 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
         self,
         covariance: bool = True,
         out_of_box: str = "clip",
-        box: Any = None,
+        box: BoxLike | None = None,
         dtype: str = "float32",
     ) -> None:
         self.covariance = covariance

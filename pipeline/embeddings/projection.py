@@ -12,7 +12,7 @@ from ..bags import Bags, Box
 from ..bases import BASES, index_set, project
 from ..bases.smoothness import choose_index_set
 from ..params import check_choice, check_integer, check_number
-from .base import Description, Embedding, MarginalSpec, Sample, SeriesShape
+from .base import BoxLike, Description, Embedding, MarginalSpec, Sample, SeriesShape
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,12 @@ class ProjectionSpec(MarginalSpec):
 
     @property
     def n_features(self) -> int:
+        """Length of the embedding."""
         return len(self.groups) * len(self.indices)
 
     @property
     def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
         return 1e-10 * self.n_features + 2e-9 * self.n_dims
 
     def describe(self) -> Description:
@@ -98,7 +100,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         max_norm: float | str | None = None,
         marginals: int | None = None,
         out_of_box: str = "clip",
-        box: Any = None,
+        box: BoxLike | None = None,
         dtype: str = "float32",
     ) -> None:
         self.basis = basis

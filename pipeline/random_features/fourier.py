@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
@@ -49,6 +50,7 @@ class FourierSpec:
             out *= amplitude
 
     def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able description."""
         return asdict(self)
 
 
@@ -92,22 +94,22 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         self.orthogonal = orthogonal
         self.seed = seed
 
-    def fit(self, X: Any, y: Any = None) -> RandomFourierFeatures:
+    def fit(self, X: ArrayLike, y: object = None) -> RandomFourierFeatures:
         """Fix σ from the rows of X, shape (n_samples, n_inputs)."""
-        X = validate_data(self, X, dtype=[np.float32, np.float64])
-        self.spec_ = self.resolve(X.shape[1], lambda: spread_rows(X, MEDIAN_ROWS))
+        rows = validate_data(self, X, dtype=[np.float32, np.float64])
+        self.spec_ = self.resolve(rows.shape[1], lambda: spread_rows(rows, MEDIAN_ROWS))
         return self
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Features, shape (n_samples, n_features), in the dtype of X (float32 or float64)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
-        out = np.empty((len(X), self.spec_.n_features), dtype=X.dtype)
-        self.spec_.transform(X, out)
+        rows = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
+        out = np.empty((len(rows), self.spec_.n_features), dtype=rows.dtype)
+        self.spec_.transform(rows, out)
         return out
 
     def resolve(self, n_inputs: int, sample: Callable[[], NDArray[Any]]) -> FourierSpec:
-        """The spec for rows of R^n_inputs; ``sample()`` of them is read only for "median"."""
+        """Return the spec for rows of R^n_inputs; reads ``sample()`` only for "median"."""
         n_features = check_integer("n_features", self.n_features, 2, even=True)
         scale = check_number("scale", self.scale, above=0, other=("median",))
         multiplier = check_number("scale_multiplier", self.scale_multiplier, above=0)
@@ -116,13 +118,14 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
             scale = multiplier * median_distance(sample())
         return FourierSpec(n_inputs, n_features, scale, seed, bool(self.orthogonal))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """sin0 … and cos0 …"""
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Return the names sin0 … and cos0 …."""
         check_is_fitted(self)
         half = self.spec_.n_features // 2
         return np.array([f"{f}{j}" for f in ("sin", "cos") for j in range(half)], dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that float32 stays float32."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
