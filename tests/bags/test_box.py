@@ -19,7 +19,7 @@ def test_none_is_the_unit_cube():
 
 
 def test_a_box_is_one_pair_a_dimension():
-    """Pairs (lo, hi) a dimension, as list, tuple or array; a Box passes through."""
+    """Pairs (lo, hi), one per dimension, as list, tuple or array; a Box passes through."""
     box = Box((-1.0, 0.0), (1.0, 10.0))
     assert Box.of([(-1, 1), (0, 10)], 2) == Box.of(np.array([[-1, 1], [0, 10]]), 2) == box
     assert Box.of(box, 2) is box

@@ -52,7 +52,7 @@ def test_ragged_bags_come_back(tmp_path, n_dims, dtype, chunk_points, sizes):
 
 
 def test_points_and_objects_are_chunked_as_asked(tmp_path):
-    """chunk_points rows a chunk, sixteen chunks an object; two MiB a chunk by default."""
+    """A chunk holds chunk_points rows, two MiB by default; an object holds sixteen chunks."""
     store = BagStore.create(tmp_path / "small.zarr", 2, chunk_points=5)
     assert store.chunk_points == 5
     assert store.array("points").shards == (5 * CHUNKS_PER_SHARD, 2)

@@ -151,7 +151,7 @@ def test_two_processes_append_at_once(store):
 
 
 def test_overtaken_append_is_written_again(store, monkeypatch):
-    """An append that another writer overtakes lands behind his, with the next free ids."""
+    """An append that another writer overtakes lands behind theirs, with the next free ids."""
     overtaken = []
     commit = AppendSession.commit
 
