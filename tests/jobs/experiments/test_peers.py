@@ -14,8 +14,9 @@ from sklearn.linear_model import Ridge
 from bagbasis import Bags, BagStore, ProjectionEmbedding
 from bagbasis.datasets import GMMComponents
 from bagbasis.divergences import divergence_matrix
-from bagbasis.jobs.experiments import peers, peers_measures, peers_regression
+from bagbasis.jobs.experiments import falkon, peers, peers_measures
 from bagbasis.jobs.experiments.data.samples import blobs
+from bagbasis.jobs.experiments.falkon import fit_falkon, kernel
 from bagbasis.jobs.experiments.kit.frame import select
 from bagbasis.jobs.experiments.learning import draw_bags
 from bagbasis.jobs.experiments.peers import cells, quicker_from, regression_table
@@ -32,11 +33,9 @@ from bagbasis.jobs.experiments.peers_regression import (
     KERNELS,
     bag_features,
     fit_dask,
-    fit_falkon,
     fit_sklearn,
     fourier,
     gap_error,
-    kernel,
     read_features,
 )
 from tests.jobs.experiments.contract import Contract, make, result
@@ -111,8 +110,8 @@ def store(tmp_path_factory):
 def test_falkon_is_the_nystroem_solution(kept, monkeypatch):
     """Conjugate gradients end where the normal equations (KᵀK + α K_MM) β = Kᵀ y are solved,
     whether kernel values are kept or not; with one block or several."""
-    monkeypatch.setattr(peers_regression, "KEPT_BYTES", kept)
-    monkeypatch.setattr(peers_regression, "ROWS_PER_BLOCK", 250)
+    monkeypatch.setattr(falkon, "KEPT_BYTES", kept)
+    monkeypatch.setattr(falkon, "ROWS_PER_BLOCK", 250)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = np.sin(X[:, 0]) + X[:, 1] + 2
