@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ParameterError
 
+# the position is the code that kernels take
 BASES = ("cosine", "trigonometric", "legendre")
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import ParameterError
 
-MAX_FUNCTIONS = 200_000
+MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
 
 
 @lru_cache(maxsize=64)

@@ -35,8 +35,8 @@ def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> NDArray[n
     array = np.asarray(coefficients, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != n_functions:
         raise DataError(
-            f"coefficients have shape {array.shape}; expected (n, {n_functions}), a row a density "
-            "and a column an index"
+            f"coefficients have shape {array.shape}; expected (n, {n_functions}), a row per "
+            "density and a column per index"
         )
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():

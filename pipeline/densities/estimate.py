@@ -16,7 +16,7 @@ from ..params import check_choice, check_number
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 from .series import Densities
 
-MOST_BYTES = 2**33
+MOST_BYTES = 2**33  # of all coefficients: what a workstation can hold
 logger = logging.getLogger(__name__)
 
 

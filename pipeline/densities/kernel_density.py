@@ -23,8 +23,8 @@ def kde_at(
     """p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (004, eq. 2.27-2.29).
 
     k_h is the Gaussian (2.28) with its mirror images at the walls of the box, so that p̂
-    integrates to one in it. O(n) a point, where `estimate_densities` costs the functions it needs:
-    this is the truth to compare with, and the way when those are too many.
+    integrates to one in it. O(n) per point, where `estimate_densities` costs the functions it
+    needs: this is the truth to compare with, and the way when those are too many.
 
     Parameters
     ----------

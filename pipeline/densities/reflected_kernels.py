@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-AT_ONCE = 64  # points a parallel iteration
+AT_ONCE = 64  # points per parallel iteration
 
 
 @njit(cache=True)

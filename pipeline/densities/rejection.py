@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from .series_values import midpoints, series_at, series_on_lattice
 
-CANDIDATES_AT_ONCE = 2**16
-MOST_CELLS = 2**24
-SLACK = 0.25  # 4 midpoints a function: a peak exceeds its neighbours there by at most 8 % a side
+CANDIDATES_AT_ONCE = 2**16  # points: their values are half a MiB
+MOST_CELLS = 2**24  # of the grid: 128 MiB of bounds
+# With four midpoints per function a peak exceeds its neighbours by at most 8 % on each side.
+SLACK = 0.25
 
 
 def draw_series(
@@ -26,7 +27,7 @@ def draw_series(
 ) -> NDArray[np.float64]:
     """Return n points of the unit cube, shape (n, d), of max(p − threshold, 0).
 
-    ``coefficients``, shape (1, s), are those of p; ``grid`` is the cells a dimension.
+    ``coefficients``, shape (1, s), are those of p; ``grid`` is the cells per dimension.
     """
     axes = midpoints(grid), np.linspace(0, 1, grid + 1)
     middle, corners = (

@@ -29,7 +29,7 @@ from .rejection import MOST_CELLS, draw_series
 from .series_values import blocks, l2_distances, midpoints, series_at, series_on_lattice
 from .valid_densities import MOST_DIMS, default_grid, thresholds
 
-VALUES_A_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
+VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Densities:
     threshold : array_like, shape (n,), optional
         c_i of valid densities max(p_i − c_i / |B|, 0); `valid` solves for it.
     grid : int, optional
-        Midpoints a dimension of the grid on which `valid` solves, and the default of `on_grid`
+        Midpoints per dimension of the grid on which `valid` solves, and the default of `on_grid`
         and `sample`; see `resolution`.
 
     Raises
@@ -167,7 +167,7 @@ class Densities:
         return values
 
     def on_grid(self, n: int | None = None) -> NDArray[np.float64]:
-        """Density values at n midpoints a dimension of the box; `grid_axes` has their places.
+        """Density values at n midpoints per dimension of the box; `grid_axes` has their places.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Densities:
         check_bytes(n, self.n_dims, len(self))
         out = np.empty((len(self), n**self.n_dims))
         series = self.indices, self.basis
-        for rows in blocks(len(self), out.shape[1], VALUES_A_BLOCK):
+        for rows in blocks(len(self), out.shape[1], VALUES_PER_BLOCK):
             values = series_on_lattice(self.coefficients[rows], *series, midpoints(n))
             out[rows] = self._cut(values, rows)
         out /= self.volume

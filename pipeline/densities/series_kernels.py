@@ -1,4 +1,4 @@
-"""Tensor-product basis functions at a block of points, one row a function."""
+"""Tensor-product basis functions at a block of points, one row per function."""
 
 from __future__ import annotations
 

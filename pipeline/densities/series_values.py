@@ -15,8 +15,8 @@ from ..bases import evaluate_basis
 from ..bases.functions import check_basis, function_scales
 from .series_kernels import fill_products, work_space
 
-POINTS_A_BLOCK = 256
-VALUES_A_BLOCK = 2**17  # of the functions at a block of points: a MiB, which stays in a cache
+POINTS_PER_BLOCK = 256  # vector loops are long enough, and tables of functions stay in L1
+VALUES_PER_BLOCK = 2**17  # of the functions at a block of points: a MiB, which stays in a cache
 
 
 def series_at(
@@ -44,7 +44,7 @@ def series_at(
     scales = function_scales(basis, n_functions)[indices].prod(axis=1)
     scaled = coefficients * scales
     order = np.lexsort(indices.T[::-1])
-    block = min(POINTS_A_BLOCK, max(16, VALUES_A_BLOCK // s), len(unit))
+    block = min(POINTS_PER_BLOCK, max(16, VALUES_PER_BLOCK // s), len(unit))
     work = work_space(n_dims, n_functions, block)
     values = np.empty((s, block))
     for start in range(0, len(unit), block or 1):
@@ -64,7 +64,7 @@ def series_on_lattice(
     """Σ_α a_α φ_α at all points with coordinates in ``axis``, shape (n, len(axis)^d).
 
     The coefficients are put into their box of indices, and each dimension is transformed by
-    itself: so a dimension costs its functions a value, where points one by one cost s.
+    itself: so a dimension costs its functions per value, where points one by one cost s.
     """
     lengths = tuple(int(k) + 1 for k in indices.max(axis=0))
     values = np.zeros((len(coefficients), *lengths))

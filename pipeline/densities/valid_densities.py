@@ -11,16 +11,16 @@ from scipy.stats import qmc
 from .series_values import blocks, midpoints, series_at, series_on_lattice
 
 MOST_DIMS = 3  # beyond, a grid fine enough has too many cells
-MOST_CELLS = 2**18
-LEAST_GRID = {1: 256, 2: 64, 3: 32}
+MOST_CELLS = 2**18  # of a grid by default: 2 MiB of values per density
+LEAST_GRID = {1: 256, 2: 64, 3: 32}  # per dimension, by dimensions: fine enough for a picture
 LOG2_POINTS = 14  # quasi-random ones, in more dimensions
-VALUES_A_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
+VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
 
 
 def default_grid(indices: NDArray[np.int64]) -> int:
-    """Midpoints a dimension that resolve a series: four a function, two where those are too many.
+    """Midpoints per dimension that resolve a series: four per function, or two if need be.
 
-    Two a function are the least whose sums are exact for every function of the series.
+    Two per function are the least whose sums are exact for every function of the series.
     """
     n_dims = indices.shape[1]
     n_functions = int(indices.max()) + 1
@@ -40,7 +40,7 @@ def thresholds(
     n_dims = indices.shape[1]
     n_values = grid**n_dims if n_dims <= MOST_DIMS else 2**LOG2_POINTS
     out = np.empty(len(coefficients))
-    for rows in blocks(len(coefficients), n_values, VALUES_A_BLOCK):
+    for rows in blocks(len(coefficients), n_values, VALUES_PER_BLOCK):
         if n_dims <= MOST_DIMS:
             values = series_on_lattice(coefficients[rows], indices, basis, midpoints(grid))
         else:

@@ -16,7 +16,7 @@ from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
 from .neighbours import Floats, Ranks, SearchableBags, directed_matrix
 from .resources import BLOCK_POINTS, PairCount, Progress, n_threads, require_memory
 
-FLOAT_BYTES = 8
+FLOAT_BYTES = 8  # everything is in double
 ADVICE = (
     "use fewer bags, divergences from some anchors (Y) with NystroemFeatures, or an embedding, "
     "whose cost grows with N and not with N²"

@@ -1,4 +1,4 @@
-"""Exact Gaussian-kernel maximum mean discrepancies of all pairs of bags, O(n m) a pair."""
+"""Exact Gaussian-kernel maximum mean discrepancies of all pairs of bags, O(n m) per pair."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ..params import check_choice, check_integer, check_number
 from .neighbours import Block, Floats, Ints, Ranks, SearchableBags, Statistic
 from .resources import add_own
 
-DIRECTED = ("kl", "renyi")
+DIRECTED = ("kl", "renyi")  # the others are symmetric
 BY_NEIGHBOURS = ("kl", "symmetric_kl", "renyi", "hellinger", "l2", "js")
 BY_KERNEL = ("mmd", "mmd_unbiased")
 
@@ -44,7 +44,7 @@ class DivergenceSpec:
     bandwidth: float | str = "median"
 
     def __post_init__(self) -> None:
-        """Refuse a name or a parameter that can not be used."""
+        """Refuse a name or a parameter that cannot be used."""
         check_choice("divergence", self.name, BY_NEIGHBOURS + BY_KERNEL)
         check_number("bandwidth", self.bandwidth, above=0, other=("median",))
         # of "l2": with k = 1 its estimates have no mean
@@ -142,7 +142,7 @@ def cross_density(p: Block, q: SearchableBags, j: int, k: int) -> Floats:
 
 
 def self_density(bags: SearchableBags, k: int) -> Floats:
-    """∫p² = mean (k − 1) / ((n − 1) c_d ρ_i^d), one value a bag."""
+    """∫p² = mean (k − 1) / ((n − 1) c_d ρ_i^d), one value per bag."""
     log_ball, d = _log_ball(bags.n_dims), bags.n_dims
     means = [p.mean(np.exp(-log_ball - d * p.log_distances[:, 0])) for p in bags.blocks]
     return np.concatenate(means) * (k - 1) / (bags.sizes - 1)

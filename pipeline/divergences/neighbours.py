@@ -43,7 +43,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive bags; distances and counts have a row a point and a column a rank."""
+    """Consecutive bags; distances and counts have a row per point and a column per rank."""
 
     start: int
     stop: int

@@ -47,7 +47,7 @@ class PSDRepair(KernelDecomposition):
 
     By the first three a new bag whose row of kernel values is that of a training bag (its repeat)
     gets that bag's repaired row. By "shift" it gets the row without |λ_min| at the bag itself:
-    there is no linear map for it. Eigenvalues that rounding can not tell from zero are
+    there is no linear map for it. Eigenvalues that rounding cannot tell from zero are
     kept as they are, so that "clip" and "flip" do not touch a positive semidefinite matrix.
 
     Where the new bags are known in time, `fit_transform` of the kernel of training and new bags
@@ -127,7 +127,7 @@ class NystroemFeatures(KernelDecomposition):
 
     The kernel of m anchors is A = UΛUᵀ, that of other bags with the anchors B (in rows), and the
     features of the latter Φ = B U |Λ|^(−½); an anchor's are those of its row of A. Directions with
-    an eigenvalue that rounding can not tell from zero are left out, as by a pseudoinverse. With A⁺
+    an eigenvalue that rounding cannot tell from zero are left out, as by a pseudoinverse. With A⁺
     that pseudoinverse, the inner products are:
 
     ========== ===================== ================= ===============
@@ -235,5 +235,5 @@ def eigendecomposition(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def rounding(values: Floats, precision: float) -> float:
-    """Size up to which an eigenvalue can not be told from zero."""
+    """Size up to which an eigenvalue cannot be told from zero."""
     return float(SLACK * len(values) * precision * np.abs(values).max())

@@ -27,8 +27,8 @@ from ..sklearn_bases import BaseEstimator, TransformerMixin
 
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
-OUT_OF_BOX = ("clip", "drop", "error")
-DTYPES = ("float32", "float64")
+OUT_OF_BOX = ("clip", "drop", "error")  # what becomes of points outside the box
+DTYPES = ("float32", "float64")  # of what `transform` returns
 SHARE = "share of the box's side"  # what messages call a bandwidth
 
 BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
@@ -88,14 +88,14 @@ class EmbeddingSpec(ABC):
     Raises
     ------
     ParameterError
-        A field that can not be used.
+        A field that cannot be used.
     """
 
     out_of_box: str = "clip"
     box: Box
 
     def __post_init__(self) -> None:
-        """Keep plain values; refuse what can not be used."""
+        """Keep plain values; refuse what cannot be used."""
         box = self.box if isinstance(self.box, Box) else Box.of(self.box, len(self.box))
         object.__setattr__(self, "box", box)  # first: the others may depend on its dimension
         for name, value in self.checked().items():
@@ -261,7 +261,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         Raises
         ------
         ParameterError
-            A parameter that can not be used.
+            A parameter that cannot be used.
         """
         check_choice("dtype", self.dtype, DTYPES)
         box = box if self.box is None else Box.of(self.box, n_dims)

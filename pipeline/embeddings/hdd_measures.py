@@ -42,8 +42,10 @@ from ..params import check_choice, check_integer, check_number
 Nodes = tuple[tuple[float, ...], tuple[float, ...]]
 """Nodes λ and their weights."""
 
+# κ(1, 0), the total mass of μ
 TOTAL_MASS = {"js": 0.5 * np.log(2.0), "tv": 1.0, "chi2": 1.0, "hellinger": 0.5, "l2": 1.0}
 DISTANCES = tuple(TOTAL_MASS)
+# of homogeneity: the distance's own α
 ORDERS = {"js": 1.0, "tv": 1.0, "chi2": 1.0, "hellinger": 1.0, "l2": 2.0}
 POINT_MASSES = ("hellinger", "l2")  # at λ = 0
 NODES = ("fitted", "quantile", "random")

@@ -111,9 +111,9 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
         The inner product A(X)ᵀA(Y) approximates Σ k(h, h') with κ = k(x,x) + k(y,y) − 2k(x,y):
         for "chi2" 2xy/(x+y), for "intersection" min(x, y), for "l2" it is xy.
     n_bins : int, default 10
-        A dimension: n_bins^d in all (001, §5: 10).
+        Per dimension: n_bins^d in all (001, §5: 10).
     n_lambdas : int, default 3
-        Nodes of the integral over λ, two features a bin each; up to eight. Not used by "l2",
+        Nodes of the integral over λ, two features per bin each; up to eight. Not used by "l2",
         whose features are the histogram.
     marginals : int, optional
         One histogram for each set of this many coordinates, concatenated: for d ≳ 4.

@@ -76,7 +76,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
     max_norm : float or "auto", optional
         Ball index set ‖α‖₂ ≤ max_norm instead (n_per_dim is then not used). "auto", here or
         there, minimises the leave-one-out score (004, eq. 2.24) averaged over bags of the
-        data, among sets of at most 1,024 functions (and 64 a dimension).
+        data, among sets of at most 1,024 functions (and 64 per dimension).
     marginals : 1 or 2, optional
         One embedding a coordinate, or a pair of coordinates, concatenated: for d ≳ 4.
     out_of_box : {"clip", "drop", "error"}
