@@ -94,8 +94,6 @@ def type_of(text: str) -> object:
     """
     members: list[Any] = []
     choices = re.findall(r'"([^"]*)"', text)
-    if choices:
-        members.append(Literal[tuple(choices)])
     text = re.sub(r'\{[^}]*\}|"[^"]*"|\(default\)|,? default .*', "", text)
     if "(lo, hi)" in text:
         members.append(list[_PAIR])
@@ -108,8 +106,11 @@ def type_of(text: str) -> object:
             inner: Any = _bounded(_TYPES[match[3]], match[4], bool(match[1]))
             is_list = match[2] is not None
             members.append(Annotated[list[inner], Field(min_length=1)] if is_list else inner)
+    if choices:
+        members.append(Literal[tuple(choices)])
     if all(member is None for member in members):
         return Any
+    members.sort(key=lambda member: member is None)  # messages then end with "or null"
     return Union[tuple(members)]  # noqa: UP007 - made of a list
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from dask.system import CPU_COUNT
 from distributed import Client
 from distributed.comm import get_address_host_port
-from distributed.deploy.cluster import Cluster
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
@@ -99,6 +98,15 @@ def profile_of(target: str) -> Profile:
     if target == "local":
         return LocalProfile()
     return AddressProfile(address=target) if "://" in target else load_profile(target)
+
+
+class StartedCluster(Protocol):
+    """A cluster that was made for a client."""
+
+    security: Security
+
+    def close(self) -> object:
+        """End the cluster."""
 
 
 class _Owner(Client):
@@ -191,7 +199,7 @@ def _open(
     return client, f"see kubectl get pods -n {profile.namespace}"
 
 
-def _owning(cluster: Cluster) -> Client:
+def _owning(cluster: StartedCluster) -> Client:
     try:
         return _Owner(cluster, cluster.close, security=cluster.security)
     except BaseException:
