@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import dask
 import dask.dataframe as dd
 import pandas as pd
-from distributed import Client
+from distributed import get_client
 
 from ..errors import BagbasisError, ClusterError
 from .progress import Progress, Tally, listening, worker_report
@@ -22,7 +22,6 @@ R = TypeVar("R")
 
 
 def shuffle_frames(
-    client: Client,
     read: Callable[[T], pd.DataFrame],
     pieces: Sequence[T],
     finish: Callable[[pd.DataFrame], R],
@@ -33,7 +32,7 @@ def shuffle_frames(
     sizes: Sequence[int],
     progress: Progress,
 ) -> Generator[R, None, None]:
-    """Yield ``finish(frame)`` of each range of a column, range after range.
+    """Yield ``finish(frame)`` of each range of a column, in order, from the open client's workers.
 
     The rows travel between the workers by Dask's peer-to-peer shuffle, which keeps them in files.
     What ``finish`` returns stays with the workers until it is yielded; they move it to their
@@ -41,7 +40,6 @@ def shuffle_frames(
 
     Parameters
     ----------
-    client : Client
     read : callable
         The frame of a piece, like ``meta``.
     pieces : sequence
@@ -65,6 +63,7 @@ def shuffle_frames(
     ClusterError
         Workers were lost, or their disks are full.
     """
+    client = get_client()
     with listening(client, Tally(sizes, progress)) as topic, _quiet():
         tasks = range(len(pieces))
         frame = dd.from_map(_read, pieces, tasks, args=(read, topic), meta=meta, label="read")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from ..bags.bags import Bags, offsets_of
 from ..bags.responses import Responses
 from ..errors import DataError
+from .table_scans import Coding
 from .table_surveys import CheckedTable
-
-Show = Callable[[int, float], str]  # a target's position and value as the table has it
 
 
 class Labelled(NamedTuple):
@@ -40,13 +39,13 @@ class SortedRows:
         self._rest: pa.Table | None = None
 
     def take_bags(self) -> Iterator[pa.Table]:
-        """All rows, in tables that end where a bag does."""
+        """Yield all rows, in tables that end where a bag does."""
         pending: list[pa.Table] = []  # the rows of one bag, which may go on
         bag: Any = None
         for batch in self._batches:
             if not len(batch):
                 continue
-            ids = ids_of(batch)
+            ids = _ids_of(batch)
             start = int(np.searchsorted(ids, ids[-1]))  # of the last bag
             if start or bag != ids[-1]:
                 if start or pending:
@@ -55,13 +54,14 @@ class SortedRows:
             pending.append(batch[start:])
         yield pa.concat_tables(pending)
 
-    def take_until(self, last: Any) -> pa.Table | None:
-        """The rows up to an id, that of None all the rest; None for no rows."""
+    def take_until(self, last: int | str | None) -> pa.Table | None:
+        """Return the rows up to an id, that of None all that are left; None without any."""
         taken: list[pa.Table] = []
-        while (
-            batch := self._rest if self._rest is not None else next(self._batches, None)
-        ) is not None:
-            ids = ids_of(batch)
+        while True:
+            batch = next(self._batches, None) if self._rest is None else self._rest
+            if batch is None:
+                break
+            ids = _ids_of(batch)
             n_rows = len(ids) if last is None else int(np.searchsorted(ids, last, side="right"))
             taken += [batch[:n_rows]] if n_rows else []
             self._rest = batch[n_rows:] if n_rows < len(ids) else None
@@ -70,87 +70,106 @@ class SortedRows:
         return pa.concat_tables(taken) if taken else None
 
 
-def ids_of(rows: pa.Table) -> NDArray[Any]:
-    """The id of each row, int64 or Python's text."""
+def join_tables(
+    tables: Mapping[str, CheckedTable],
+    codings: Mapping[str, Coding],
+    rows: Mapping[str, SortedRows],
+) -> Iterator[Labelled]:
+    """Yield all bags, each with what the other tables have for it.
+
+    Parameters
+    ----------
+    tables, codings, rows : mapping
+        Of the tables "points", and "targets" and "responses" if there are any.
+
+    Raises
+    ------
+    DataError
+        A target that is not the same in all rows of a bag, an id that a target table has twice,
+        or an id that no point has; names the bag, or the file and the row.
+    """
+
+    def join(bags: Labelled, last: int | str | None) -> Labelled:
+        for role, add in (("targets", _add_targets), ("responses", _add_responses)):
+            if role in tables:
+                bags = add(bags, rows[role].take_until(last), tables[role])
+        return bags
+
+    bags = None
+    for of_bags in rows["points"].take_bags():
+        bags = _group_rows(of_bags, tables["points"].columns.targets, codings["points"].classes)
+        yield join(bags, bags.ids[-1])
+    if bags is not None:
+        join(bags, None)  # refuses what is left: ids after that of the last bag
+
+
+def _ids_of(rows: pa.Table) -> NDArray[Any]:
+    """Return the id of each row, int64 or Python's text."""
     return np.asarray(rows["id"].to_numpy())
 
 
-def matrix(rows: pa.Table, prefix: str) -> NDArray[Any]:
-    """The coordinates ("x") or the targets ("y") of all rows, NaN where there is none."""
+def _matrix(rows: pa.Table, prefix: str) -> NDArray[Any]:
+    """Return the coordinates ("x") or the targets ("y") of all rows, NaN where there is none."""
     columns = [rows[name].to_numpy() for name in rows.column_names if name[0] == prefix]
     return np.column_stack(columns) if columns else np.empty((len(rows), 0))
 
 
-def group_rows(rows: pa.Table, show: Show, names: tuple[str, ...]) -> Labelled:
-    """The bags of the rows, with the targets that they hold themselves.
-
-    Raises
-    ------
-    DataError
-        A target that is not the same in all rows of a bag.
-    """
-    ids = ids_of(rows)
+def _group_rows(
+    rows: pa.Table, targets: Sequence[str], classes: Mapping[str, Sequence[str]]
+) -> Labelled:
+    """Return the bags of the rows, with the targets that they hold themselves."""
+    ids = _ids_of(rows)
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     offsets = np.append(starts, len(ids)).astype(np.int64)
-    values = matrix(rows, "y")
+    values = _matrix(rows, "y")
     expected = np.repeat(values[starts], np.diff(offsets), axis=0)
     differs = (values != expected) & ~(np.isnan(values) & np.isnan(expected))
     if differs.any():
         row, j = (int(at) for at in np.argwhere(differs)[0])
-        one, another = show(j, expected[row, j]), show(j, values[row, j])
+        labels = classes.get(targets[j])
+        one, another = (
+            repr(labels[int(value)]) if labels and value == value else str(value)
+            for value in (expected[row, j], values[row, j])
+        )
         raise DataError(
-            f"bag {_plain(ids[row])!r}: target {names[j]!r} is {one} in one row and {another} in "
+            f"bag {_plain(ids[row])!r}: target {targets[j]!r} is {one} in one row and {another} in "
             "another; it must be the same in all rows of a bag"
         )
-    return Labelled(ids[starts], Bags.trusted(matrix(rows, "x"), offsets), values[starts])
+    return Labelled(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
 
 
-def join_targets(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:
-    """The same bags with the targets of the rows of a target table.
-
-    Raises
-    ------
-    DataError
-        An id that is there twice, or that no point has; names the file and the row.
-    """
+def _add_targets(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:
+    """Return the bags with the targets of the rows of a target table."""
     targets = np.full((len(bags.ids), len(table.columns.targets)), np.nan)
-    if rows is not None:
-        ids, numbers = ids_of(rows), rows["row"].to_numpy()
-        again = np.flatnonzero(ids[1:] == ids[:-1])
-        if len(again):
-            first, second = (table.place_of(numbers[again[0] + i]) for i in range(2))
-            raise DataError(
-                f"{second}: id {_plain(ids[again[0]])!r} is repeated in the target table (first in "
-                f"{first}); keep one row per bag"
-            )
-        targets[_positions(bags, rows, "target", table)] = matrix(rows, "y")
-    n_rows = 0 if rows is None else len(rows)
-    return bags._replace(targets=targets, n_without_row=len(bags.ids) - n_rows)
-
-
-def join_responses(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:
-    """The same bags with the rows of a table of responses.
-
-    Raises
-    ------
-    DataError
-        An id that no point has; names the file and the row.
-    """
-    n_bags = len(bags.ids)
     if rows is None:
-        n_dims, dtype = len(table.columns.coordinates), bags.bags.points.dtype
-        return bags._replace(responses=Responses.none(n_bags, n_dims, dtype))
-    positions = _positions(bags, rows, "response", table)
-    sizes = np.bincount(positions, minlength=n_bags).astype(np.int64)
-    return bags._replace(responses=Responses.trusted(matrix(rows, "x"), offsets_of(sizes)))
+        return bags._replace(targets=targets, n_without_row=len(bags.ids))
+    ids, numbers = _ids_of(rows), rows["row"].to_numpy()
+    again = np.flatnonzero(ids[1:] == ids[:-1])
+    if len(again):
+        first, second = (table.place_of(numbers[again[0] + i]) for i in range(2))
+        raise DataError(
+            f"{second}: id {_plain(ids[again[0]])!r} is repeated in the target table (first in "
+            f"{first}); keep one row per bag"
+        )
+    targets[_positions(bags, rows, "target", table)] = _matrix(rows, "y")
+    return bags._replace(targets=targets, n_without_row=len(bags.ids) - len(rows))
+
+
+def _add_responses(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:
+    """Return the bags with the rows of a table of responses."""
+    n_bags, n_dims = len(bags.ids), len(table.columns.coordinates)
+    if rows is None:
+        return bags._replace(responses=Responses.none(n_bags, n_dims, bags.bags.points.dtype))
+    sizes = np.bincount(_positions(bags, rows, "response", table), minlength=n_bags)
+    responses = Responses.trusted(_matrix(rows, "x"), offsets_of(sizes.astype(np.int64)))
+    return bags._replace(responses=responses)
 
 
 def _positions(bags: Labelled, rows: pa.Table, what: str, table: CheckedTable) -> NDArray[np.int64]:
-    """The bag of each row of another table."""
-    ids = ids_of(rows)
+    """Return the bag of each row of another table."""
+    ids = _ids_of(rows)
     positions = np.searchsorted(bags.ids, ids)
-    found = bags.ids[np.minimum(positions, len(bags.ids) - 1)]
-    unknown = np.flatnonzero(found != ids)
+    unknown = np.flatnonzero(bags.ids[np.minimum(positions, len(bags.ids) - 1)] != ids)
     if len(unknown):
         at = int(unknown[0])
         place = table.place_of(rows["row"][at].as_py())
@@ -161,5 +180,5 @@ def _positions(bags: Labelled, rows: pa.Table, what: str, table: CheckedTable) -
     return positions.astype(np.int64)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value

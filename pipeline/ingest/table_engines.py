@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,15 @@ from ..execution.frames import shuffle_frames
 from ..execution.progress import silent
 from .table_files import Columns, TableFile
 from .table_scans import Coding, Database, Scan, scans_of
-from .table_surveys import SAMPLE, CheckedTable, Survey, find_labels, sample_ids, survey_scan
+from .table_surveys import (
+    SAMPLE,
+    CheckedTable,
+    Labels,
+    Survey,
+    find_labels,
+    sample_ids,
+    survey_scan,
+)
 
 SORT_BYTES = 2**30  # of memory that DuckDB may use for a table; what is beyond is sorted on disk
 PIECE_BYTES = 2**25  # of a table, decoded, or of CSV text, that a worker reads at once
@@ -37,29 +45,10 @@ SPILL_PREFIX = "bagbasis-ingest-"
 SECONDS_UNTIL_HELD = 60.0  # a folder that is younger may be about to be locked
 
 R = TypeVar("R")
-Rows = Generator[pa.Table, None, None]
-
-
-class Engine(Protocol):
-    """What checks and sorts the rows of a table."""
-
-    def survey(
-        self, columns: Columns, files: Sequence[TableFile], dtype: str, progress: Progress
-    ) -> list[Survey]:
-        """Look at all rows; the surveys of the files, or of pieces of them, in their order."""
-        ...
-
-    def labels(self, table: CheckedTable, targets: Sequence[str]) -> list[dict[str, set[str]]]:
-        """The texts of each target, in any number of parts."""
-        ...
-
-    def sort(self, table: CheckedTable, coding: Coding, progress: Progress) -> Rows:
-        """All rows as `Scan.coded` gives them, by id and row."""
-        ...
 
 
 class LocalEngine:
-    """DuckDB in this process; rows beyond ``memory`` bytes are sorted in the folder ``spill``."""
+    """DuckDB in this process; what it has no memory for is sorted on disk."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -67,6 +56,7 @@ class LocalEngine:
     def survey(
         self, columns: Columns, files: Sequence[TableFile], dtype: str, progress: Progress
     ) -> list[Survey]:
+        """Look at all rows; return the surveys of the files, or of their pieces, in order."""
         surveys: list[Survey] = []
         n_rows = sum(file.n_rows for file in files)  # in CSV an estimate
         done = 0
@@ -80,10 +70,14 @@ class LocalEngine:
             done += in_scan
         return surveys
 
-    def labels(self, table: CheckedTable, targets: Sequence[str]) -> list[dict[str, set[str]]]:
+    def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[Labels]:
+        """Return the texts of each target, in any number of parts."""
         return [find_labels(scan, targets, self._database) for scan, _ in table.scans()]
 
-    def sort(self, table: CheckedTable, coding: Coding, progress: Progress) -> Rows:
+    def sort(
+        self, table: CheckedTable, coding: Coding, progress: Progress
+    ) -> Generator[pa.Table, None, None]:
+        """Yield all rows as `Scan.coded` gives them, by id and row."""
         query = " UNION ALL ".join(scan.coded(starts, coding) for scan, starts in table.scans())
         batches = self._database.stream(
             f"{query} ORDER BY id, row",
@@ -93,23 +87,20 @@ class LocalEngine:
             yield pa.Table.from_batches([batch])
 
 
-class ClusterEngine:
-    """The workers of a client; a piece of a table, or a range of its ids, is in the memory of one.
+class ClusterEngine(LocalEngine):
+    """The workers of the open client; each holds a piece of a table, or a range of its ids.
 
-    A ``.csv.gz`` file and a CSV file in which a line break within quotes lies at a cut are one
-    piece.
+    A ``.csv.gz`` file is one piece, and so is a CSV file of which a cut lies within quotes.
     """
 
-    def __init__(
-        self, client: Any, piece_bytes: int = PIECE_BYTES, range_bytes: int = RANGE_BYTES
-    ) -> None:
-        self._client = client
+    def __init__(self, piece_bytes: int = PIECE_BYTES, range_bytes: int = RANGE_BYTES) -> None:
         self._piece_bytes = piece_bytes
         self._range_bytes = range_bytes
 
     def survey(
         self, columns: Columns, files: Sequence[TableFile], dtype: str, progress: Progress
     ) -> list[Survey]:
+        """Look at all rows; return the surveys of the pieces of the files, in order."""
         whole: set[str] = set()  # the files that can not be cut
         while True:
             pieces = [
@@ -124,20 +115,23 @@ class ClusterEngine:
                 return [survey for survey in surveys if survey is not None]
             whole |= torn
 
-    def labels(self, table: CheckedTable, targets: Sequence[str]) -> list[dict[str, set[str]]]:
-        tasks = [(scan, tuple(targets)) for scan, _ in table.scans()]
+    def find_labels(self, table: CheckedTable, targets: Sequence[str]) -> list[Labels]:
+        """Return the texts of each target, in as many parts as the table has pieces."""
+        tasks = [(scan, targets) for scan, _ in table.scans()]
         return _run(_find_labels, tasks, [1] * len(tasks), silent)
 
-    def sort(self, table: CheckedTable, coding: Coding, progress: Progress) -> Rows:
-        schema = _schema(table.columns, coding)
+    def sort(
+        self, table: CheckedTable, coding: Coding, progress: Progress
+    ) -> Generator[pa.Table, None, None]:
+        """Yield all rows as `Scan.coded` gives them, by id and row."""
+        schema = _schema_of(table.columns, coding)
         row_bytes = 16 + np.dtype(coding.dtype).itemsize * len(table.columns.coordinates)
         row_bytes += 8 * len(table.columns.targets) + (ID_BYTES if coding.ids == "text" else 0)
         n_ranges = -(-row_bytes * table.n_rows // self._range_bytes)
         samples = ((survey.n_rows, survey.sample) for survey in table.surveys)
         starts = range_starts(samples, n_ranges, coding.ids)
-        least: Any = "" if coding.ids == "text" else -(2**63)
+        least = "" if coding.ids == "text" else -(2**63)
         return shuffle_frames(
-            self._client,
             partial(_read_piece, coding=coding),
             table.scans(),
             partial(_sort_frame, schema=schema),
@@ -152,7 +146,7 @@ class ClusterEngine:
 def range_starts(
     samples: Iterable[tuple[int, Sequence[Any]]], n_ranges: int, ids: str
 ) -> list[Any]:
-    """The first ids of ranges 1, 2, … of ids that hold about the same number of rows.
+    """Return the first ids of ranges 1, 2, … that hold about the same number of rows.
 
     They are strictly increasing; there are fewer than ``n_ranges - 1`` where one bag fills a
     range.
@@ -175,7 +169,7 @@ def range_starts(
 
 @contextmanager
 def spill_folder() -> Iterator[str]:
-    """Yield a new folder for what does not fit in memory; killed processes' are removed."""
+    """Yield a new folder for what does not fit in memory; remove those of killed processes."""
     for left in Path(tempfile.gettempdir()).glob(f"{SPILL_PREFIX}*"):
         with suppress(OSError):  # another user's, or one that is in use
             if time.time() - left.stat().st_mtime > SECONDS_UNTIL_HELD:
@@ -206,7 +200,7 @@ def _run(
     sizes: Sequence[int],
     progress: Progress,
 ) -> list[R]:
-    """The results of tasks on the workers, in order.
+    """Return the results of tasks on the workers, in order.
 
     A task returns a DataError, which is raised here: one that raised it would run again.
     """
@@ -219,7 +213,7 @@ def _run(
 
 
 def _survey_piece(task: tuple[Scan, str], report: Report) -> Survey | DataError | None:
-    """None for a piece that may have been cut within quotes: its file must be read whole.
+    """Survey a piece; None for one that may have been cut within quotes: read its file whole.
 
     Of all pieces of such a file, the first that ends within quotes has an odd number of them.
     """
@@ -235,9 +229,7 @@ def _survey_piece(task: tuple[Scan, str], report: Report) -> Survey | DataError 
         return replace(survey, sample=sample)
 
 
-def _find_labels(
-    task: tuple[Scan, Sequence[str]], report: Report
-) -> dict[str, set[str]] | DataError:
+def _find_labels(task: tuple[Scan, Sequence[str]], report: Report) -> Labels | DataError:
     scan, targets = task
     try:
         with Database(SORT_BYTES) as database:
@@ -250,7 +242,7 @@ def _read_piece(piece: tuple[Scan, Sequence[int]], coding: Coding) -> pd.DataFra
     scan, starts = piece
     with Database(SORT_BYTES) as database:
         batches = list(database.stream(scan.coded(starts, coding)))
-    schema = _schema(scan.columns, coding)
+    schema = _schema_of(scan.columns, coding)
     return _to_frame(
         pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
     )
@@ -261,8 +253,8 @@ def _sort_frame(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     return rows.sort_by([("id", "ascending"), ("row", "ascending")])
 
 
-def _schema(columns: Columns, coding: Coding) -> pa.Schema:
-    """What `Scan.coded` gives."""
+def _schema_of(columns: Columns, coding: Coding) -> pa.Schema:
+    """Return the columns that `Scan.coded` gives."""
     types = {"id": pa.int64() if coding.ids == "number" else pa.string(), "row": pa.int64()}
     coordinate = pa.from_numpy_dtype(coding.dtype)
     types |= {f"x{j}": coordinate for j in range(len(columns.coordinates))}

@@ -105,12 +105,13 @@ class TableFile:
         return f"{DuckFiles.protocol}://{piece}/{quote(self.url, safe='')}"
 
     def cut(self, piece_bytes: int) -> list[TableFile]:
-        """The pieces of the file: whole row groups of Parquet, about equal numbers of bytes of CSV.
+        """Return the pieces of the file: whole row groups, or about equal numbers of bytes of CSV.
 
         A row of CSV belongs to the piece in which the line break before it lies.
         """
         if self.is_parquet:
-            return self._cut_groups(max(1, piece_bytes // (8 * len(self.types))))
+            max_rows = max(1, piece_bytes // (8 * len(self.types)))
+            return self._cut_groups(max_rows) if self.groups else [self]
         if self.is_gzip:
             return [self]
         n_pieces = max(1, -(-self.n_bytes // piece_bytes))
@@ -147,15 +148,15 @@ class DuckFiles(AbstractFileSystem):
 
     @staticmethod
     def url_of(path: str) -> str:
-        """The URL of the file that a path stands for."""
+        """Return the URL of the file that a path stands for."""
         return unquote(path.rsplit("/", 1)[1])
 
     def glob(self, path: str, **_: object) -> list[str]:
-        """The path itself, which is never a pattern."""
+        """Return the path itself, which is never a pattern."""
         return [path]
 
     def info(self, path: str, **_: object) -> dict[str, object]:
-        """Size and kind of a file."""
+        """Return what DuckDB wants to know of a file."""
         fs, inside = filesystem(self.url_of(path))
         text = self.texts.get(path)
         return {
@@ -165,11 +166,11 @@ class DuckFiles(AbstractFileSystem):
         }
 
     def modified(self, path: str) -> datetime:
-        """A time that never changes: no file is read twice by one query."""
+        """Return a time that never changes: DuckDB keeps nothing of a file beyond a query."""
         return datetime.fromtimestamp(0, UTC)
 
     def open(self, path: str, mode: str = "rb", **_: object) -> SharedFile:
-        """A new handle of a file, for reading."""
+        """Open a file for reading."""
         file = fsspec.open(self.url_of(path), "rb").open()
         piece = path.split("/")[2]
         if not piece:
@@ -199,11 +200,11 @@ class SharedFile:
             return self._positions[get_ident()]
 
     def tell(self) -> int:
-        """The position of this thread."""
+        """Return the position of this thread."""
         return self._positions.get(get_ident(), 0)
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes from the position of this thread."""
+        """Return the next bytes from the position of this thread."""
         with self._lock:
             self._file.seek(self.tell())
             data = self._file.read(size)
@@ -273,7 +274,7 @@ def _find_files(source: str) -> list[str]:
 
 
 def _is_part(file: str, directory: str) -> bool:
-    """Whether a file of a directory is one of its table, and not Spark's or a hidden one."""
+    """Return whether a file of a folder is part of its table, not hidden nor one of Spark's."""
     inside = file.removeprefix(directory).split("/")
     return file.lower().endswith(PARQUET) and not any(name[:1] in ("_", ".") for name in inside)
 
@@ -302,7 +303,7 @@ def _look_into(url: str, index: int, columns: Columns) -> TableFile:
 
 
 def _value_type(column: pa.DataType) -> str:
-    """The type of a column's values, those of a dictionary (pandas' categories) among them."""
+    """Return the type of a column's values, also of a dictionary's (pandas' categories)."""
     return str(column.value_type if pa.types.is_dictionary(column) else column)
 
 

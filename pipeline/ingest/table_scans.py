@@ -57,7 +57,7 @@ class Scan:
     files: tuple[TableFile, ...]
 
     def values(self, starts: Sequence[int]) -> str:
-        """The query of all rows as they are in the files.
+        """Return the query of all rows as they are in the files.
 
         It gives ``file``, the position in this scan; ``row``, counted on from ``starts``, the
         numbers of the files' first rows; ``id``; each coordinate as it is, ``r0`` …, and as a
@@ -72,7 +72,7 @@ class Scan:
         return f"SELECT {', '.join(selected)} FROM {self._source()}"
 
     def coded(self, starts: Sequence[int], coding: Coding) -> str:
-        """The query of all rows as they are stored: ``id``, ``row``, ``x0`` …, ``y0`` ….
+        """Return the query of all rows as they are stored: ``id``, ``row``, ``x0`` …, ``y0`` ….
 
         A target is NULL where there is none, a coordinate where the file was changed meanwhile.
         """
@@ -88,7 +88,7 @@ class Scan:
         return f"SELECT {', '.join(selected)} FROM ({self.values(starts)})"
 
     def type_of(self, name: str) -> str:
-        """Arrow's name of a column's type; `UNTYPED` in CSV."""
+        """Return Arrow's name of a column's type; `UNTYPED` in CSV."""
         return self.files[0].types[self.columns.names.index(name)]
 
     def _column(self, name: str) -> str:
@@ -128,11 +128,11 @@ class Scan:
 
 
 def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
-    """The files of a table in order, as many in a scan as one query can read."""
+    """Return the files of a table in order, as many in a scan as one query can read."""
 
-    def layout(file: TableFile) -> Any:
-        kind = file.is_parquet, file.is_gzip, file.names, file.types
-        return kind, file.start, file.stop, file.index // FILES_PER_SCAN
+    def layout(file: TableFile) -> tuple[object, ...]:
+        piece = file.start, file.stop, file.index // FILES_PER_SCAN
+        return (file.is_parquet, file.is_gzip, file.names, file.types, *piece)
 
     return [Scan(columns, tuple(group)) for _, group in groupby(files, layout)]
 
@@ -158,14 +158,16 @@ class Database:
         self._connection.register_filesystem(self.files)
 
     def __enter__(self) -> Database:
+        """Return the database itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Forget everything; a query that is not over ends."""
         self._connection.unregister_filesystem(DuckFiles.protocol)
         self._connection.close()
 
     def fetch(self, query: str, report: Report | None = None) -> list[tuple[Any, ...]]:
-        """All rows of the answer; ``report`` is called with the share that is done.
+        """Return all rows of the answer; call ``report`` with the share that is done.
 
         Raises
         ------
@@ -178,7 +180,7 @@ class Database:
             return cursor.sql(query).fetchall()
 
     def stream(self, query: str, report: Report | None = None) -> Iterator[pa.RecordBatch]:
-        """The answer in batches; ``report`` ends with the first one. Raises what `fetch` does."""
+        """Yield the answer in batches; ``report`` ends with the first. Raises what `fetch` does."""
         with self._running(query) as cursor:
             with _watching(cursor, report):
                 batches = iter(cursor.sql(query).to_arrow_reader(BATCH_ROWS))
@@ -233,12 +235,12 @@ def _watching(cursor: duckdb.DuckDBPyConnection, report: Report | None) -> Itera
 
 
 def quoted(text: str) -> str:
-    """A text in SQL."""
+    """Return a text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _reason(message: str) -> str:
-    """In one line what DuckDB, or the traceback it took over from Python, says at length."""
+    """Say in one line what DuckDB, or a traceback of Python in its words, says at length."""
     lines = [line.strip() for line in message.split("\nPossible")[0].splitlines() if line.strip()]
     last = re.sub(
         r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2", lines[-1]

@@ -25,6 +25,9 @@ MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is
 SAMPLE = 512  # ids of each piece of a table, of which the ranges of a shuffle are made
 
 
+Labels = dict[str, set[str]]  # the texts of each target
+
+
 class Kind(NamedTuple):
     """What a column holds in one file: "number", "text" or "either", with a text found in it."""
 
@@ -61,33 +64,34 @@ class CheckedTable:
 
     @property
     def n_rows(self) -> int:
+        """The number of rows."""
         return self.starts[-1]
 
     @cached_property
     def starts(self) -> list[int]:
-        """The number of the first row of each file or piece in the whole table, and of all rows."""
+        """Return the number of each file's or piece's first row in the table, and of all rows."""
         return [0, *accumulate(survey.n_rows for survey in self.surveys)]
 
     def place_of(self, row: int) -> str:
-        """The file of a row, and its number there, for messages."""
+        """Return the file of a row and its number there, for messages."""
         at = bisect_right(self.starts, row) - 1
         file = self.surveys[at].file
         before = sum(s.n_rows for s in self.surveys[:at] if s.file.url == file.url)
         return f"{file.url}, row {row - self.starts[at] + before}"
 
     def scans(self) -> list[tuple[Scan, list[int]]]:
-        """What one query reads together, with the number of the first row of each file."""
+        """Return what one query reads together, with the number of the first row of each file."""
         scans = scans_of(self.columns, [survey.file for survey in self.surveys])
         starts = iter(self.starts)
         return [(scan, list(islice(starts, len(scan.files)))) for scan in scans]
 
     def box(self) -> Box:
-        """The range of the points, widened by `Box.around`'s margin."""
+        """Return the range of the points, widened by the margin of `Box.around`."""
         lo = np.min([survey.lo for survey in self.surveys], axis=0)
         return Box.around(lo, np.max([survey.hi for survey in self.surveys], axis=0))
 
     def text_targets(self) -> list[str]:
-        """The targets that are text.
+        """Return the targets that are text.
 
         Raises
         ------
@@ -119,7 +123,7 @@ def check_table(columns: Columns, surveys: Iterable[Survey]) -> CheckedTable:
 
 
 def resolve_kinds(what: str, kinds: Iterable[Kind]) -> str:
-    """ "number" or "text" for a column of several files; numerals in CSV follow the others.
+    """Return "number" or "text" for a column of several files; numerals in CSV follow the others.
 
     Raises
     ------
@@ -178,13 +182,13 @@ def survey_scan(
 
 
 def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
-    """The ids of rows that are random, but the same in every run."""
+    """Return the ids of rows that are random, but the same in every run."""
     query = f"SELECT id FROM ({scan.values([0])}) WHERE id IS NOT NULL ORDER BY hash(row)"
     return tuple(row[0] for row in database.fetch(f"{query} LIMIT {n_rows}"))
 
 
-def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> dict[str, set[str]]:
-    """The different texts of each of the targets; one more than `MAX_CLASSES` at most."""
+def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> Labels:
+    """Return the different texts of each target, at most one more than `MAX_CLASSES`."""
     values = scan.values([0] * len(scan.files))
     found = {}
     for name in targets:
@@ -196,7 +200,7 @@ def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> dict[
 
 
 def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
-    """The labels of a target in the order of their indices.
+    """Return the labels of a target in the order of their indices.
 
     Raises
     ------
@@ -213,7 +217,7 @@ def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
 
 
 def _questions(scan: Scan, dtype: str) -> dict[str, str]:
-    """What is asked of the rows of each file, in SQL."""
+    """Return what is asked of the rows of each file, in SQL, by the name of the answer."""
     columns, id_type = scan.columns, scan.type_of(scan.columns.id)
     numeral = "TRY_CAST(id AS BIGINT)"
     asked = {"rows": "count(*)", "bad": f"count_if({_is_bad(scan, dtype)})"}
@@ -231,7 +235,7 @@ def _questions(scan: Scan, dtype: str) -> dict[str, str]:
 
 
 def _example(type_name: str, column: str, is_text: str) -> str:
-    """The first text of a column, by the alphabet."""
+    """Return the query of the first text of a column, by the alphabet."""
     if type_name in TEXTS:
         return f"min({column})"
     return (
@@ -240,7 +244,7 @@ def _example(type_name: str, column: str, is_text: str) -> str:
 
 
 def _is_bad(scan: Scan, dtype: str) -> str:
-    """Whether a row has no id, or a coordinate that is not a finite number of the dtype."""
+    """Return the condition that a row has no id, or a coordinate that is not finite."""
     number = SQL_TYPES[dtype]
     bad = [
         f"NOT coalesce(isfinite(TRY_CAST(x{j} AS {number})), false)"
@@ -276,7 +280,7 @@ def _kind(type_name: str, file: TableFile, example: str | None) -> Kind:
 
 
 def _describe(row: Sequence[Any], columns: Columns, dtype: str) -> str:
-    """What is wrong with a row of `Scan.values`."""
+    """Say what is wrong with a row of `Scan.values`."""
     bag, values = row[2], list(zip(row[3::2], row[4::2], strict=True))
     if bag is None or bag == "":
         return "the bag id is missing; give every row its bag's id or remove it"

@@ -25,8 +25,8 @@ from ..errors import ParameterError
 from ..execution import Progress, current_client
 from ..execution.progress import silent
 from .arrays import new_store
-from .table_bags import Labelled, SortedRows, group_rows, join_responses, join_targets
-from .table_engines import SORT_BYTES, ClusterEngine, Engine, LocalEngine, spill_folder
+from .table_bags import Labelled, SortedRows, join_tables
+from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .table_files import Columns, Source, TableFile, open_table
 from .table_scans import Coding, Database
 from .table_surveys import CheckedTable, check_table, resolve_kinds, sort_labels
@@ -128,15 +128,21 @@ class TableIngest:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
+        """Refuse parameters that make no sense together.
+
+        Raises
+        ------
+        ParameterError, DataError
+            Names the parameter.
+        """
         for name in ("coordinates", "targets", "response_coordinates"):
             names = getattr(self, name)
             if isinstance(names, str) or len(set(names or ())) != len(names or ()):
                 raise ParameterError(
                     f"{name} is {names!r}; expected a list of different column names"
                 )
-        check_parameters(
-            len(self.coordinates), tuple(self.targets or ()), {}, self.dtype, self.chunk_points
-        )
+        n_dims = len(self.coordinates)
+        check_parameters(n_dims, tuple(self.targets or ()), {}, self.dtype, self.chunk_points)
         if self.target_table is None and self.target_id_column is not None:
             raise ParameterError("target_id_column is given, but no target_table")
         if self.target_table is not None and not self.targets:
@@ -146,8 +152,12 @@ class TableIngest:
         for name in ("response_coordinates", "response_id_column", "response_box"):
             if self.responses is None and getattr(self, name) not in (None, (), []):
                 raise ParameterError(f"{name} is given, but no responses")
+        if self.box is not None:
+            Box.of(self.box, n_dims)
+        if self.response_box is not None:
+            Box.of(self.response_box, len(self.response_coordinates or ()), "response_box")
 
-    def run(self, engine: Engine | None = None) -> BagStore:
+    def run(self, engine: LocalEngine | None = None) -> BagStore:
         """Make the store; ``engine`` checks and sorts the points and the responses."""
         columns = self._columns()
         sources: dict[str, Any] = {
@@ -156,7 +166,6 @@ class TableIngest:
             "responses": self.responses,
         }
         files = {role: open_table(sources[role], columns[role]) for role in columns}
-        boxes = self._boxes()
         thirds = _Thirds(self.progress or silent, files)
         with (
             new_store(self.url, self.overwrite) as create,
@@ -164,17 +173,18 @@ class TableIngest:
             Database(SORT_BYTES, spill) as database,
         ):
             local = LocalEngine(database)
-            engines = dict.fromkeys(columns, engine or _engine_of_client() or local)
+            engine = engine or (local if current_client() is None else ClusterEngine())
+            engines = dict.fromkeys(columns, engine)
             engines["targets"] = local  # of one row per bag, and errors name the row
             tables = self._check(columns, files, engines, thirds)
-            codings = self._codings(tables, engines)
+            codings = self._code(tables, engines)
             answers = tables.get("responses")
             store = create(
                 len(self.coordinates),
                 target_names=tuple(self.targets or ()),
-                box=boxes["points"] or tables["points"].box(),
+                box=tables["points"].box() if self.box is None else self.box,
                 response_dims=answers and len(answers.columns.coordinates),
-                response_box=answers and (boxes["responses"] or answers.box()),
+                response_box=answers and (self.response_box or answers.box()),
                 class_names=codings["targets" if "targets" in tables else "points"].classes,
                 dtype=self.dtype,
                 chunk_points=self.chunk_points,
@@ -184,14 +194,14 @@ class TableIngest:
                 for role, table in tables.items():
                     batches = engines[role].sort(table, codings[role], thirds.of(1, role))
                     rows[role] = SortedRows(stack.enter_context(closing(batches)))
-                missing = _write(session, _join(tables, codings, rows), thirds)
+                missing = _write(session, join_tables(tables, codings, rows), thirds)
         for what, count in missing.items():
             if count:
                 logger.warning("%s: %d of %d bags %s", store.url, count, store.n_bags, what)
         return store
 
     def _columns(self) -> dict[str, Columns]:
-        """What is read of the table of "points", and of "targets" and "responses" if there are."""
+        """Return what is read of the tables: of "points", and of "targets" and "responses"."""
         coordinates, targets = tuple(self.coordinates), tuple(self.targets or ())
         if self.target_table is None:
             found = {"points": Columns(self.id_column, coordinates, targets)}
@@ -204,21 +214,11 @@ class TableIngest:
             found["responses"] = Columns(answer_id, tuple(self.response_coordinates or ()))
         return found
 
-    def _boxes(self) -> dict[str, Box | None]:
-        """The boxes that are given."""
-        dims, answers = len(self.coordinates), len(self.response_coordinates or ())
-        return {
-            "points": None if self.box is None else Box.of(self.box, dims),
-            "responses": None
-            if self.response_box is None
-            else Box.of(self.response_box, answers, "response_box"),
-        }
-
     def _check(
         self,
         columns: Mapping[str, Columns],
         files: Mapping[str, Sequence[TableFile]],
-        engines: Mapping[str, Engine],
+        engines: Mapping[str, LocalEngine],
         thirds: _Thirds,
     ) -> dict[str, CheckedTable]:
         dtype = np.dtype(self.dtype).name
@@ -230,34 +230,34 @@ class TableIngest:
         thirds.count(tables)
         return tables
 
-    def _codings(
-        self, tables: Mapping[str, CheckedTable], engines: Mapping[str, Engine]
+    def _code(
+        self, tables: Mapping[str, CheckedTable], engines: Mapping[str, LocalEngine]
     ) -> dict[str, Coding]:
         kinds = [survey.id_kind for table in tables.values() for survey in table.surveys]
         ids = resolve_kinds("the id column", kinds)
         codings = {}
         for role, table in tables.items():
             names = table.text_targets()
-            parts = engines[role].labels(table, names) if names else []
+            parts = engines[role].find_labels(table, names) if names else []
             classes = {name: sort_labels(name, [part[name] for part in parts]) for name in names}
             codings[role] = Coding(ids, np.dtype(self.dtype).name, classes)
         return codings
 
     def _provenance(self) -> dict[str, Any]:
         """Where the bags come from, as it was given, for the store."""
-        source = {
+        source: dict[str, Any] = {
             "job": "ingest",
-            "from": [_given(self.points), _given(self.target_table)],
+            "from": [_as_given(self.points), _as_given(self.target_table)],
             "coordinates": list(self.coordinates),
         }
         if self.responses is not None:
-            source["responses"] = _given(self.responses)
+            source["responses"] = _as_given(self.responses)
             source["response_coordinates"] = list(self.response_coordinates or ())
         return source
 
 
 def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
-    """The parameters are declared once, as the fields of the class."""
+    """Return a function of the parameters that the class declares as its fields."""
 
     @wraps(ingest, assigned=("__doc__",), updated=())
     def run(*args: P.args, **kwargs: P.kwargs) -> BagStore:
@@ -269,40 +269,8 @@ def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
 ingest_tables = _as_function(TableIngest)
 
 
-def _engine_of_client() -> Engine | None:
-    client = current_client()
-    return None if client is None else ClusterEngine(client)
-
-
-def _join(
-    tables: Mapping[str, CheckedTable],
-    codings: Mapping[str, Coding],
-    rows: Mapping[str, SortedRows],
-) -> Iterator[Labelled]:
-    """All bags, each with what the other tables have for it."""
-    names = tables["points"].columns.targets
-    classes = codings["points"].classes
-
-    def show(target: int, value: float) -> str:
-        labels = classes.get(names[target])
-        return repr(labels[int(value)]) if labels and value == value else str(value)
-
-    def join(bags: Labelled, last: Any) -> Labelled:
-        for role, joined in (("targets", join_targets), ("responses", join_responses)):
-            if role in rows:
-                bags = joined(bags, rows[role].take_until(last), tables[role])
-        return bags
-
-    bags = None
-    for of_bags in rows["points"].take_bags():
-        bags = group_rows(of_bags, show, names)
-        yield join(bags, bags.ids[-1])
-    if bags is not None:
-        join(bags, None)  # refuses what is left: ids beyond the last bag's
-
-
 def _write(session: AppendSession, groups: Iterator[Labelled], thirds: _Thirds) -> Counter[str]:
-    """Write all bags; how many of them are missing in the other tables, in words."""
+    """Write all bags; count those that are missing in the other tables, by what that means."""
     missing: Counter[str] = Counter()
     done, progress = 0, thirds.of(2)
     for found in groups:
@@ -335,7 +303,7 @@ class _Thirds:
         return sum(self._sizes.get(role, 0) for role in ("points", "responses"))
 
     def of(self, phase: int, role: str = "") -> Progress:
-        """The progress of a phase of one table, or of all."""
+        """Return the progress of a phase of one table, or of all."""
         if role == "targets":
             return silent
 
@@ -351,8 +319,10 @@ class _Thirds:
         return report
 
 
-def _given(source: Any) -> Any:
-    """Paths as they were given, for JSON."""
-    if source is None or isinstance(source, (str, os.PathLike)):
-        return source and os.fspath(source)
+def _as_given(source: Source | Sequence[Source] | None) -> str | list[str] | None:
+    """Return paths as they were given, for JSON."""
+    if source is None:
+        return None
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
     return [os.fspath(part) for part in source]

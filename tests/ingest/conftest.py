@@ -29,9 +29,7 @@ def ingest_cut(client, tmp_path):
 
     def run(*args, piece_bytes=SMALL, range_bytes=SMALL, **options):
         if client is not None:
-            return TableIngest(*args, **options).run(
-                ClusterEngine(client, piece_bytes, range_bytes)
-            )
+            return TableIngest(*args, **options).run(ClusterEngine(piece_bytes, range_bytes))
         with Database(2**26, str(tmp_path / "spill")) as database:
             return TableIngest(*args, **options).run(LocalEngine(database))
 
