@@ -85,7 +85,7 @@ def test_the_bytes_of_a_store_do_not_depend_on_where_or_how_it_was_made(tmp_path
     with Database(SORT_BYTES) as database:
         table = TableIngest(points, tmp_path / "whole.zarr", **COLUMNS, **RESPONSES, **options)
         whole = table.run(LocalEngine(database))
-    for piece_bytes, range_bytes in ((777, 500), (5000, 2**20)):
+    for piece_bytes, range_bytes in ((2000, 5000), (5000, 2**20)):
         ingest_cut(
             points,
             tmp_path / "cut.zarr",
