@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -21,8 +21,12 @@ from .lazy_dask import dask, dask_array
 from .progress import Progress, Report
 from .tasks import Keeper, lane_memory, map_reduce, map_tasks
 
+if TYPE_CHECKING:
+    from dask.array import Array
+
 Index = Sequence[int] | NDArray[np.int64]
 GIB = 2**30
+SURE_BYTES = 2**28  # every lane has so much: Distributed, which knows the rest, need not load
 PARTITIONS_HELD = 2  # the one that is worked on, and the next
 
 B_contra = TypeVar("B_contra", contravariant=True)
@@ -202,6 +206,8 @@ class RangeTask(Generic[R]):
 
 
 def _check_memory(needed: int, here: bool) -> None:
+    if needed <= SURE_BYTES:
+        return
     there = lane_memory(here)
     if needed > there:
         raise ParameterError(
@@ -257,7 +263,7 @@ def lazy_pass(
     ranges: Sequence[Range],
     tail: tuple[int, ...],
     dtype: DTypeLike,
-) -> Any:
+) -> Array:
     """Return a dask.array with a row of shape ``tail`` per bag, and a block per range.
 
     The task is one node of the graph that all blocks share.

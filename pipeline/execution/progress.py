@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .lazy_dask import distributed
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Worker
 
 Progress = Callable[[int, int], None]  # (units done, units in all)
 Report = Callable[[int], None]  # units of this task done so far
@@ -69,7 +69,7 @@ def worker_report(topic: str, task: int) -> Report:
     return report
 
 
-def _heartbeat_seconds(worker: Any) -> float:
+def _heartbeat_seconds(worker: Worker) -> float:
     """Between heartbeats; 0 where Distributed keeps no such callback."""
     heartbeat = getattr(worker, "periodic_callbacks", {}).get("heartbeat")
     return 0.0 if heartbeat is None else float(heartbeat.callback_time) / 1000

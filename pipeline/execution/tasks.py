@@ -26,10 +26,14 @@ from .lazy_dask import dask, distributed
 from .progress import Progress, Report, Tally, listening, log_finished, silent, worker_report
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from dask.delayed import Delayed
+    from distributed import Client, Future
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+Result = Any
+"""What a task, or the root of a tree, gives."""
 
 RETRIES = 2  # of a task that failed: workers come and go, and errors of ours come back at once
 
@@ -174,7 +178,7 @@ def task_graph(
     merge: Callable[[R, R], R],
     topic: str,
     split_every: int,
-) -> Any:
+) -> Delayed:
     """Return the root of the graph that goes to a scheduler; ``topic`` is that of the progress."""
     leaves = _delayed_leaves(function, tasks, topic)
     return _tree(leaves, dask.delayed(merge, pure=False), split_every)
@@ -253,7 +257,9 @@ class _Plain(Generic[T]):
         self.value = value
 
 
-def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any]:
+def _delayed_leaves(
+    function: Callable[[T, Report], Any], tasks: Sequence[T], topic: str
+) -> list[Delayed]:
     """Make a leaf per task; the function is one node they share, so it travels once per worker.
 
     Priorities follow the order of the tasks: Dask's own order of a wide tree may start anywhere.
@@ -269,7 +275,7 @@ def _delayed_leaves(function: Any, tasks: Sequence[Any], topic: str) -> list[Any
     return leaves
 
 
-def _tree(leaves: Sequence[Any], merging: Callable[[Any, Any], Any], split_every: int) -> Any:
+def _tree(leaves: Sequence[Delayed], merging: Callable[..., Delayed], split_every: int) -> Delayed:
     """Return the root; each merge goes before the leaves that come after its own."""
     level, last = list(leaves), list(range(len(leaves)))
     while len(level) > 1:
@@ -280,13 +286,15 @@ def _tree(leaves: Sequence[Any], merging: Callable[[Any, Any], Any], split_every
     return level[0]
 
 
-def _name_of(function: Any) -> str:
+def _name_of(function: object) -> str:
     """Return what the tasks of a function are called on the dashboard."""
     function = getattr(function, "function", function)
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _chain(merging: Callable[[Any, Any], Any], children: Sequence[Any], last: Sequence[int]) -> Any:
+def _chain(
+    merging: Callable[..., Delayed], children: Sequence[Delayed], last: Sequence[int]
+) -> Delayed:
     node = children[0]
     for child, leaf in zip(children[1:], last[1:], strict=True):
         with dask.annotate(priority=-leaf):
@@ -317,7 +325,7 @@ def _fold(results: Iterator[R], merge: Callable[[R, R], R], split_every: int) ->
     return carry[0]
 
 
-def _result(client: Client, root: Any) -> Any:
+def _result(client: Client, root: Delayed) -> Any:
     future = client.compute(root, retries=RETRIES, optimize_graph=False)
     try:
         return gathered(future)
@@ -325,7 +333,7 @@ def _result(client: Client, root: Any) -> Any:
         client.cancel(future)
 
 
-def gathered(future: Any) -> Any:
+def gathered(future: Future) -> Any:
     """Return a future's result; ClusterError where workers died or the scheduler is gone."""
     try:
         return future.result()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -19,14 +19,22 @@ from ..execution.passes import lazy_pass, rows_of
 from ..random_features import RandomFourierFeatures
 from .feature_map import FeatureMap, resolve_features
 
+LazyArray = Any
+"""A dask.array, which only `execution` may name."""
+
+
+class _Model(Protocol):
+    @property
+    def features_(self) -> FeatureMap: ...
+
 
 def features(
     store: BagStore,
     embedding: Embedding,
     random_features: RandomFourierFeatures | None = None,
     dtype: str = "float32",
-) -> Any:
-    """Features of every bag, shape (n_bags, s or D), as a dask.array chunked by ranges of bags.
+) -> LazyArray:
+    """Return features of every bag, a dask.array of shape (n_bags, s or D), chunked by bags.
 
     Parameters
     ----------
@@ -48,21 +56,21 @@ def features(
 
 
 def lazy_predictions(
-    model: Any,
+    model: _Model,
     store: BagStore,
     method: str,
     arguments: tuple[Any, ...],
     tail: tuple[int, ...],
     dtype: DTypeLike,
-) -> Any:
-    """``model.method(bags, *arguments)`` of every bag, a dask.array of rows of shape ``tail``."""
+) -> LazyArray:
+    """Return ``model.method(bags, *arguments)`` as a dask.array of rows of shape ``tail``."""
     ranges = prediction_ranges(store, model.features_, 8 * int(np.prod(tail)))
     rows = rows_of(method, partial(_predict, model, method, arguments), model.features_.cost)
     return lazy_pass(LabelledBags(store), rows, ranges, tail, dtype)
 
 
 def prediction_ranges(store: BagStore, features: FeatureMap, row_bytes: int = 8) -> list[Range]:
-    """Ranges of equally many bags: a few seconds of work, and at most 64 MiB of rows, each."""
+    """Cut a store into ranges of a few seconds of work, and at most 64 MiB of rows, each."""
     return plan_blocks(store.n_bags, store.n_points, row_bytes, features.cost)
 
 
@@ -73,6 +81,6 @@ def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]
     return out
 
 
-def _predict(model: Any, method: str, arguments: tuple[Any, ...], batch: Batch) -> NDArray[Any]:
+def _predict(model: _Model, method: str, arguments: tuple[Any, ...], batch: Batch) -> NDArray[Any]:
     rows: NDArray[Any] = getattr(model, method)(batch.bags, *arguments)
     return rows

@@ -17,12 +17,12 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
-from ..bags.inputs import with_responses, with_targets
+from ..bags.inputs import BagsLike, LabelsLike, with_responses, with_targets
 from ..bags.labelled import LabelledBags
 from ..bags.labels import Targets
 from ..bags.sampling import DISTANCE_SAMPLE, median_distance
 from ..bags.splits import holdout_split
-from ..embeddings import ProjectionEmbedding
+from ..embeddings import Embedding, ProjectionEmbedding
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import Reduction, run_pass
@@ -88,9 +88,9 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
 
     def __init__(
         self,
-        embedding: Any = None,
+        embedding: Embedding | None = None,
         bandwidth: float | str = "loo",
-        response_embedding: Any = None,
+        response_embedding: Embedding | None = None,
         precision: str = "float32",
         in_memory: bool = False,
     ) -> None:
@@ -102,11 +102,11 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: BagsLike | LabelledBags,
+        y: LabelsLike = None,
         *,
         target: str | Sequence[str] | None = None,
-        responses: Any = None,
+        responses: LabelsLike = None,
         holdout: float = 0.0,
         progress: Progress | None = None,
     ) -> KernelSmoother:
@@ -144,7 +144,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         self._choose(progress)
         return self
 
-    def predict(self, X: Any, progress: Progress | None = None) -> NDArray[np.float64]:
+    def predict(self, X: BagsLike, progress: Progress | None = None) -> NDArray[np.float64]:
         """Smoothed targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
 
         Parameters
@@ -169,7 +169,14 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         """Smoothed coefficients of densities for bags in memory, shape (n_bags, r)."""
         return self.decision_rows(bags)
 
-    def score(self, X: Any, y: Any = None, *, responses: Any = None, target: Any = None) -> float:
+    def score(
+        self,
+        X: BagsLike,
+        y: LabelsLike = None,
+        *,
+        responses: LabelsLike = None,
+        target: str | Sequence[str] | None = None,
+    ) -> float:
         """Return the determination: R² of the targets, or of the response densities in L2."""
         check_is_fitted(self, "bandwidth_")
         if self.outcome_.key == Densities.key:
@@ -180,7 +187,13 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         predicted = self.predict(X).reshape(source.n_bags, -1)
         return float(r2_score(truth.astype(np.float64), predicted[known]))
 
-    def _encoded(self, X: Any, y: Any, target: Any, responses: Any) -> tuple[LabelledBags, Outcome]:
+    def _encoded(
+        self,
+        X: BagsLike | LabelledBags,
+        y: LabelsLike,
+        target: str | Sequence[str] | None,
+        responses: LabelsLike,
+    ) -> tuple[LabelledBags, Outcome]:
         stored = isinstance(X, BagStore) and X.response_dims is not None and target is None
         if responses is not None and (y is not None or target is not None):
             raise ParameterError("give targets or responses, not both")
