@@ -23,18 +23,22 @@ def write_report(path: str | os.PathLike[str], report: Mapping[str, Any]) -> Non
     write_json(path, plain(report), indent=2)
 
 
-def plain(value: Any) -> Any:
-    """The value in types JSON knows."""
+def plain(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a mapping in types that JSON knows; other objects become their text."""
+    return {str(key): _plain(value) for key, value in values.items()}
+
+
+def _plain(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return plain(value)
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return _plain(value.tolist())
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return _plain(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return str(value)

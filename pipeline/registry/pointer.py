@@ -15,7 +15,7 @@ PROMOTE, ROLLBACK = "promote", "rollback"
 
 
 def now() -> str:
-    """The time as the registry writes it: ISO 8601 in UTC, to the millisecond."""
+    """Return the time as the registry writes it: ISO 8601 in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -64,13 +64,15 @@ class Pointer:
 
     @property
     def current(self) -> str | None:
+        """The champion's name; None before the first promotion."""
         return self.champions[-1] if self.history else None
 
     def promoted(self, name: str) -> Pointer:
+        """Return the pointer with another champion."""
         return Pointer((*self.history, Promotion(name, now(), PROMOTE)))
 
     def rolled_back(self) -> Pointer:
-        """Back to the champion before the current one; there has to be one."""
+        """Return the pointer back at the champion before the current one; there has to be one."""
         return Pointer((*self.history, Promotion(self.champions[-2], now(), ROLLBACK)))
 
     def to_bytes(self) -> bytes:

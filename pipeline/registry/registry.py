@@ -27,6 +27,7 @@ import zarr
 
 from ..errors import ModelError, ParameterError, WriterBusyError
 from ..regression import load_model
+from ..regression.base import DoubleBasis
 from ..regression.saving import ATTRIBUTE, write_model
 from ..storage.files import names_in, read_bytes, storage_errors
 from ..storage.folders import publish, staging
@@ -94,6 +95,7 @@ class Registry:
         self.url = normalize_url(url)
 
     def __repr__(self) -> str:
+        """Show the URL."""
         return f"Registry({self.url!r})"
 
     def model_url(self, name: str) -> str:
@@ -104,7 +106,7 @@ class Registry:
 
     def register(
         self,
-        model: Any,
+        model: DoubleBasis | str | os.PathLike[str],
         *,
         report: Mapping[str, Any] | None = None,
     ) -> str:
@@ -212,7 +214,7 @@ class Registry:
         return name
 
     def current(self) -> str | None:
-        """The champion's name; None before the first promotion.
+        """Return the champion's name; None before the first promotion.
 
         Raises
         ------
@@ -221,8 +223,8 @@ class Registry:
         """
         return self._pointer().current
 
-    def load_current(self) -> Any:
-        """The champion, loaded.
+    def load_current(self) -> DoubleBasis:
+        """Load the champion.
 
         Raises
         ------
@@ -291,7 +293,7 @@ class Registry:
             raise ModelError(f"{damage}; the champion stays; register the model again") from damage
 
     def _damage(self, name: str) -> ModelError | None:
-        """What is wrong with a model whose folder is there."""
+        """Return what is wrong with a model whose folder is there; None for nothing."""
         url = self.model_url(name)
         try:
             record = self._record(name, Pointer())
@@ -339,7 +341,7 @@ class Registry:
 
 
 def _content_name(group: zarr.Group) -> str:
-    """A hash of all that is saved but when and with what it was."""
+    """Return a hash of all that is saved, except when and with what it was saved."""
     state: Any = group.attrs[ATTRIBUTE]
     content = {key: value for key, value in state.items() if key != "versions"}
     report = state["report"]

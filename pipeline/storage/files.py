@@ -78,20 +78,19 @@ def storage_errors(
     except BagbasisError:
         raise
     except OSError as error:
-        raise kind(f"{url}: {action} ({reason_of(error)}){tail}") from error
+        raise kind(f"{url}: {action} ({_reason_of(error)}){tail}") from error
     except Exception as error:  # clients of object stores have no common base below this one
         if _is_of_icechunk(error):
-            said = str(error).strip().splitlines()[0].removeprefix("x ")
-            raise kind(f"{url}: {action} ({said}){tail}") from error
+            raise kind(f"{url}: {action} ({_said_by_icechunk(error)}){tail}") from error
         if local_path(os.fspath(url)) is not None or _is_defect(error):
             raise
         raise kind(
-            f"{url}: can not be reached ({reason_of(error)}); see to credentials, endpoint and "
+            f"{url}: can not be reached ({_reason_of(error)}); see to credentials, endpoint and "
             f"network, and try again{tail}"
         ) from error
 
 
-def reason_of(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     """Why, in a few words: what the operating system says, else the type and the message."""
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
@@ -107,6 +106,13 @@ def _is_of_icechunk(error: Exception) -> bool:
     """Whether Icechunk raised it; the package is an extra and may not be there."""
     module = sys.modules.get("icechunk")
     return module is not None and isinstance(error, module.IcechunkError)
+
+
+def _said_by_icechunk(error: Exception) -> str:
+    """Return the first line of its message, and the last, which is where it began."""
+    lines = [line.strip() for line in str(error).strip().splitlines()]
+    first, root = lines[0].removeprefix("x "), lines[-1]
+    return f"{first}: {root.removeprefix('`-> ')}" if root.startswith("`-> ") else first
 
 
 # ------------------------------------------------------------------ single files
@@ -264,7 +270,7 @@ def read_json(
                 raise ValueError(f"of format {found}; this version reads {format_version}")
         return parse(values)
     except (AttributeError, TypeError, KeyError, ValueError) as error:
-        reason = str(error) if isinstance(error, ValueError) else reason_of(error)
+        reason = str(error) if isinstance(error, ValueError) else _reason_of(error)
         tail = f"; {remedy}" if remedy else ""
         raise kind(f"{url}: {damaged} ({reason}){tail}") from error
 

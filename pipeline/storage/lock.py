@@ -1,9 +1,9 @@
 """One writer at a time: the kernel's lock on local files, conditional writes on objects.
 
-Who writes into a folder takes a `Hold` of it. On local files that is a lock, which nobody else gets
-meanwhile. Object stores have no locks, and a lease by the clock is never safe: there several may
-hold the folder, and each replaces a small file only as it has read it. The second finds that it
-has changed, and is refused.
+A writer takes a `Hold` of a folder. On local files that is a lock, which nobody else gets
+meanwhile. Object stores have no locks, and a lease by the clock is never safe. So there several
+writers may hold a folder, and each replaces a small file only if it is as that writer has read it.
+The second write fails because the file has changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+
+from fsspec import AbstractFileSystem
 
 from ..errors import StoreError, WriterBusyError
 from .files import discard, read_bytes, storage_errors, writing
@@ -25,8 +26,12 @@ from .urls import filesystem, local_path
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
 REMOVED = b"removed "  # begins an object that stands for none: deleting is not conditional
-NOTHING = "nothing was committed"
+NOTHING = "nothing was committed"  # a refused lock
+OVERTAKEN = ""  # an ETag that no object has: the next conditional write is refused
 REFUSALS = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")  # S3's codes
+
+# an ETag of S3; the content itself on the filesystem memory://
+Version = str | bytes | None
 
 _one_comparison = threading.Lock()  # stands for the server's, on the filesystem memory://
 
@@ -42,7 +47,7 @@ class Hold:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._seen: dict[str, Any] = {}  # the version of each file that was read
+        self._seen: dict[str, Version] = {}  # of each file, when it was last read or written here
 
     def check(self) -> None:
         """Raise WriterBusyError when the folder is no longer ours; asked before every write."""
@@ -72,8 +77,7 @@ class Hold:
             It can not be written.
         """
         url = f"{self.url}/{name}"
-        _write_if(url, content, self._seen.get(name))
-        self._seen[name] = _version(url)
+        self._seen[name] = _write_if(url, content, self._seen.get(name))
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is as it was last read or written here."""
@@ -90,6 +94,7 @@ class LocalHold(Hold):
         self._lock = lock
 
     def check(self) -> None:
+        """Raise WriterBusyError when another folder has taken the place of the locked one."""
         try:
             ours = os.path.samestat(os.fstat(self._fd), os.stat(self._lock))
         except FileNotFoundError:
@@ -98,14 +103,17 @@ class LocalHold(Hold):
             raise WriterBusyError(f"{self.url}: the store was replaced; {NOTHING}")
 
     def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None where there is none."""
         return read_bytes(f"{self.url}/{name}")
 
     def write(self, name: str, content: bytes) -> None:
+        """Replace a file in one step."""
         self.check()
         with writing(f"{self.url}/{name}") as path:
             path.write_bytes(content)
 
     def remove(self, name: str) -> None:
+        """Remove a file."""
         self.check()
         discard(f"{self.url}/{name}")
 
@@ -159,8 +167,8 @@ def writer_lock(url: str, *, lock_name: str = LOCK_NAME, make: bool = False) -> 
         os.close(fd)
 
 
-def _version(url: str) -> Any:
-    """What tells one content of an object from another; None where there is no object.
+def _version(url: str) -> Version:
+    """Return what tells one content of an object from another; None where there is no object.
 
     Raises
     ------
@@ -169,13 +177,13 @@ def _version(url: str) -> Any:
     """
     with storage_errors(url, "can not be read"):
         fs, path = filesystem(url)
-        if _is_s3(fs):
+        if _speaks(fs, "s3"):
             fs.invalidate_cache(path)
             try:
-                return fs.info(path, refresh=True).get("ETag")
+                return str(fs.info(path, refresh=True)["ETag"])
             except FileNotFoundError:
                 return None
-        if _is_memory(fs):
+        if _speaks(fs, "memory"):
             return read_bytes(url)
     raise StoreError(
         f"{url}: writers of this filesystem can not be told apart; give an s3:// URL or a local "
@@ -183,24 +191,25 @@ def _version(url: str) -> Any:
     )
 
 
-def _write_if(url: str, content: bytes, seen: Any) -> None:
-    """Replace an object if its version is still the one that was seen."""
+def _write_if(url: str, content: bytes, seen: Version) -> Version:
+    """Replace an object if its version is the one that was seen; return the new version."""
     with storage_errors(url, "can not be written"):
         fs, path = filesystem(url)
-        if _is_s3(fs):
-            _put_if(fs, path, url, content, seen)
-            return
+        if _speaks(fs, "s3"):
+            return _put_if(fs, path, url, content, seen)
         with _one_comparison:
             if _version(url) not in (seen, content):
                 raise _changed(url)
             fs.pipe_file(path, content)
+        return content
 
 
-def _put_if(fs: Any, path: str, url: str, content: bytes, seen: Any) -> None:
-    """One conditional PUT to S3."""
+def _put_if(fs: AbstractFileSystem, path: str, url: str, content: bytes, seen: Version) -> Version:
+    """Write an object to S3 by one conditional PUT; return its ETag."""
     condition = {"IfNoneMatch": "*"} if seen is None else {"IfMatch": seen}
+    answer = None
     try:
-        fs.pipe_file(path, content, **condition)
+        answer = fs.pipe_file(path, content, **condition)
     except OSError as error:
         response = getattr(error.__cause__, "response", {})
         code = response.get("Error", {}).get("Code")
@@ -209,15 +218,16 @@ def _put_if(fs: Any, path: str, url: str, content: bytes, seen: Any) -> None:
             raise
         if read_bytes(url) != content:  # else a first try did it, whose answer was lost
             raise _changed(url) from error
+    if isinstance(answer, dict) and "ETag" in answer:
+        return str(answer["ETag"])
+    found = _version(url)  # before the content, as in `Hold.read`
+    return found if read_bytes(url) == content else OVERTAKEN
 
 
 def _changed(url: str) -> WriterBusyError:
     return WriterBusyError(f"{url}: another process changed it meanwhile; nothing was written")
 
 
-def _is_s3(fs: Any) -> bool:
-    return "s3" in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol)
-
-
-def _is_memory(fs: Any) -> bool:
-    return "memory" in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol)
+def _speaks(fs: AbstractFileSystem, protocol: str) -> bool:
+    """Whether the filesystem is that of the protocol."""
+    return protocol in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol)

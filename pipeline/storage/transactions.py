@@ -1,29 +1,35 @@
-"""Stores kept by Icechunk, ``icechunk+file:///…`` and ``icechunk+s3://…``: the only module that
-knows it.
+"""Bag stores kept by Icechunk, at ``icechunk+file:///…`` and ``icechunk+s3://…``.
 
-An append is one transaction, and any number of writers may try: whoever commits second finds that
-the store has moved on, and nothing of his is kept. A reader sees one snapshot, whatever is
-committed meanwhile.
+An append is one transaction, and any number of writers may try. The second commit fails because
+the store has changed, and leaves no trace. A reader sees one snapshot, whatever is committed
+meanwhile. No other module imports Icechunk.
 """
 
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from zarr.abc.store import Store
 
 from ..errors import StoreError, WriterBusyError
+from .files import storage_errors
 from .urls import ICECHUNK
-from .zarr_writer import WriterStore
+from .zarr_writer import NOTHING_COMMITTED, WriterStore
+
+if TYPE_CHECKING:
+    import icechunk
 
 BRANCH = "main"
-LOCK = "commit.lock"
+LOCK = "commit.lock"  # of a repository on local files
+COMMITTING = ("committing failed", NOTHING_COMMITTED)
 
 
 def exists(url: str) -> bool:
@@ -38,31 +44,31 @@ def exists(url: str) -> bool:
     if path is not None:
         return path.exists()
     icechunk = _icechunk(url)
-    with _errors(url):
+    with storage_errors(url, "can not be read"):
         return bool(icechunk.Repository.exists(_storage(url)))
 
 
 def is_empty(url: str) -> bool:
     """Whether nothing was ever committed to the repository: its maker was killed."""
-    with _errors(url):
+    with storage_errors(url, "can not be read"):
         return len(list(islice(_repository(url).ancestry(branch=BRANCH), 2))) == 1
 
 
 def latest(url: str) -> str:
-    """The id of the last snapshot that was committed.
+    """Return the id of the last snapshot that was committed.
 
     Raises
     ------
     StoreError
         No repository is there.
     """
-    with _errors(url):
+    with storage_errors(url, "can not be read"):
         return str(_repository(url).lookup_branch(BRANCH))
 
 
 def reader(url: str, snapshot: str | None) -> Store:
-    """The Zarr store of a snapshot; None: of the last one."""
-    with _errors(url):
+    """Return the Zarr store of a snapshot, or of the last one for None."""
+    with storage_errors(url, "can not be read"):
         repository = _repository(url)
         if snapshot is None:
             return repository.readonly_session(BRANCH).store
@@ -70,7 +76,7 @@ def reader(url: str, snapshot: str | None) -> Store:
 
 
 class Transaction(WriterStore):
-    """What a writer writes is seen by nobody until `commit`, then as a whole.
+    """A writing session whose changes nobody sees until `commit`, and then all at once.
 
     Parameters
     ----------
@@ -87,7 +93,7 @@ class Transaction(WriterStore):
     """
 
     def __init__(self, url: str, still_ours: Callable[[], None], since: str | None) -> None:
-        with _errors(url):
+        with storage_errors(url, "can not be written", NOTHING_COMMITTED):
             repository = _repository(url, make=since is None)
             self._session = repository.writable_session(BRANCH)
         if since is not None and self._session.snapshot_id != since:
@@ -107,7 +113,7 @@ class Transaction(WriterStore):
         icechunk = _icechunk(self._url)
         if not self._session.has_uncommitted_changes:
             return str(self._session.snapshot_id)
-        with _errors(self._url), _one_commit_at_a_time(self._url):
+        with storage_errors(self._url, *COMMITTING), _one_commit_at_a_time(self._url):
             try:
                 return str(self._session.commit("bagbasis"))
             except icechunk.ConflictError as error:
@@ -120,7 +126,7 @@ def _overtaken(url: str) -> WriterBusyError:
     )
 
 
-def _repository(url: str, make: bool = False) -> Any:
+def _repository(url: str, make: bool = False) -> icechunk.Repository:
     icechunk = _icechunk(url)
     path = _local(url)
     if make and path is not None:
@@ -132,7 +138,7 @@ def _repository(url: str, make: bool = False) -> Any:
     return icechunk.Repository.open(_storage(url))
 
 
-def _storage(url: str) -> Any:
+def _storage(url: str) -> icechunk.Storage:
     icechunk = _icechunk(url)
     path = _local(url)
     if path is not None:
@@ -159,9 +165,9 @@ def _local(url: str) -> Path | None:
     raise StoreError(f"{url}: expected icechunk+file:///PATH or icechunk+s3://BUCKET/PATH")
 
 
-def _icechunk(url: str) -> Any:
+def _icechunk(url: str) -> ModuleType:
     try:
-        import icechunk
+        icechunk = importlib.import_module("icechunk")  # an extra, which local stores do not need
     except ImportError as error:
         raise StoreError(f"{url}: needs pip install 'bagbasis[icechunk]'") from error
     icechunk.set_logs_filter("error")  # its warning that local commits need the lock they have
@@ -176,13 +182,3 @@ def _one_commit_at_a_time(url: str) -> Iterator[None]:
         if file is not None:
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-@contextmanager
-def _errors(url: str) -> Iterator[None]:
-    icechunk = _icechunk(url)
-    try:
-        yield
-    except icechunk.IcechunkError as error:
-        reason = str(error).strip().splitlines()[0].removeprefix("x ")
-        raise StoreError(f"{url}: {reason}") from error

@@ -1,4 +1,4 @@
-"""From a URL to a Zarr store: on local files, on objects, or kept by Icechunk."""
+"""The Zarr store at a URL: on local files, among objects, or kept by Icechunk."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -
 def check_writable(url: str) -> None:
     """Raise StoreError for a bag store that can be read at most: plain Zarr on objects.
 
-    Nothing there can hold a second writer off. Icechunk's transactions can.
+    Nothing there can hold a second writer off; Icechunk's transactions can.
     """
     if local_path(url) is None and not is_transactional(url):
         place = f"icechunk+{url}" if url.startswith("s3://") else "icechunk+s3://BUCKET/PATH"

@@ -1,4 +1,4 @@
-"""What a writer writes through: durable on local files, and silent once its session is over."""
+"""The Zarr store of a writing session: durable on local files, closed when the session ends."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..errors import StoreError
 from .files import fsync, fsync_folder, is_partial, partial_path, storage_errors
 from .urls import local_path
 
+# of every write that fails in a session: only `commit` makes it count
 NOTHING_COMMITTED = "nothing was committed; try again when the place can be reached and written"
 
 
@@ -52,20 +53,24 @@ class WriterStore(WrapperStore[Store]):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
+        """Return an object or a part of it, as `Store.get`."""
         with self._naming(key, "reading"):
             return await self._store.get(key, prototype, byte_range)
 
     async def delete(self, key: str) -> None:
+        """Delete an object, as `Store.delete`."""
         async with self._changing(key, "deleting"):
             await self._store.delete(key)
             self._forget(key)
 
     async def delete_dir(self, prefix: str) -> None:
+        """Delete all objects under a prefix, as `Store.delete_dir`."""
         async with self._changing(prefix, "deleting"):
             await self._store.delete_dir(prefix)
             self._forget(prefix)
 
     async def set(self, key: str, value: Buffer) -> None:
+        """Replace an object in one step, as `Store.set`."""
         async with self._changing(key, "writing"):
             if isinstance(self._store, LocalStore):
                 await asyncio.to_thread(self._replace, self._store.root, key, value)
@@ -73,6 +78,7 @@ class WriterStore(WrapperStore[Store]):
                 await self._store.set(key, value)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        """Write an object where there is none, as `Store.set_if_not_exists`."""
         async with self._changing(key, "writing"):
             await self._store.set_if_not_exists(key, value)
 
@@ -86,7 +92,7 @@ class WriterStore(WrapperStore[Store]):
         self._folders.clear()
 
     def commit(self) -> str | None:
-        """Bring the last of it to the disk; the snapshot's id where the store has snapshots."""
+        """Bring the rest to the disk; return the snapshot's id where the store has snapshots."""
         self.sync()
         return None
 
@@ -142,7 +148,7 @@ class WriterStore(WrapperStore[Store]):
             self._folders.update(f for f in path.parents if f == root or root in f.parents)
 
     def _forget(self, key: str) -> None:
-        """What was deleted need not be brought to the disk."""
+        """Bring no deleted object to the disk."""
         if isinstance(self._store, LocalStore):
             gone = self._store.root / key
             with self._changed:
@@ -150,7 +156,7 @@ class WriterStore(WrapperStore[Store]):
 
 
 def _described(key: str) -> str:
-    """An object of a bag store, by its array and its name in that array."""
+    """Return what messages call an object: its array and its name in that array."""
     array, slash, chunk = key.partition("/c/")
     if slash:
         return f"array {array!r}, object c/{chunk}"
