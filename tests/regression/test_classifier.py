@@ -124,7 +124,7 @@ def test_labels_of_two_kinds():
 
 def test_one_column():
     """A classifier has one target."""
-    with pytest.raises(DataError, match=r"y has shape \(200, 1\); expected one class a bag"):
+    with pytest.raises(DataError, match=r"y has shape \(200, 1\); expected one class per bag"):
         classifier().fit(BAGS, CODES[:, None])
 
 
