@@ -169,10 +169,11 @@ def _signature(path: Path, node: ast.ClassDef) -> list[tuple[str, Any]]:
             missing = len(names) - len(item.args.defaults)
             defaults = [REQUIRED] * missing + [_plain(value) for value in item.args.defaults]
             return list(zip(names, defaults, strict=True))
+    is_dataclass = any("dataclass" in ast.unparse(one) for one in node.decorator_list)
     own = [
         (item.target.id, _plain(item.value))
         for item in node.body
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+        if is_dataclass and isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
     ]
     inherited = [pair for found in _bases(path, node) for pair in _signature(*found)]
     return list(dict([*inherited, *own]).items())
