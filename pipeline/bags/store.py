@@ -54,7 +54,7 @@ class BagStore(Snapshot):
         Parameters
         ----------
         url : str or path
-            A local path or any URL fsspec knows.
+            A local path, or ``icechunk+s3://BUCKET/PATH``. Plain Zarr elsewhere can only be read.
         n_dims : int
             Coordinates of a point.
         target_names : sequence of str

@@ -57,7 +57,7 @@ def generate(
     ----------
     dataset : Dataset
     url : str or path
-        A local path or any URL fsspec knows.
+        A local path, or ``icechunk+s3://BUCKET/PATH``.
     n_bags : int, optional
         Default all bags of a finite dataset.
     overwrite : bool
