@@ -15,6 +15,7 @@ from .terminal import Terminal
 
 if TYPE_CHECKING:
     from bagbasis.bags import BagStore
+    from bagbasis.execution import Progress
 
 FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points", "overwrite")
 OF_JOB = ("cluster", "report")
@@ -62,7 +63,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     return report
 
 
-def _ingest(config: Config, progress: Any) -> BagStore:
+def _ingest(config: Config, progress: Progress) -> BagStore:
     from bagbasis.errors import ConfigError
     from bagbasis.ingest import ingest_npz, ingest_tables
 

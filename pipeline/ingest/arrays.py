@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..bags.box import Box
 from ..bags.creation import check_replaceable, is_vacant
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable[..., BagStore]]:
-    """Yields `BagStore.create` for the URL; if the block fails, what it created is removed.
+    """Yield `BagStore.create` for the URL; if the block fails, remove what it created.
 
     A URL that is taken or can not be written is refused at once, before any work is done. A
     store that is to be replaced stays until the block creates its own.
@@ -66,7 +66,7 @@ def ingest_arrays(
     response_dims: int | None = None,
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
     overwrite: bool = False,
     chunk_points: int | None = None,
 ) -> BagStore:
@@ -75,8 +75,8 @@ def ingest_arrays(
     Parameters
     ----------
     arrays : iterable
-        One item a bag: an array of shape (n_i, n_dims), or a tuple of such an array and the
-        bag's target (a number or a label, or a sequence of one a target, empty for none), or of
+        One item per bag: an array of shape (n_i, n_dims), or a tuple of such an array and the
+        bag's target (a number or a label, or a sequence with one per target, empty for none), or of
         an array, the target and the bag's response.
     url : str or path
         Of the new store.
@@ -90,9 +90,9 @@ def ingest_arrays(
         The classes of targets that are text. Needed where targets come bag by bag, else the
         sorted labels.
     ids : iterable of int or str, optional
-        One a bag, unique; default 0, 1, ….
+        One per bag, unique; default 0, 1, ….
     responses : iterable, optional
-        Instead of responses in the items, one a bag: an array of shape (m_i, response_dims), None
+        Instead of responses in the items, one per bag: an array of shape (m_i, response_dims), None
         or an array without rows for a bag that has none.
     response_dims : int, optional
         Default that of the first response; needed where the first bags have none.
@@ -144,7 +144,7 @@ def ingest_npz(
     target_names: Sequence[str] = (),
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
-    dtype: Any = np.float32,
+    dtype: DTypeLike = np.float32,
     overwrite: bool = False,
     chunk_points: int | None = None,
     progress: Progress | None = None,
@@ -194,7 +194,7 @@ def ingest_npz(
 
 @contextmanager
 def _naming(file: str) -> Iterator[None]:
-    """Every DataError names the file."""
+    """Re-raise every DataError with the name of the file."""
     try:
         yield
     except DataError as error:
@@ -217,7 +217,7 @@ def _remove_uncommitted(url: str) -> None:
 
 
 class Boxes(NamedTuple):
-    """Those of the bags and of the responses; None is to be measured."""
+    """The boxes of the bags and of the responses; None is to be measured."""
 
     points: Any
     responses: Any
@@ -230,6 +230,7 @@ class Measured:
         self._range: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     def add(self, points: NDArray[Any]) -> None:
+        """Widen the range by those of a batch."""
         if len(points):
             lo, hi = points.min(axis=0), points.max(axis=0)
             low, high = self._range or (lo, hi)

@@ -15,8 +15,8 @@ from ..bags.responses import Responses, as_response, as_responses
 from ..bags.targets import targets_matrix
 from ..errors import DataError
 
-BATCH_BYTES = 2**25
-BATCH_BAGS = 2**16
+BATCH_BYTES = 2**25  # of points that are written at once
+BATCH_BAGS = 2**16  # so that many tiny bags do not fill the memory with their objects
 
 _END = object()
 
@@ -25,7 +25,7 @@ _END = object()
 class Batch:
     """Bags that are written at once; ``targets`` maps each name to values of shape (n_bags,).
 
-    ``responses`` is None where the bags come without, else it has one item a bag.
+    ``responses`` is None where the bags come without, else it has one item per bag.
     """
 
     bags: Bags
@@ -55,7 +55,7 @@ def batches_of(
     responses: Iterator[Any] | None = None,
     response_dims: int | None = None,
 ) -> Iterator[Batch]:
-    """Batches of one array a bag, in order.
+    """Yield batches of one array per bag, in order.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def batches_of(
     names : sequence of str
         Of the targets; if empty, see `default_names`.
     ids : iterator, optional
-        One a bag; default 0, 1, ….
+        One per bag; default 0, 1, ….
     responses : iterator, optional
         The response of one bag after the other, None where there is none.
     response_dims : int, optional
@@ -113,7 +113,7 @@ def slices_of(
     responses: Responses | None,
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[Batch]:
-    """Batches of bags that are in memory, reporting the points of those that are done.
+    """Yield batches of bags that are in memory; report the points of those that are done.
 
     The points of the responses count as points.
     """
@@ -129,15 +129,15 @@ def slices_of(
             progress(int(done[stop]), int(done[-1]))
 
 
-def is_whole(targets: Any) -> bool:
-    """Whether targets are those of all bags, by name or in an array, and not bag by bag."""
+def is_whole(targets: object) -> bool:
+    """Return whether targets are those of all bags, by name or in an array, not bag by bag."""
     return _is_named(targets) or isinstance(targets, Sequence) or hasattr(targets, "__array__")
 
 
 def columns_of(
     targets: Any, names: Sequence[str], classes: dict[str, list[str]], n_bags: int | None = None
 ) -> tuple[dict[str, list[str]], dict[str, NDArray[np.float64]]]:
-    """The classes, and each target as numbers: a label is its index in the sorted labels.
+    """Return the classes, and each target as numbers: a label is its index in the sorted labels.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def columns_of(
         matrix = matrix[:, None] if matrix.ndim == 1 else matrix
         if matrix.ndim != 2 or (names and len(names) != matrix.shape[1]):
             raise DataError(
-                f"targets have shape {matrix.shape}; expected one row a bag, one column for each "
+                f"targets have shape {matrix.shape}; expected one row per bag, one column for each "
                 f"of {list(names) or 'the targets'}"
             )
         given = dict(zip(names or default_names(matrix.shape[1]), matrix.T, strict=True))
@@ -179,7 +179,7 @@ def columns_of(
 
 
 def default_names(n_targets: int) -> list[str]:
-    """ "target", or "target_0", "target_1", … if there are several."""
+    """Return "target", or "target_0", "target_1", … if there are several."""
     return ["target"] if n_targets == 1 else [f"target_{j}" for j in range(n_targets)]
 
 
@@ -257,7 +257,7 @@ def _next(values: Iterator[Any], what: str, bag: int) -> Any:
     return value
 
 
-def _is_named(targets: Any) -> bool:
+def _is_named(targets: object) -> bool:
     return isinstance(targets, Mapping) or hasattr(targets, "columns")
 
 

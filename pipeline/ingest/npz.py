@@ -32,7 +32,7 @@ class NpzBags(NamedTuple):
 
 
 def read_npz(file: str) -> NpzBags:
-    """The bags of an .npz file; see `ingest_npz` for what it holds.
+    """Return the bags of an .npz file; see `ingest_npz` for what it holds.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _array(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[Any]:
 
 
 def _offsets(arrays: Mapping[str, NDArray[Any]], prefix: str) -> NDArray[Any]:
-    """The offsets of the points whose arrays' names begin with ``prefix``."""
+    """Return the offsets of the points whose arrays' names begin with ``prefix``."""
     names = f"{prefix}offsets", f"{prefix}sizes"
     if names[1] not in arrays:
         return _array(arrays, names[0])

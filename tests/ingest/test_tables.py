@@ -231,7 +231,7 @@ def test_line_breaks_within_quotes(tmp_path, ingest_cut):
     """A quoted field may go over several lines, wherever the file is cut."""
     frame = table_of(range(30)).assign(kind="line one\nline two, which is rather long\r\n")
     path = write(frame, tmp_path / "t.csv")
-    store = ingest_cut(path, tmp_path / "s.zarr", targets=["kind"], piece_bytes=100, **COLUMNS)
+    store = ingest_cut(path, tmp_path / "s.zarr", targets=["kind"], **COLUMNS)
     assert_holds(store, frame, range(30))
     assert store.meta.class_names == {"kind": [frame["kind"][0]]}
 
