@@ -265,7 +265,7 @@ def _beside_em(results: Sequence[Result], ours: Mapping[str, Any]) -> str:
 
 
 def _beside_paper(results: Sequence[Result], n_points: int) -> str:
-    """Set the errors that the paper prints beside ours: do they surely differ?"""
+    """Say where the errors that the paper prints surely differ from ours."""
     parts = []
     for name, values in without_training(results).items():
         if n_points in PAPER[name]:
