@@ -98,8 +98,13 @@ def _reason_of(error: Exception) -> str:
 
 
 def _is_defect(error: Exception) -> bool:
-    """Whether the error is of the language or of numpy, which no client of a store raises."""
-    return type(error).__module__.partition(".")[0] in ("builtins", "numpy")
+    """Whether the error is of the language or of numpy, which clients of a store do not raise.
+
+    A RuntimeError is theirs: that of Azure raises it for uploads that fail, fsspec for what a
+    filesystem can not do (NotImplementedError).
+    """
+    of_python = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
+    return of_python and not isinstance(error, RuntimeError)
 
 
 def _is_of_icechunk(error: Exception) -> bool:

@@ -49,6 +49,8 @@ class LostError(Exception):
         ("/a", OSError("odd"), r"^/a: saving failed \(odd\); nothing was saved$"),
         ("/a", StoreError("/a/b: gone"), "^/a/b: gone; nothing was saved$"),
         ("s3://a", LostError("no answer"), r"^s3://a: can not be reached \(LostError: no answer"),
+        ("abfs://a", RuntimeError("failed to upload"), r"\(RuntimeError: failed to upload\)"),
+        ("http://a", NotImplementedError(), r"^http://a: can not be reached \(NotImplementedError"),
     ],
 )
 def test_errors_of_the_storage_become_ours(url, error, told):
