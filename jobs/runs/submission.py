@@ -17,7 +17,7 @@ from bagbasis.config_errors import differences
 from bagbasis.errors import ConfigError, RunError, WriterBusyError
 from bagbasis.storage.files import json_bytes, write_json
 from bagbasis.storage.lock import Hold, writer_lock
-from bagbasis.storage.urls import local_path, normalize_url
+from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
 
 from .launchers import LAUNCHERS
 from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
@@ -134,7 +134,9 @@ def beside_output(config: Mapping[str, Any]) -> str:
     """Return the URL of ``runs`` in the folder of what the job writes."""
     for key in OUTPUTS:
         if isinstance(config.get(key), str):
-            parent, slash, _ = normalize_url(config[key]).rpartition("/")
+            # Icechunk keeps bag stores only: the run lies beside one on the same filesystem
+            output = normalize_url(config[key].removeprefix(ICECHUNK))
+            parent, slash, _ = output.rpartition("/")
             if slash and parent:
                 return f"{parent}/runs"
     raise ConfigError(

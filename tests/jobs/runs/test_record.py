@@ -12,6 +12,7 @@ from bagbasis.errors import ConfigError, RunError, StoreError
 from bagbasis.jobs.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
 from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.runs.record import BEAT, DEAD_SECONDS, STATE, read_object
+from bagbasis.jobs.runs.submission import beside_output
 from bagbasis.storage.files import write_json
 from bagbasis.storage.lock import Hold, writer_lock
 from tests.jobs.runs.drivers import driven
@@ -268,6 +269,14 @@ def test_roots(tmp_path, launched, monkeypatch):
     assert {run.url for run in runs_in()} == {run.url for run in runs}
     assert attach(runs[0].id) == runs[0]
     assert attach(runs[0].url) == runs[0]
+
+
+def test_the_root_beside_a_store_of_icechunk(tmp_path, launched, monkeypatch):
+    """Icechunk keeps bag stores alone: the run of a job that makes one lies beside it, in files."""
+    monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
+    run = submit("generate", {"url": f"icechunk+file://{tmp_path}/b.zarr"})
+    assert run.url.startswith(f"{tmp_path}/runs/")
+    assert beside_output({"url": "icechunk+s3://bucket/b.zarr"}) == "s3://bucket/runs"
 
 
 def test_wrong_launcher(tmp_path):
