@@ -91,11 +91,11 @@ class BagStore(Snapshot):
         if response_dims is None and response_box is not None:
             raise ParameterError("response_box is given, but no response_dims")
         meta = StoreMeta(
-            n_dims=n_dims,
+            n_dims=int(n_dims),  # numpy's integers are none that JSON knows
             target_names=tuple(target_names),
             box=Box.of(box, n_dims),
             class_names=classes,
-            response_dims=response_dims,
+            response_dims=None if response_dims is None else int(response_dims),
             response_box=(
                 None
                 if response_dims is None

@@ -42,6 +42,15 @@ def test_wrong_parameters_are_named(tmp_path, arguments, error, message):
     assert not (tmp_path / "s.zarr").exists()
 
 
+def test_numbers_of_numpy(tmp_path):
+    """Numbers of dimensions may be numpy's, as those of shapes that were computed are."""
+    store = BagStore.create(
+        tmp_path / "s.zarr", np.int64(2), response_dims=np.int32(1), chunk_points=np.int64(8)
+    )
+    again = BagStore.open(store.append(ONE).url)
+    assert (again.n_dims, again.response_dims, again.chunk_points) == (2, 1, 8)
+
+
 def test_a_store_with_bags_is_only_replaced_on_request(url):
     """`create` refuses a store that holds bags, replaces it on request, and an empty one freely."""
     BagStore.create(url, 2)
