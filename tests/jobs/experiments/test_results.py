@@ -22,7 +22,7 @@ def test_kept_points_give_the_kept_tables(name):
     experiment.cores = report["machine"]["cores"]
     tables = experiment.tables(results)
     assert render(experiment, tables, report) == (RESULTS / name / TABLE).read_text()
-    assert plain([vars(table) for table in tables]) == report["tables"]
+    assert plain({"tables": [vars(table) for table in tables]})["tables"] == report["tables"]
     assert experiment.size == report["size"]
     points = {p.label: plain(p.params) for p, _ in experiment.points()}
     assert {r.point.label for r in results} == set(points)
