@@ -16,7 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 import bagbasis
 
@@ -101,7 +102,7 @@ def type_of(text: str) -> object:
         match = re.fullmatch(rf"\s*(even )?((?:list|sequence) of )?({_KINDS})\b(.*)", part)
         number = re.fullmatch(r"\s*(\d+)\s*", part)
         if number is not None:
-            members.append(Literal[int(number[1])])
+            members.append(Annotated[Literal[int(number[1])], BeforeValidator(_refuse_equals)])
         elif match is not None:
             inner: Any = _bounded(_TYPES[match[3]], match[4], bool(match[1]))
             is_list = match[2] is not None
@@ -112,6 +113,13 @@ def type_of(text: str) -> object:
         return Any
     members.sort(key=lambda member: member is None)  # messages then end with "or null"
     return Union[tuple(members)]  # noqa: UP007 - made of a list
+
+
+def _refuse_equals(value: object) -> object:
+    """Refuse True and 1.0 for 1, which `Literal` takes for equal."""
+    if isinstance(value, (bool, float)):
+        raise PydanticCustomError("literal_error", "expected an integer")
+    return value
 
 
 def _bounded(kind: object, text: str, even: bool) -> object:

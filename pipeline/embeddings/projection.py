@@ -77,8 +77,8 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         Ball index set ‖α‖₂ ≤ max_norm instead (n_per_dim is then not used). "auto", here or
         there, minimises the leave-one-out score (004, eq. 2.24) averaged over bags of the
         data, among sets of at most 1,024 functions (and 64 per dimension).
-    marginals : 1 or 2, optional
-        One embedding a coordinate, or a pair of coordinates, concatenated: for d ≳ 4.
+    marginals : int ≥ 1, optional
+        1 for one embedding per coordinate, 2 per pair of coordinates, …, concatenated: for d ≳ 4.
     out_of_box : {"clip", "drop", "error"}
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional

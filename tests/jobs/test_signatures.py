@@ -6,11 +6,14 @@ import inspect
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 import bagbasis
 from bagbasis import retraining, tuning
 from bagbasis.config_errors import accepted_by
+from bagbasis.jobs.sections import EmbeddingSection, build
 from bagbasis.jobs.signatures import REQUIRED, parameters_of, registered, type_of
 
 CLASSES = [
@@ -54,6 +57,25 @@ def test_names_and_defaults_are_those_of_the_class(module, kind):
 def test_ranges_are_read_from_numpydoc(text, words):
     """The type of a numpydoc entry is what a config accepts."""
     assert accepted_by(type_of(text)).startswith(words)
+
+
+@pytest.mark.parametrize("text", ["1 or 2, optional", "int ≥ 1, optional"])
+@pytest.mark.parametrize("value", [True, 1.0, "1"])
+def test_what_equals_a_number_is_not_that_number(text, value):
+    """`marginals: true` is a mistake, and not one embedding per coordinate."""
+    adapter = TypeAdapter(type_of(text))
+    assert adapter.validate_python(1, strict=True) == 1
+    with pytest.raises(ValidationError):
+        adapter.validate_python(value, strict=True)
+
+
+def test_marginals_of_three_coordinates():
+    """A section accepts the marginals that its embedding does: three of four coordinates too."""
+    section = TypeAdapter(EmbeddingSection).validate_python(
+        {"name": "projection", "n_per_dim": 4, "marginals": 3}, strict=True
+    )
+    bags = [np.random.default_rng(i).random((20, 4)) for i in range(3)]
+    assert build(section).fit_transform(bags).shape == (3, 4 * 4**3)
 
 
 def test_help_without_docstrings():
