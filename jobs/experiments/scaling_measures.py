@@ -188,7 +188,7 @@ def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
         fit_pass = FitPass(source, size.features(), Reals(1), None, "float32")
         begun = time.process_time()
         ranges = fit_pass.ranges
-        task = RangeTask.of(source, fit_pass.reduction)
+        task = RangeTask.of(source, fit_pass.reduction, ranges)
         root = task_graph(task, ranges, operator.add, "topic", SPLIT_EVERY)
         nodes = dict(root.__dask_graph__())
         n_bytes = len(pickle.dumps(nodes))

@@ -133,7 +133,7 @@ def run_pass(
     """
     tasks = plan_ranges(source, reduction.cost) if ranges is None else list(ranges)
     return map_reduce(
-        RangeTask.of(source, reduction),
+        RangeTask.of(source, reduction, tasks),
         tasks,
         reduction.merge,
         sizes=[stop - start for start, stop in tasks],
@@ -151,7 +151,7 @@ def iter_pass(
     progress: Progress | None = None,
 ) -> Iterator[R]:
     """Yield the result of each task as it is done, in any order; results should be small."""
-    task = RangeTask.of(source, reduction)
+    task = RangeTask.of(source, reduction, ranges)
     sizes = [stop - start for start, stop in ranges]
     for _, result in map_tasks(task, list(ranges), sizes=sizes, progress=progress):
         yield result
@@ -172,8 +172,10 @@ class RangeTask(Generic[R]):
     max_bytes: int
 
     @classmethod
-    def of(cls, source: Source, reduction: Reduction[R]) -> RangeTask[R]:
+    def of(cls, source: Source, reduction: Reduction[R], ranges: Sequence[Range]) -> RangeTask[R]:
         """Make the task with the current limits, which travel with it to workers.
+
+        ``ranges`` are those that it will be called with: no batch has more bags than the longest.
 
         Raises
         ------
@@ -182,7 +184,8 @@ class RangeTask(Generic[R]):
         """
         limits = current_limits()
         rows = min(reduction.rows_per_block or limits.rows_per_block, limits.rows_per_block)
-        needed = reduction.cost.bytes(min(rows, source.n_bags))
+        longest = max((stop - start for start, stop in ranges), default=0)
+        needed = reduction.cost.bytes(min(rows, longest))
         needed += 0 if source.in_memory else PARTITIONS_HELD * limits.partition_bytes
         _check_memory(needed, source.in_memory)
         return cls(source, reduction, rows, limits.partition_bytes)
@@ -269,7 +272,7 @@ def lazy_pass(
     The task is one node of the graph that all blocks share.
     """
     token = uuid.uuid4().hex
-    task = RangeTask.of(source, rows)
+    task = RangeTask.of(source, rows, ranges)
     shared = dask.delayed(task, traverse=False, pure=False, name=f"rows-{token}")
     compute = dask.delayed(_run_in_lane, pure=False)
     blocks = [

@@ -40,13 +40,15 @@ class FeatureMap:
     @property
     def cost(self) -> Cost:
         """What features of bags take; the block of features itself is the caller's."""
-        products = self.n_features * self.embedding.n_features
-        second = Cost(
-            seconds_per_bag=products * SECONDS_PER_PRODUCT,
-            # phases of the sines, and the embeddings in another precision
-            bytes_per_bag=4 * self.n_features + 8 * self.embedding.n_features,
-            bytes_per_task=8 * products,  # frequencies of half the features, in both precisions
-        )
+        s = self.embedding.n_features
+        second = Cost(bytes_per_bag=8 * s)  # the embeddings in another precision
+        if self.fourier is not None:
+            products = self.n_features * s
+            second += Cost(
+                seconds_per_bag=products * SECONDS_PER_PRODUCT,
+                bytes_per_bag=4 * self.n_features,  # phases of the sines
+                bytes_per_task=8 * products,  # frequencies of half the features, both precisions
+            )
         return self.embedding.cost + second
 
     def embed(self, bags: Bags, dtype: DTypeLike) -> tuple[NDArray[Any], int]:

@@ -74,7 +74,7 @@ def test_a_task_of_a_fit(tmp_path, precision, validation):
     features = FeatureMap(spec, RandomFourierFeatures(700, scale=1.0).fit(np.eye(64)).spec_)
     fit = FitPass(labelled, features, Reals(1), validation, precision)
     with pass_limits(partition_bytes=PARTITION, rows_per_block=512):
-        task = RangeTask.of(labelled, fit.reduction)
+        task = RangeTask.of(labelled, fit.reduction, [(0, 3000)])
     peak = peak_of(lambda: task((0, 3000), lambda done: None))
     assert peak <= fit.cost.bytes(512) + PARTITIONS_HELD * PARTITION + 2**20  # Zarr's own
     assert peak > fit.cost.bytes(512) / 4  # nor is it declared out of proportion
@@ -107,5 +107,22 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
             model.fit(data, labels)
     wide = rows_of("rows", len, Cost(bytes_per_bag=2 * lane_memory()))
     with pytest.raises(ParameterError, match=r"a lane of this pass needs"):
-        RangeTask.of(LabelledBags(store), wide)
+        RangeTask.of(LabelledBags(store), wide, [(0, 30)])
     assert KernelSmoother(base, 1.0).fit(store).predict(bags).shape == (30,)
+
+
+def test_embeddings_alone_declare_no_frequencies():
+    """A smoother, or features of an embedding alone, may be as wide as its vectors fit."""
+    spec = ProjectionEmbedding(n_per_dim=250).fit(random_bags(2, 5, 2)).spec_
+    assert spec.n_features == 62_500
+    assert FeatureMap(spec, None).cost.bytes(16) < 2**25  # 16 bags in both precisions, 16 MB
+
+
+def test_short_ranges_need_no_memory_for_long_batches(tmp_path):
+    """Blocks of a lazy array hold fewer bags than a batch may: they are what is declared."""
+    bags, y = labelled_bags(30)
+    source = LabelledBags(stored(tmp_path / "s.zarr", bags, y))
+    wide = rows_of("rows", len, Cost(bytes_per_bag=lane_memory() // 4))
+    RangeTask.of(source, wide, [(start, start + 2) for start in range(0, 30, 2)])
+    with pytest.raises(ParameterError, match=r"a lane of this pass needs"):
+        RangeTask.of(source, wide, [(0, 30)])

@@ -221,7 +221,7 @@ def test_reports_of_one_task(tmp_path):
     store = stored(tmp_path / "s.zarr", BAGS, Y, chunk_points=50)
     reports = []
     bags = bags_of(store)
-    RangeTask.of(bags, pass_over(bags).reduction)((30, 90), reports.append)
+    RangeTask.of(bags, pass_over(bags).reduction, [(30, 90)])((30, 90), reports.append)
     assert reports == sorted(set(reports))
     assert len(reports) == len(reading.partitions(store, 30, 90, 60 * 16)) > 3
     assert reports[-1] == 90 - 30
