@@ -49,8 +49,16 @@ def exists(url: str) -> bool:
 
 
 def is_empty(url: str) -> bool:
-    """Whether nothing was ever committed to the repository: its maker was killed."""
+    """Whether nothing was ever committed to the repository: its maker was killed.
+
+    An empty local folder is what a maker leaves that was killed earlier still.
+    """
+    path = _local(url)
     with storage_errors(url, "can not be read"):
+        if path is not None and not path.is_dir():
+            return False
+        if path is not None and not _icechunk(url).Repository.exists(_storage(url)):
+            return not any(path.iterdir())
         return len(list(islice(_repository(url).ancestry(branch=BRANCH), 2))) == 1
 
 
@@ -135,6 +143,8 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
         return icechunk.Repository.create(_storage(url))
     if not exists(url):  # Icechunk would make the folder
         raise StoreError(f"{url}: not found")
+    if path is not None and not path.is_dir():  # there Icechunk panics
+        raise StoreError(f"{url}: not a folder")
     return icechunk.Repository.open(_storage(url))
 
 

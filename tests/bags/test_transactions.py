@@ -256,3 +256,16 @@ def test_refusals(store, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "icechunk", None)
     with pytest.raises(StoreError, match=r"needs pip install 'bagbasis\[icechunk\]'"):
         BagStore.open(store.url)
+
+
+def test_folders_that_are_no_repository(tmp_path):
+    """A store can be made in an empty folder, and never among what is somebody else's."""
+    (tmp_path / "empty").mkdir()
+    url = f"icechunk+file://{tmp_path}/empty"
+    assert BagStore.open(BagStore.create(url, 2).url).n_bags == 0
+    (tmp_path / "notes").mkdir()
+    for place in ("notes/a.txt", "notes"):
+        (tmp_path / "notes" / "a.txt").write_text("mine")
+        with pytest.raises(StoreError, match="exists and is not a bag store"):
+            BagStore.create(f"icechunk+file://{tmp_path}/{place}", 2, overwrite=True)
+    assert [path.name for path in (tmp_path / "notes").iterdir()] == ["a.txt"]
