@@ -263,6 +263,7 @@ def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
     def run(*args: P.args, **kwargs: P.kwargs) -> BagStore:
         return ingest(*args, **kwargs).run()
 
+    run.__name__ = run.__qualname__ = "ingest_tables"  # for help, and so that it can be pickled
     return run
 
 

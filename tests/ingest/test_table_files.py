@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 import tempfile
 
 import fsspec
@@ -15,6 +16,7 @@ from bagbasis.ingest.table_engines import SPILL_PREFIX, range_starts, spill_fold
 from bagbasis.ingest.table_files import Columns, open_table
 from bagbasis.ingest.table_scans import Coding, Database, Scan, scans_of
 from bagbasis.ingest.table_surveys import Kind, resolve_kinds, sample_ids, survey_scan
+from bagbasis.ingest.tables import ingest_tables
 
 COLUMNS = Columns("id", ("x",), ("c",))
 ROWS = [
@@ -179,3 +181,9 @@ def test_what_killed_processes_left_on_disk_is_removed(tmp_path, monkeypatch):
         }
     os.close(fd)
     assert not os.path.exists(spill)
+
+
+def test_the_function_has_a_name():
+    """`ingest_tables`, made from a class, is shown and pickled like any other function."""
+    assert ingest_tables.__name__ == "ingest_tables"
+    assert pickle.loads(pickle.dumps(ingest_tables)) is ingest_tables
