@@ -77,11 +77,25 @@ def _name(value: object) -> object:
 
 
 def _expand(value: object) -> object:
+    if isinstance(value, Mapping):
+        return _without_method(value)
     if not isinstance(value, str):
         return value
     if value not in NAMED:
         raise ValueError(f"{value!r} is no embedding; expected one of {', '.join(NAMED)}")
     return NAMED[value]
+
+
+def _without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out what versions with two methods of HDD wrote into configs, such as best.yaml."""
+    if value.get("name") != "hdd":
+        return value
+    if value.get("method", "fast") != "fast":
+        raise ValueError(
+            "this version does not have method: direct; leave method out, which takes the same "
+            "distances from coefficients"
+        )
+    return {key: one for key, one in value.items() if key not in ("method", "n_integration")}
 
 
 _SECTIONS = {

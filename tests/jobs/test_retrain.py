@@ -126,6 +126,20 @@ def test_changed_config_is_exit_code_2(folder):
     done("retrain", *given(folder, state_url=folder / "another"))
 
 
+def test_line_begun_when_hdd_had_two_methods(folder):
+    """Settings that were written then name parameters that are gone; the line goes on."""
+    path = folder / "registry.retrain" / "state.json"
+    state = json.loads(path.read_text())
+    embedding = state["settings"]["model"]["embedding"]
+    embedding |= {"method": "fast", "n_integration": 2000}
+    path.write_text(json.dumps(state))
+    done("retrain", *given(folder))
+    state = json.loads(path.read_text())
+    state["settings"]["model"]["embedding"]["method"] = "direct"
+    path.write_text(json.dumps(state))
+    assert "key 'model.embedding.method' is None" in refused(2, "retrain", *given(folder))
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [

@@ -78,6 +78,15 @@ def test_marginals_of_three_coordinates():
     assert build(section).fit_transform(bags).shape == (3, 4 * 4**3)
 
 
+def test_configs_of_versions_with_two_methods():
+    """What `bags tune` wrote into best.yaml is read: one method, by the name it had."""
+    section = TypeAdapter(EmbeddingSection)
+    read = section.validate_python({"name": "hdd", "method": "fast", "n_integration": 2000})
+    assert read == section.validate_python("js")
+    with pytest.raises(ValidationError, match="does not have method: direct"):
+        section.validate_python({"name": "hdd", "method": "direct"})
+
+
 def test_help_without_docstrings():
     """python -OO drops docstrings, and the help of a job still says what its keys are."""
     command = [sys.executable, "-OO", "-P", "-m", "bagbasis.jobs", "fit", "--help"]
