@@ -26,6 +26,7 @@ from ..errors import BagbasisError, StoreError
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
 STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
+NAME_BYTES = 200  # filesystems take names of 255; `partial_path` adds 42
 
 PARTIAL = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`
 
@@ -304,7 +305,7 @@ def names_in(url: str | os.PathLike[str]) -> list[str]:
 
 def partial_path(path: Path) -> Path:
     """Return a fresh name beside ``path`` for what is not whole yet."""
-    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    return path.with_name(f".{_shortened(path.name)}.{uuid.uuid4().hex}.partial")
 
 
 def is_partial(name: str) -> bool:
@@ -314,7 +315,7 @@ def is_partial(name: str) -> bool:
 
 def sweep(path: Path) -> None:
     """Delete what killed writers of ``path`` left beside it, when nobody wrote to it for a day."""
-    for left in path.parent.glob(f".{_literal(path.name)}.{'[0-9a-f]' * 32}.partial"):
+    for left in path.parent.glob(f".{_literal(_shortened(path.name))}.{'[0-9a-f]' * 32}.partial"):
         with suppress(OSError):  # its writer has just finished
             inside = left.rglob("*") if left.is_dir() else ()
             last = max(entry.lstat().st_mtime for entry in (left, *inside))
@@ -392,6 +393,11 @@ def _renamed(path: Path) -> Iterator[Path]:
         fsync(partial)
         partial.replace(path)
         fsync_folder(path.parent)
+
+
+def _shortened(name: str) -> str:
+    """Return as much of a name as leaves room for what a partial file's name adds."""
+    return os.fsdecode(os.fsencode(name)[:NAME_BYTES])
 
 
 def _literal(name: str) -> str:

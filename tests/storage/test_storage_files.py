@@ -104,6 +104,16 @@ def test_a_file_is_written_and_read(place):
         path.read_text()
 
 
+def test_a_name_as_long_as_a_filesystem_takes(tmp_path):
+    """What is half written has a name that is no longer; what a killed writer left is found."""
+    url = tmp_path / ("a" * 250 + ".json")
+    left = partial_path(url)
+    left.touch()
+    os.utime(left, (0, 0))
+    write_json(url, {"n": 1})
+    assert list(tmp_path.iterdir()) == [url]
+
+
 def test_an_error_while_writing_leaves_the_old_file(place):
     """What was there before stays, and nothing is left beside it."""
     url = f"{place}/a.txt"
