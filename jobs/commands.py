@@ -42,7 +42,8 @@ def guarded_command(function: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
     def call(*args: object, **values: object) -> None:
         context = click.get_current_context()
-        name = context.command_path.partition(" ")[2]
+        # without the program's name, which has blanks of its own: python -m bagbasis.jobs
+        name = context.command_path.removeprefix(context.find_root().command_path).strip()
         context.exit(guarded(name, lambda: function(*args, **values)))
 
     return call

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bagbasis.jobs.cli import cli
 from bagbasis.registry import Registry
 from tests.jobs.running import done, refused
 from tests.regression.predicting import fitted
@@ -96,3 +97,11 @@ def cells(table):
 
 def group_of(registry, name):
     return Path(registry.model_url(name)) / "zarr.json"
+
+
+def test_errors_name_the_command_alone(tmp_path, capsys):
+    """Also where the program is called as a module, whose name has blanks."""
+    for program in ("bags", "python -m bagbasis.jobs"):
+        with pytest.raises(SystemExit):
+            cli.main(["models", "rollback", str(tmp_path / "registry")], prog_name=program)
+        assert capsys.readouterr().err.startswith("bags: models rollback: ")
