@@ -30,7 +30,8 @@ MAX_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a series that is chosen: its second 
 BANDWIDTHS = np.geomspace(0.005, 0.3, 42)  # 10 % apart
 MAX_WORK = 2**32  # points times functions: seconds
 BAGS_PER_PART = 256  # of each part of a sample, that a bandwidth is chosen from
-BAGS_PER_BLOCK = 32  # so that the block's coefficients stay within some megabytes
+# Bags whose coefficients are in memory at a time, some megabytes: a bandwidth needs more functions.
+BAGS_PER_SERIES_BLOCK, BAGS_PER_KERNEL_BLOCK = 128, 32
 
 Limits = tuple[int | None, float | None]
 """(n_per_dim, max_norm) of an index set, one of them None."""
@@ -198,7 +199,7 @@ def choose_index_set(
     candidates = series_candidates(groups.shape[1], shape, basis)
     indices = candidates.indices(groups.shape[1])
     weights = candidates.weights(indices)
-    sums = sums_per_group(sample, indices, groups, basis, box, drop)
+    sums = sums_per_group(sample, indices, groups, basis, box, drop, BAGS_PER_SERIES_BLOCK)
     scores = np.sum([one.mean_scores(weights) for one in sums if one.n_bags], axis=0)
     return limits_of(shape, float(candidates.values[int(scores.argmin())]))
 
@@ -237,7 +238,9 @@ def choose_bandwidth(
     candidates = Candidates("kde", resolved, (n_coefficients, None))
     indices = candidates.indices(groups.shape[1])
     spread = (part[:: max(1, -(-len(part) // BAGS_PER_PART))] for part in sample)
-    sums = sums_per_group(spread, indices, groups, "cosine", box, drop, max_work)
+    sums = sums_per_group(
+        spread, indices, groups, "cosine", box, drop, BAGS_PER_KERNEL_BLOCK, max_work
+    )
     total = sum(sums, LeaveOneOutSums.empty(len(indices)))
     return float(resolved[int(total.mean_scores(candidates.weights(indices)).argmin())])
 
@@ -249,14 +252,15 @@ def sums_per_group(
     basis: str,
     box: Box,
     drop: bool,
+    bags_per_block: int,
     max_work: float = inf,
 ) -> list[LeaveOneOutSums]:
     """Return the sums of each marginal over a sample, until points times functions are enough."""
     sums = [LeaveOneOutSums.empty(len(indices)) for _ in groups]
     n_points = 0
     for bags in sample:
-        for start in range(0, len(bags), BAGS_PER_BLOCK):
-            block = bags[start : start + BAGS_PER_BLOCK]
+        for start in range(0, len(bags), bags_per_block):
+            block = bags[start : start + bags_per_block]
             for g, group in enumerate(groups):
                 sums[g] += leave_one_out_sums(block, indices, group, basis, box, drop)[0]
             n_points += block.n_points

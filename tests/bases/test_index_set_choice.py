@@ -94,7 +94,7 @@ def test_score_is_additive():
     bags = Bags.from_list(bumps(5, 0.2, sizes=[3, 17, 2, 30] * 80))
     groups = np.array([[0, 1]])
     indices = np.array(tensor(4, "cosine"))
-    common = indices, groups, "cosine", Box.unit(2), False
+    common = indices, groups, "cosine", Box.unit(2), False, 128
     (whole,) = sums_per_group([bags], *common)
     (parts,) = sums_per_group([bags[i : i + 7] for i in range(0, len(bags), 7)], *common)
     mean, of_parts = (sums.mean_scores(np.eye(len(indices))) for sums in (whole, parts))
