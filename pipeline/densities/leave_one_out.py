@@ -182,11 +182,7 @@ def given_candidates(
     kind: str, n_dims: int, shape: str, basis: str, candidates: ArrayLike
 ) -> Candidates:
     """Distinct candidates, ascending; ParameterError for one out of range."""
-    values = np.unique(np.asarray(candidates, dtype=np.float64))
-    if values.size == 0 or not np.isfinite(values).all():
-        raise ParameterError(f"candidates are {candidates!r}; expected finite numbers")
-    for value in values:
-        check_smoothness(kind, shape, float(value))
+    values = checked_candidates(kind, shape, candidates)
     if kind == "kde":
         kernel_index_set(n_dims, float(values[0]))  # too many functions are refused here
         return Candidates(kind, values, (None, kernel_radius(float(values[0]))))
