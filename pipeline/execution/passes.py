@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags.labelled import Batch
+from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
 from ..errors import ParameterError
 from .costs import Cost, current_limits, plan_tasks
@@ -75,6 +75,41 @@ class Source(Protocol):
     def naming(self, index: Index) -> AbstractContextManager[None]:
         """Re-raise refusals of bags, named by their positions."""
         ...
+
+
+class RowsOfBags:
+    """Base of sources whose rows are made of `LabelledBags`, and which are as long and large."""
+
+    bags: LabelledBags
+
+    @property
+    def start(self) -> int:
+        """Position of the first bag."""
+        return self.bags.start
+
+    @property
+    def n_bags(self) -> int:
+        """Bags of the pass, labelled or not."""
+        return self.bags.n_bags
+
+    @property
+    def n_points(self) -> int:
+        """Points of the pass."""
+        return self.bags.n_points
+
+    @property
+    def n_dims(self) -> int:
+        """Coordinates of a point."""
+        return self.bags.n_dims
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the bags lie in this process."""
+        return self.bags.in_memory
+
+    def naming(self, index: Index) -> AbstractContextManager[None]:
+        """See `LabelledBags.naming`."""
+        return self.bags.naming(index)
 
 
 class Collector(Protocol[B_contra, R_co]):

@@ -14,7 +14,7 @@ from ..bags.labelled import Batch, LabelledBags
 from ..bags.reading import PARTITION_BYTES
 from ..errors import DataError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.passes import Index, Source
+from ..execution.passes import Index, RowsOfBags, Source
 from .feature_map import FeatureMap
 from .outcomes import Outcome
 
@@ -118,7 +118,7 @@ class KeptRows:
 
 
 @dataclass(frozen=True)
-class StreamedRows:
+class StreamedRows(RowsOfBags):
     """Rows made from the bags at every pass: nothing is kept, whatever the number of bags."""
 
     bags: LabelledBags
@@ -126,31 +126,6 @@ class StreamedRows:
     outcome: Outcome
     precision: str
     centre: NDArray[Any] | float = 0.0
-
-    @property
-    def start(self) -> int:
-        """Position of the first bag."""
-        return self.bags.start
-
-    @property
-    def n_bags(self) -> int:
-        """Bags of the pass, labelled or not."""
-        return self.bags.n_bags
-
-    @property
-    def n_points(self) -> int:
-        """Points of the pass."""
-        return self.bags.n_points
-
-    @property
-    def n_dims(self) -> int:
-        """Coordinates of a point."""
-        return self.bags.n_dims
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the bags lie in this process."""
-        return self.bags.in_memory
 
     @property
     def cost(self) -> Cost:
@@ -172,10 +147,6 @@ class StreamedRows:
                 with self.naming(batch.index):
                     rows = self._rows(batch)
                 yield rows
-
-    def naming(self, index: Index) -> AbstractContextManager[None]:
-        """See `LabelledBags.naming`."""
-        return self.bags.naming(index)
 
     def _rows(self, batch: Batch) -> RowBlock:
         targets, _ = self.outcome.encode(batch.labels)

@@ -17,7 +17,7 @@ from ..bags.plan import Range, split_evenly
 from ..bags.splits import Split
 from ..execution import Progress
 from ..execution.costs import count_tasks
-from ..execution.passes import Index, Reduction, run_pass
+from ..execution.passes import Index, Reduction, RowsOfBags, run_pass
 from ..regression import FeatureMap
 from ..regression.accumulate import FitStatistics, SplitSums
 from ..regression.outcomes import Outcome
@@ -47,7 +47,7 @@ class CachedBatch:
 
 
 @dataclass(frozen=True)
-class CachedBags:
+class CachedBags(RowsOfBags):
     """The labelled bags of a store in tuning's order, as coefficients of an embedding.
 
     Coefficients and targets come from their caches; what is not there is computed and put there.
@@ -61,24 +61,6 @@ class CachedBags:
     targets: RowCache
     features: FeatureMap
     outcome: Outcome
-
-    start = 0
-    in_memory = False
-
-    @property
-    def n_bags(self) -> int:
-        """Bags of the store."""
-        return self.bags.n_bags
-
-    @property
-    def n_points(self) -> int:
-        """Points of the store."""
-        return self.bags.n_points
-
-    @property
-    def n_dims(self) -> int:
-        """Coordinates of a point."""
-        return self.bags.n_dims
 
     def batches(
         self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
