@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from bagbasis.config_errors import first_error
-from bagbasis.errors import ConfigError
+from bagbasis.errors import ConfigError, shown
 from bagbasis.storage.files import storage_errors
+from bagbasis.yaml_text import parse_yaml
 
 
 class Section(BaseModel):
@@ -115,10 +114,7 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a YAML file that holds a mapping, or nothing."""
     with storage_errors(f"config {path}", "can not be read", kind=ConfigError):
         content = Path(path).read_bytes()
-    try:
-        values = yaml.load(content, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: no valid YAML: {_where(error)}") from error
+    values = parse_yaml(content, str(path))
     if values is None:
         return {}
     if not isinstance(values, Mapping):
@@ -132,10 +128,7 @@ def parse_override(override: str) -> tuple[str, Any]:
     key = key.strip()
     if not equals or not key or not all(key.split(".")):
         raise ConfigError(f"--set {override}: expected key=value, such as --set model.alpha=gcv")
-    try:
-        return key, yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--set {key}: {text!r} is no valid YAML: {_where(error)}") from error
+    return key, parse_yaml(text, f"--set {key}: {shown(text)}")
 
 
 def _put(values: dict[str, Any], key: str, value: object) -> None:
@@ -145,39 +138,7 @@ def _put(values: dict[str, Any], key: str, value: object) -> None:
         inner = at.get(name)
         if inner is not None and not isinstance(inner, Mapping):
             section = ".".join(sections[: depth + 1])
-            raise ConfigError(f"--set {key}: {section!r} is {inner!r} and has no keys")
+            raise ConfigError(f"--set {key}: {section!r} is {shown(inner)} and has no keys")
         at[name] = dict(inner or {})
         at = at[name]
     at[last] = value
-
-
-def _where(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
-    return " ".join(str(error).split())
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML that refuses a key given twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is given twice", key_node.start_mark
-                )
-            seen.add(key if isinstance(key, str) else repr(key))
-        return super().construct_mapping(node, deep=deep)
-
-
-# YAML 1.1 reads 1e-3 as a text and 001 as an octal number; here they are a number and a text.
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)$")
-_EXPONENT = re.compile(r"[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$")
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, _INTEGER if tag.endswith(":int") else pattern) for tag, pattern in resolvers]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))

@@ -15,7 +15,7 @@ from types import ModuleType
 
 import click
 
-from bagbasis.errors import BagbasisError, BusyError, ConfigError, ParameterError
+from bagbasis.errors import BagbasisError, BusyError, ConfigError, ParameterError, one_line
 
 JOBS = {
     "generate": "Write bags of a built-in dataset into a store.",
@@ -66,7 +66,7 @@ def complain(message: str, debug: bool = False) -> None:
     """Print one line on stderr; with ``debug`` after the traceback of what is being handled."""
     if debug:
         traceback.print_exc()
-    click.echo(f"bags: {' '.join(message.split())}", err=True)
+    click.echo(f"bags: {one_line(message)}", err=True)
 
 
 def give_up() -> None:

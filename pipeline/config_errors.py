@@ -13,6 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from .errors import shown
+
 Schema = dict[str, Any]
 
 _NAMES = {
@@ -77,8 +79,9 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
         value = first["ctx"]["tag"]
     elif not key or first["type"] == "value_error" or len(keys) < _n_keys(first["loc"]):
         return WrongValue(key, f"key {key!r}: {said}" if key else said)
-    expected = f"expected {accepted(schema, node)}{closest(str(value), _choices(schema, node))}"
-    return WrongValue(key, f"key {key!r} is {value!r}; {expected}")
+    hint = closest(value, _choices(schema, node)) if isinstance(value, str) else ""
+    expected = f"expected {accepted(schema, node)}{hint}"
+    return WrongValue(key, f"key {key!r} is {shown(value)}; {expected}")
 
 
 def key_rows(kind: type[BaseModel]) -> list[tuple[str, str]]:

@@ -1,8 +1,40 @@
-"""Every refusal is one of these: it names the input and says what to do."""
+"""Every refusal is one of these: it names the input and says what to do, in one line."""
+
+from __future__ import annotations
+
+from reprlib import Repr
+
+MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
+
+_shown = Repr()
+_shown.maxlevel = 4  # lists in lists
+_shown.maxlist = _shown.maxtuple = _shown.maxdict = 20
+_shown.maxstring = _shown.maxother = 200
+
+
+def shown(value: object) -> str:
+    """Return what messages show of a value: its ``repr``, cut where it is long or deep."""
+    return _shown.repr(value)
 
 
 class BagbasisError(Exception):
-    """Base of all errors raised on purpose by this package."""
+    """Base of all errors raised on purpose by this package; the message is one line, cut if long.
+
+    A long one loses its middle: the input is named at the beginning, what to do at the end.
+    """
+
+    def __str__(self) -> str:
+        """Return the message, at most `MOST_CHARACTERS` long."""
+        return one_line(super().__str__())
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of at most `MOST_CHARACTERS`."""
+    line = " ".join(part.strip() for part in text.splitlines())
+    if len(line) <= MOST_CHARACTERS:
+        return line
+    tail = MOST_CHARACTERS // 3
+    return f"{line[: MOST_CHARACTERS - tail - 3]} … {line[-tail:]}"
 
 
 class DataError(BagbasisError, ValueError):
@@ -18,7 +50,7 @@ class BagError(DataError):
         self.reason = reason
 
     def __str__(self) -> str:
-        return f"bag {self.bag}: {self.reason}"
+        return one_line(f"bag {self.bag}: {self.reason}")
 
 
 class ParameterError(BagbasisError, ValueError):

@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from bagbasis.errors import BagbasisError, BusyError
+from bagbasis.errors import BagbasisError, BusyError, one_line
 from bagbasis.storage.files import discard, write_json, writing
 from bagbasis.storage.urls import local_path
 
@@ -109,7 +109,7 @@ class Driver:
             raise
         except BaseException as error:
             line = str(error) if isinstance(error, BagbasisError) else repr(error)
-            said = {"error": " ".join(line.split()), "traceback": traceback.format_exc()}
+            said = {"error": one_line(line), "traceback": traceback.format_exc()}
             self._finish(beating, Status.FAILED, **said)
             raise
         with _warned(f"{self.url}: checkpoints may be left over"):

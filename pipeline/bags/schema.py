@@ -6,7 +6,7 @@ Creation, readers, writers, `verify` and the reports of damage follow from `ARRA
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..errors import InterruptedStoreError, StoreError
+from ..params import check_choice, check_integer
 from ..storage.zarr_stores import exists, is_empty, zarr_store
 from .box import Box
 
@@ -90,7 +91,14 @@ class StoreMeta:
                 f"{url}: bag store of format {version}; this version reads {FORMAT_VERSION} and "
                 f"{RESPONSES_VERSION}"
             )
+        unknown = sorted(values.keys() - {field.name for field in fields(cls)})
+        if unknown:
+            raise StoreError(f"{url}: this version of bagbasis does not know {unknown}; update it")
         try:
+            check_integer("n_dims", values["n_dims"])
+            check_integer("response_dims", values.get("response_dims"), other=(None,))
+            check_integer("max_id", values.get("max_id"), -(2**63), 2**63 - 1, other=(None,))
+            check_choice("id_kind", values.get("id_kind", "int64"), ID_DTYPES)
             values["box"] = Box.of(values["box"], values["n_dims"])
             values["target_names"] = tuple(values["target_names"])
             counts = ["n_bags", "n_points"]
@@ -102,8 +110,7 @@ class StoreMeta:
             elif any(name in values for name in RESPONSE_FIELDS):
                 raise ValueError(f"responses in format {version}")
             for name in counts:
-                if not isinstance(values[name], int) or values[name] < 0:
-                    raise ValueError(f"{name} is {values[name]!r}")
+                check_integer(name, values[name], 0)
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{url}: damaged bag store attributes ({error})") from error

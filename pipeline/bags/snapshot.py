@@ -215,9 +215,15 @@ class Snapshot:
         return self._arrays[name]
 
     def read_array(self, array: Array, start: int, stop: int) -> NDArray[Any]:
-        """Read rows of one array; StoreError names a chunk that can not be read."""
+        """Read rows of one array; StoreError for another width, or names a damaged chunk."""
+        found = self.array(array.name)
+        if found.shape[1:] != array.row_shape(self.meta):
+            raise StoreError(
+                f"{self.url}: array {array.name!r} has rows of shape {found.shape[1:]}, not "
+                f"{array.row_shape(self.meta)} as the attributes say"
+            )
         try:
-            return read_rows(self.array(array.name), start, stop)
+            return read_rows(found, start, stop)
         except ChunkError as error:
             raise self.damage(array, error) from error
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-import yaml
 from dask.utils import parse_bytes
 from pydantic import (
     AfterValidator,
@@ -21,6 +20,7 @@ from pydantic import (
 
 from ..config_errors import first_error
 from ..errors import ConfigError
+from ..yaml_text import parse_yaml
 
 PROFILES = Path("configs/profiles")
 
@@ -217,10 +217,7 @@ def load_profile(name: str) -> Profile:
     if not path.is_file():
         known = sorted(p.stem for p in PROFILES.glob("*.yaml"))
         raise ConfigError(f"no cluster profile {name!r} ({path} not found); there are {known}")
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: no valid YAML: {' '.join(str(error).split())}") from error
+    values = parse_yaml(path.read_bytes(), str(path))
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected 'key: value' lines, with the key cluster")
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,10 @@ PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz")
 HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
 SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
+
+# In Thrift's compact form a header begins with kind, size and size compressed, each 0x15 ("the
+# next field, an integer") and a variable length of bytes; the checksum is a field of its own.
+PAGE_CHECKSUM = re.compile(rb"(?:\x15[\x80-\xff]*[\x00-\x7f]){3}\x15")
 
 UNTYPED = "csv"
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -74,6 +79,8 @@ class TableFile:
     n_bytes : int
     groups : tuple of int
         Rows in each row group of a Parquet file.
+    has_checksums : bool
+        Whether the pages of a Parquet file have checksums; Spark and parquet-java write them.
     start, stop : int
         The piece: rows of a Parquet file, bytes of a CSV file; ``stop`` None is the file's end.
     """
@@ -85,6 +92,7 @@ class TableFile:
     n_rows: int
     n_bytes: int
     groups: tuple[int, ...] = ()
+    has_checksums: bool = False
     start: int = 0
     stop: int | None = None
 
@@ -246,6 +254,30 @@ def open_table(sources: Source | Sequence[Source], columns: Columns) -> tuple[Ta
         return tuple(pool.map(lambda i: _look_into(urls[i], i, columns), range(len(urls))))
 
 
+def check_pages(file: TableFile, columns: Columns) -> None:
+    """Compare the pages of a Parquet file, or of a piece of one, with their checksums.
+
+    DuckDB reads over them, and takes a flipped bit for a number.
+
+    Raises
+    ------
+    DataError
+        A page that does not match; names the file.
+    """
+    if file.has_checksums:
+        stop = file.n_rows if file.stop is None else file.stop
+        starts = accumulate(file.groups, initial=0)
+        groups = [
+            i
+            for i, start in zip(range(len(file.groups)), starts, strict=False)
+            if file.start <= start < stop
+        ]
+        with reading(file.url), fsspec.open(file.url, "rb") as handle:
+            parquet = pa.parquet.ParquetFile(handle, page_checksum_verification=True)
+            for _ in parquet.iter_batches(row_groups=groups, columns=columns.names):
+                pass
+
+
 @contextmanager
 def reading(file: str) -> Iterator[None]:
     """Raise whatever goes wrong while a file is read as a DataError that names it."""
@@ -290,9 +322,8 @@ def _look_into(url: str, index: int, columns: Columns) -> TableFile:
             types = tuple(_value_type(schema.field(name).type) for name in columns.names)
             _check_types(url, dict(zip(columns.names, types, strict=True)), columns)
             groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-            return TableFile(
-                url, index, (*schema.names,), types, metadata.num_rows, n_bytes, groups
-            )
+            sizes = metadata.num_rows, n_bytes, groups, _has_checksums(file, metadata)
+            return TableFile(url, index, (*schema.names,), types, *sizes)
         sample = file.read(SAMPLE_BYTES)
         text = io.TextIOWrapper(io.BytesIO(sample), "utf-8-sig", newline="")
         names = next(csv.reader(text), [])
@@ -300,6 +331,15 @@ def _look_into(url: str, index: int, columns: Columns) -> TableFile:
         row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
         types = (UNTYPED,) * len(columns.names)
         return TableFile(url, index, tuple(names), types, max(1, n_bytes // row_bytes), n_bytes)
+
+
+def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
+    """Whether the first page has a checksum: the fourth number of its header, `PAGE_CHECKSUM`."""
+    if not metadata.num_rows:
+        return False
+    column = metadata.row_group(0).column(0)
+    file.seek(column.dictionary_page_offset or column.data_page_offset)
+    return PAGE_CHECKSUM.match(file.read(32)) is not None
 
 
 def _value_type(column: pa.DataType) -> str:

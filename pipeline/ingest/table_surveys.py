@@ -18,7 +18,7 @@ import numpy as np
 
 from ..bags.box import Box
 from ..errors import DataError
-from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile
+from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile, check_pages
 from .table_scans import SQL_TYPES, Database, Report, Scan, scans_of
 
 MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
@@ -149,8 +149,10 @@ def survey_scan(
     Raises
     ------
     DataError
-        A file can not be read, or holds ids beyond int64.
+        A file can not be read, has a page unlike its checksum, or holds ids beyond int64.
     """
+    for file in scan.files:
+        check_pages(file, scan.columns)
     asked = _questions(scan, dtype)
     values = scan.values([0] * len(scan.files))
     query = f"SELECT file, {', '.join(asked.values())} FROM ({values}) GROUP BY file"

@@ -100,7 +100,7 @@ class _WrittenPredictions(_Predictions):
             frame = pd.DataFrame({"id": ids.tolist(), **columns})
             fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
-                frame.to_parquet(file, index=False)
+                frame.to_parquet(file, index=False, write_page_checksum=True)
         return NOTHING  # so that no predictions travel back
 
 

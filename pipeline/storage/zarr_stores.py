@@ -92,7 +92,9 @@ def exists(url: str) -> bool:
     with storage_errors(url, "can not be read"):
         fs, path = filesystem(url)
         fs.invalidate_cache()  # others write there
-        return bool(fs.exists(path))
+        # of HTTP alone, which else takes a server that does not answer for one without the file
+        strict = {"strict": True} if "http" in fs.protocol else {}
+        return bool(fs.exists(path, **strict))
 
 
 def is_empty(url: str) -> bool:

@@ -215,8 +215,10 @@ def test_arrays_of_another_width_are_found(store, name, said, shapes):
     """Rows of another shape than the attributes say are found, in any array."""
     edit_attributes(store, lambda attributes: attributes.update(said))
     message = re.escape(f"array {name!r} has rows of shape {shapes}")
-    with pytest.raises(StoreError, match=message):
-        BagStore.open(store.url).verify()
+    fresh = BagStore.open(store.url)
+    for use in (readers(fresh)[name], fresh.verify):
+        with pytest.raises(StoreError, match=message):
+            use()
 
 
 def test_verify_reports_its_progress(store):

@@ -6,14 +6,17 @@ import fcntl
 import os
 import pickle
 import tempfile
+from contextlib import nullcontext
+from itertools import product
 
 import fsspec
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from bagbasis.errors import DataError, StoreError
 from bagbasis.ingest.table_engines import SPILL_PREFIX, range_starts, spill_folder
-from bagbasis.ingest.table_files import Columns, open_table
+from bagbasis.ingest.table_files import Columns, check_pages, open_table
 from bagbasis.ingest.table_scans import Coding, Database, Scan, scans_of
 from bagbasis.ingest.table_surveys import Kind, resolve_kinds, sample_ids, survey_scan
 from bagbasis.ingest.tables import ingest_tables
@@ -187,3 +190,25 @@ def test_the_function_has_a_name():
     """`ingest_tables`, made from a class, is shown and pickled like any other function."""
     assert ingest_tables.__name__ == "ingest_tables"
     assert pickle.loads(pickle.dumps(ingest_tables)) is ingest_tables
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False, "data_page_version": "2.0"}])
+def test_pages_that_are_unlike_their_checksums_are_found(options, tmp_path):
+    """A flipped bit of any column and row group is an error in its piece, and in no other."""
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame(ROWS, columns=["id", "x", "c"])
+    frame.to_parquet(path, row_group_size=2, compression=None, **options)
+    assert not open_table(path, COLUMNS)[0].has_checksums
+    frame.to_parquet(path, row_group_size=2, compression=None, write_page_checksum=True, **options)
+    whole, metadata = path.read_bytes(), pq.read_metadata(path)
+    for group, column in product(range(4), range(3)):
+        chunk = metadata.row_group(group).column(column)
+        end = (chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size
+        path.write_bytes(whole[: end - 1] + bytes([whole[end - 1] ^ 1]) + whole[end:])
+        [file] = open_table(path, COLUMNS)
+        for i, piece in enumerate(file.cut(1)):
+            refused = pytest.raises(DataError, match=f"{path}: can not be read .*checksum")
+            with refused if i == group else nullcontext():
+                check_pages(piece, COLUMNS)
+        with Database(2**28) as database, pytest.raises(DataError, match="checksum"):
+            survey_scan(Scan(COLUMNS, (file,)), "float32", database)

@@ -61,7 +61,7 @@ def test_override_without_key_and_value(override):
 
 def test_override_that_is_no_yaml():
     """A value with an open bracket is refused with its key."""
-    assert "--set target: '[a' is no valid YAML" in refused(2, "fit", "--set", "target=[a")
+    assert "--set target: '[a': no valid YAML: line 1" in refused(2, "fit", "--set", "target=[a")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,12 @@ def test_override_that_is_no_yaml():
         ("data_url: a\n", ["missing key 'model_url'", "where the model goes", "--set model_url="]),
         ("data_url: a\nmodel_url: b\nholdou: 0.1\n", ["unknown key 'holdou'", "mean 'holdout'?"]),
         ("data_url: 5\nmodel_url: b\n", ["key 'data_url' is 5; expected a text"]),
+        ("data_url: &a [x]\nmodel_url: *a\n", ["aliases (*name) are not accepted", "line 2"]),
+        ("target: " + "[" * 3000, ["nested more than 30 deep", "line 1"]),
+        ("target: " + "1" * 5000, ["no valid YAML", "digits"]),
+        ("target: 2024-13-45\n", ["no valid YAML", "month"]),
+        ("holdout: [" + "'many', " * 10_000 + "]", ["'holdout' is ['many',", "...", "a number"]),
+        ("? " + "k" * 1023 + "\n: 1\n", ["unknown key 'kkkk", " … ", "checkpoint_seconds"]),
         ("1: 2\n", ["should be strings"]),
     ],
 )
@@ -84,6 +90,7 @@ def test_wrong_file_names_file_and_key(tmp_path, text, told):
     line = refused(2, "fit", path)
     for part in [*told, str(path)]:
         assert part in line
+    assert len(line) <= len("bags: ") + 1000
 
 
 def test_missing_or_unreadable_file(tmp_path):

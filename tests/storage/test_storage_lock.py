@@ -139,6 +139,12 @@ def test_a_filesystem_without_conditional_writes():
         hold.read("champion.json")
 
 
+def test_a_server_that_does_not_answer_is_not_an_empty_one():
+    """A refused connection is an error that says so, not "not found"."""
+    with pytest.raises(StoreError, match="can not be read .*Connect call failed"):
+        BagStore.open("http://127.0.0.1:1/s.zarr")
+
+
 # ---------------------------------------------------------------------- plain Zarr on objects
 
 

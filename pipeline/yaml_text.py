@@ -1,0 +1,80 @@
+"""YAML as people write it by hand: plain values, no more than a person would nest."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from .errors import ConfigError
+
+MAX_DEPTH = 30  # of values in values; configs nest five deep, and each level takes stack
+
+
+def parse_yaml(text: str | bytes, source: str) -> Any:  # noqa: ANN401 - any value
+    """Return the value that a YAML document holds.
+
+    Keys given twice, aliases (a few hundred bytes of which can stand for gigabytes) and tags of
+    Python are refused. 1e-3 is a number and 001 a text, unlike in YAML 1.1.
+
+    Parameters
+    ----------
+    source : str
+        What messages call the document.
+
+    Raises
+    ------
+    ConfigError
+        No valid YAML; names the line and the column.
+    """
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date, a number of 5,000 digits
+        raise ConfigError(f"{source}: no valid YAML: {_where(error)}") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML that refuses aliases, deep nesting, and a key given twice."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:  # noqa: ANN401
+        mark = self.peek_event().start_mark
+        if self.check_event(yaml.AliasEvent):
+            what = "aliases (*name) are not accepted; write the value out"
+            raise yaml.composer.ComposerError(None, None, what, mark)
+        if self._depth == MAX_DEPTH:
+            what = f"values are nested more than {MAX_DEPTH} deep"
+            raise yaml.composer.ComposerError(None, None, what, mark)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, str) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key {key!r} is given twice", key_node.start_mark
+                )
+            seen.add(key if isinstance(key, str) else repr(key))
+        return super().construct_mapping(node, deep=deep)
+
+
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)$")
+_EXPONENT = re.compile(r"[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+$")
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, _INTEGER if tag.endswith(":int") else pattern) for tag, pattern in resolvers]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+0123456789"))
+
+
+def _where(error: Exception) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return str(error)
