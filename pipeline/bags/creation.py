@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import zarr
 from numpy.typing import DTypeLike
 
 from ..errors import ParameterError, StoreError
 from ..params import check_integer
 from ..storage.files import storage_errors
+from ..storage.lock import Hold
 from ..storage.zarr_stores import check_writable, is_empty, writer_store
 from .schema import ATTRIBUTE, StoreMeta, arrays_of, read_attributes
 from .writer import WRITING
@@ -47,8 +47,10 @@ def is_vacant(url: str) -> bool:
     return is_empty(url)
 
 
-def check_replaceable(url: str, overwrite: bool) -> None:
-    """Raise StoreError unless a bag store is there that may be replaced."""
+def check_place(url: str, overwrite: bool) -> None:
+    """Raise StoreError unless nothing is at the URL, or a bag store that may be replaced."""
+    if is_vacant(url):
+        return
     try:
         found = read_attributes(url).get(ATTRIBUTE)
     except StoreError as error:
@@ -62,15 +64,16 @@ def check_replaceable(url: str, overwrite: bool) -> None:
 
 
 def create_store(
-    url: str, meta: StoreMeta, dtype: DTypeLike, chunk_points: int | None
+    hold: Hold, meta: StoreMeta, dtype: DTypeLike, chunk_points: int | None
 ) -> str | None:
     """Delete what is there and write an empty store; its attributes, the last, make it one.
 
-    Returns the snapshot's id where the store has snapshots.
+    From the first write to the last the group says that it is no store yet. Returns the
+    snapshot's id where the store has snapshots.
     """
-    with storage_errors(url, *WRITING):
-        out = writer_store(url, lambda: None, None)
-        group = zarr.open_group(out, mode="w", zarr_format=3, attributes={ATTRIBUTE: {}})
+    with storage_errors(hold.url, *WRITING):
+        out = writer_store(hold.url, hold.check, None)
+        group = out.new_group({ATTRIBUTE: {}})
         for array in arrays_of(meta):
             array.create(group, meta, dtype, chunk_points)
         out.sync()

@@ -208,7 +208,6 @@ class Array:
             ],
             fill_value=FILLS[kind.kind],
             config={"write_empty_chunks": True},
-            overwrite=True,
         )
         if self.leading:
             array.resize((self.leading, *shape))

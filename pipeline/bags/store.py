@@ -16,7 +16,7 @@ from ..storage.urls import is_transactional, normalize_url
 from ..storage.zarr_stores import current_snapshot
 from .bags import Bags, IdsLike, as_bags
 from .box import Box
-from .creation import check_parameters, check_replaceable, create_store, is_vacant
+from .creation import check_parameters, check_place, create_store
 from .responses import Responses
 from .schema import StoreMeta, read_attributes
 from .snapshot import Snapshot
@@ -102,12 +102,10 @@ class BagStore(Snapshot):
                 else Box.of(response_box, response_dims, "response_box")
             ),
         )
-        if is_vacant(url):
-            return cls(url, meta, create_store(url, meta, dtype, chunk_points))
-        check_replaceable(url, overwrite)
-        with writer_lock(url):
-            check_replaceable(url, overwrite)
-            return cls(url, meta, create_store(url, meta, dtype, chunk_points))
+        check_place(url, overwrite)
+        with writer_lock(url, make=True) as hold:
+            check_place(url, overwrite)  # again: somebody may have written since
+            return cls(url, meta, create_store(hold, meta, dtype, chunk_points))
 
     @classmethod
     def open(cls, url: str | os.PathLike[str]) -> BagStore:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..bags.box import Box
-from ..bags.creation import check_replaceable, is_vacant
+from ..bags.creation import check_place, is_vacant
 from ..bags.store import BagStore
 from ..errors import DataError, StoreError, WriterBusyError
 from ..storage.files import remove
@@ -43,10 +43,9 @@ def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable
         return BagStore.create(url, n_dims, overwrite=overwrite, **options)
 
     try:
+        check_place(url, overwrite)
         if is_vacant(url):
             create(1)
-        else:
-            check_replaceable(url, overwrite)
         yield create
     except BaseException:
         if created:
@@ -212,7 +211,7 @@ def _remove_uncommitted(url: str) -> None:
             return
         except StoreError:
             pass  # half a store, without the array the lock lies in: nobody can hold it
-        check_replaceable(url, overwrite=False)
+        check_place(url, overwrite=False)
         remove(url)
 
 

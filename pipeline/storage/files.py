@@ -340,7 +340,9 @@ def remove(url: str | os.PathLike[str]) -> None:
             if fs.exists(remote):
                 fs.rm(remote, recursive=True)
         elif path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            sweep(path)
+            # out of the way in one step: a kill meanwhile leaves no half of a folder
+            shutil.rmtree(path if is_partial(path.name) else path.rename(partial_path(path)))
         else:
             path.unlink(missing_ok=True)
 

@@ -15,8 +15,9 @@ from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import zarr
 from zarr.abc.store import Store
 
 from ..errors import StoreError, WriterBusyError
@@ -107,6 +108,10 @@ class Transaction(WriterStore):
         if since is not None and self._session.snapshot_id != since:
             raise _overtaken(url)
         super().__init__(url, self._session.store, still_ours)
+
+    def new_group(self, attributes: dict[str, Any]) -> zarr.Group:
+        """Return a group with these attributes, empty, in the place of what was there."""
+        return zarr.open_group(self, mode="w", zarr_format=3, attributes=attributes)
 
     def commit(self) -> str:
         """Commit what was written, if anything was; return the snapshot's id.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import zarr
@@ -13,6 +14,7 @@ from zarr.storage import FsspecStore, LocalStore
 from ..errors import ModelError, StoreError
 from . import transactions
 from .files import is_partial, storage_errors
+from .lock import LOCK_NAME
 from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
 from .zarr_writer import WriterStore
@@ -98,7 +100,9 @@ def exists(url: str) -> bool:
 
 
 def is_empty(url: str) -> bool:
-    """Whether nothing is stored under the URL, but what killed writers left.
+    """Whether nothing is stored under the URL, but what killed writers left, or their lock.
+
+    Where a writer lives, it holds the lock.
 
     Raises
     ------
@@ -113,7 +117,12 @@ def is_empty(url: str) -> bool:
     if path is None or not path.is_dir():
         return False
     with storage_errors(url, "can not be read"):
-        return all(is_partial(entry.name) for entry in path.iterdir())
+        lock = path / LOCK_NAME
+        locked = lock.parent.is_dir()
+        return all(
+            is_partial(entry.name) or entry == lock or (locked and entry == lock.parent)
+            for entry in chain(path.iterdir(), lock.parent.iterdir() if locked else ())
+        )
 
 
 def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str], bool]) -> None:

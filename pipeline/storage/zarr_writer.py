@@ -8,15 +8,21 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
+import zarr
 from zarr.abc.buffer import Buffer, BufferPrototype
 from zarr.abc.store import ByteRequest, Store
-from zarr.storage import LocalStore, WrapperStore
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from ..errors import StoreError
-from .files import fsync, fsync_folder, is_partial, partial_path, storage_errors
+from .files import fsync, fsync_folder, is_partial, partial_path, storage_errors, sweep
+from .lock import LOCK_NAME
 from .urls import local_path
 
+GROUP = "zarr.json"  # holds the attributes of a group
 # of every write that fails in a session: only `commit` makes it count
 NOTHING_COMMITTED = "nothing was committed; try again when the place can be reached and written"
 
@@ -82,6 +88,20 @@ class WriterStore(WrapperStore[Store]):
         async with self._changing(key, "writing"):
             await self._store.set_if_not_exists(key, value)
 
+    def new_group(self, attributes: dict[str, Any]) -> zarr.Group:
+        """Return a group with these attributes, empty, in the place of what was there.
+
+        The attributes come first, in one rename, and stay while the rest is deleted: a process
+        that is killed meanwhile leaves a group with them. The lock of the writers stays, too.
+        """
+        marked = zarr.create_group(MemoryStore(), attributes=attributes)
+        for key, value in marked.metadata.to_buffer_dict(default_buffer_prototype()).items():
+            sync(self.set(key, value))
+        if isinstance(self._store, LocalStore):
+            sweep(self._store.root)
+            self._clear(self._store.root)
+        return zarr.open_group(self, mode="r+", zarr_format=3)
+
     def sync(self) -> None:
         """Bring everything written so far to the disk; objects elsewhere are there already."""
         for path in sorted(self._unsynced):
@@ -146,6 +166,17 @@ class WriterStore(WrapperStore[Store]):
             if not replaces:
                 self._unsynced.add(path)
             self._folders.update(f for f in path.parents if f == root or root in f.parents)
+
+    def _clear(self, root: Path) -> None:
+        kept = {root / GROUP, root / LOCK_NAME, (root / LOCK_NAME).parent}
+        for path in sorted(root.rglob("*"), reverse=True):  # what is in a folder before the folder
+            if path in kept:
+                continue
+            self._still_ours()
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()
+            else:
+                path.unlink()
 
     def _forget(self, key: str) -> None:
         """Bring no deleted object to the disk."""

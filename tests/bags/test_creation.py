@@ -8,7 +8,15 @@ import zarr
 
 from bagbasis.bags import Bags, BagStore
 from bagbasis.bags.schema import Array
-from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
+from bagbasis.errors import (
+    DataError,
+    InterruptedStoreError,
+    ParameterError,
+    StoreError,
+    WriterBusyError,
+)
+from bagbasis.storage.lock import writer_lock
+from bagbasis.storage.urls import normalize_url
 
 ONE = [np.zeros((1, 2))]
 
@@ -70,10 +78,12 @@ def test_what_is_not_a_store_is_never_replaced(tmp_path, overwrite):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "thesis.tex").write_text("years of work")
     (tmp_path / "file").write_text("years of work")
+    (tmp_path / "almost").mkdir()
+    (tmp_path / "almost" / "points").write_text("years of work")
     zarr.create_group(tmp_path / "group").create_array("x", data=np.arange(3))
     zarr.create_array(tmp_path / "array", data=np.arange(3))
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    for name in ("folder", "file", "group", "array"):
+    for name in ("folder", "file", "almost", "group", "array"):
         with pytest.raises(StoreError, match=f"{name}: .*not a bag store"):
             BagStore.create(tmp_path / name, 2, overwrite=overwrite)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
@@ -83,6 +93,18 @@ def test_an_empty_folder_is_a_place_for_a_store(tmp_path):
     """A folder made beforehand, say by a scheduler, can become a store."""
     (tmp_path / "s.zarr").mkdir()
     BagStore.create(tmp_path / "s.zarr", 2).append(ONE).verify()
+
+
+def test_leftovers_make_way_and_a_live_writer_does_not(tmp_path):
+    """What killed writers left is no content; who lives and has written no more holds the lock."""
+    url = normalize_url(tmp_path / "s.zarr")
+    with writer_lock(url, make=True):
+        (tmp_path / "s.zarr" / f"zarr.{'0' * 32}.partial").touch()
+        with pytest.raises(InterruptedStoreError):
+            BagStore.open(url)
+        with pytest.raises(WriterBusyError):
+            BagStore.create(url, 2)
+    BagStore.create(url, 2).append(ONE).verify()
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
