@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Beside the links, new links would take the compiled kernels with them.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 
-.PHONY: demo test test-clusters venv lint bench clean clean-kernels FORCE
+.PHONY: demo test test-clusters venv lint bench chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
@@ -42,6 +42,10 @@ lint: venv
 
 bench: venv
 	$(BIN)/python -m tests.benchmarks
+
+# Five minutes, or MINUTES=, or HOURS=; as root with full disks and lost networks, too.
+chaos: venv
+	$(BIN)/python -m tests.chaos $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 clean: clean-kernels
 	rm -rf .venv build demo-output bench-output experiment-output

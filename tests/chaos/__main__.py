@@ -1,0 +1,147 @@
+"""``make chaos``: kill jobs, disks, objects and clusters for some minutes, and count what was lost.
+
+``python -m tests.chaos --minutes 5``; ``--seed S --only CAMPAIGN --trial N`` repeats one trial.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from tests.chaos import kills, objects
+from tests.chaos.accounting import Campaign, Fault, Tally
+from tests.chaos.jobs import warm
+
+CAMPAIGNS: tuple[Campaign, ...] = (*kills.CAMPAIGNS, *objects.CAMPAIGNS)
+
+COLUMNS = ("campaign", "trials", "kills", "lost", "wrong", "stuck", "junk bytes", "seconds")
+MEMORY, MEMORY_BYTES = "/dev/shm", 2**30  # and what has to be free there
+KINDS = ("lost", "wrong", "stuck")
+
+
+def main() -> int:
+    options = _options()
+    campaigns = [one for one in CAMPAIGNS if not options.only or one.name in options.only]
+    tallies = {one.name: Tally() for one in campaigns}
+    missing = {one.name: one.missing() for one in campaigns}
+    print(f"seed {options.seed}", flush=True)
+    begun: set[str] = set()
+    root = Path(tempfile.mkdtemp(prefix="bagbasis-chaos-", dir=_memory()))
+    warm(root / "warm")
+    deadline = time.monotonic() + 60 * (options.minutes + 60 * options.hours)
+    ready = [one for one in campaigns if missing[one.name] is None]
+    rng = np.random.default_rng(options.seed)
+    order = {one.name: place for one, place in zip(ready, rng.permutation(len(ready)), strict=True)}
+    try:
+        while ready and time.monotonic() < deadline:
+            # time is shared alike: whoever has had the least goes on
+            one = min(ready, key=lambda one: (tallies[one.name].seconds, order[one.name]))
+            _show(tallies, one.name, deadline)
+            if not _step(one, tallies[one.name], begun, root, options):
+                ready.remove(one)
+    except KeyboardInterrupt:
+        print("\ninterrupted")
+    finally:
+        for one in campaigns:
+            if one.name in begun:
+                one.end()
+    _table(tallies, missing)
+    is_bad = any(tally.is_bad for tally in tallies.values())
+    if is_bad:
+        print(f"what is left of failed trials is in {root}")
+    else:
+        shutil.rmtree(root, ignore_errors=True)
+    return int(is_bad)
+
+
+def _step(
+    one: Campaign, tally: Tally, begun: set[str], root: Path, options: argparse.Namespace
+) -> bool:
+    """Do one trial, and before the first what it begins with; False when there is no other."""
+    number = tally.trials if options.trial is None else options.trial
+    started = time.monotonic()
+    folder = root / one.name
+    try:
+        if one.name not in begun:
+            begun.add(one.name)
+            folder.mkdir()
+            one.begin(folder)
+        seeds = np.random.SeedSequence([options.seed, zlib.crc32(one.name.encode()), number])
+        tally.trials += 1
+        one.trial(np.random.default_rng(seeds), folder, tally)
+    except Fault as fault:
+        tally.faults[fault.kind] += 1
+        again = f"--seed {options.seed} --only {one.name} --trial {number}"
+        print(f"\n{one.name}: {fault.kind}: {fault}\n  repeat: python -m tests.chaos {again}")
+        if not tally.trials:  # nothing to begin with
+            return False
+        shutil.copytree(folder, root / f"{one.name}-{number}", symlinks=True, dirs_exist_ok=True)
+    finally:
+        tally.seconds += time.monotonic() - started
+    return options.trial is None
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--hours", type=float, default=0.0)
+    parser.add_argument("--minutes", type=float, help="5, if there are no hours")
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)))
+    names = [one.name for one in CAMPAIGNS]
+    parser.add_argument("--only", action="append", choices=names, metavar="CAMPAIGN")
+    parser.add_argument("--trial", type=int, help="this one alone")
+    options = parser.parse_args()
+    if options.minutes is None:
+        options.minutes = 0.0 if options.hours else 5.0
+    return options
+
+
+def _memory() -> str | None:
+    """Where files are in memory, and as safe from a SIGKILL as on a disk."""
+    there = os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES
+    return MEMORY if there else None
+
+
+def _show(tallies: dict[str, Tally], name: str, deadline: float) -> None:
+    """One line that moves."""
+    kills = sum(tally.kills for tally in tallies.values())
+    faults = sum(tally.faults.total() for tally in tallies.values())
+    left = max(0.0, deadline - time.monotonic())
+    line = f"{left / 60:5.1f} min left, {kills} kills, {faults} faults: {name}"
+    end = "\r" if sys.stdout.isatty() else "\n"
+    if sys.stdout.isatty() or int(left) % 30 == 0:
+        print(f"{line:<78}", end=end, flush=True)
+
+
+def _table(tallies: dict[str, Tally], missing: dict[str, str | None]) -> None:
+    table = Table()
+    for column in COLUMNS:
+        table.add_column(column, justify="left" if column == "campaign" else "right")
+    rows = [(name, tally) for name, tally in tallies.items() if missing[name] is None]
+    total = Tally()
+    for _, tally in rows:
+        total.trials += tally.trials
+        total.kills += tally.kills
+        total.junk += tally.junk
+        total.seconds += tally.seconds
+        total.faults += tally.faults
+    for name, tally in [*rows, ("all", total)]:
+        counts = (tally.trials, tally.kills, *(tally.faults[kind] for kind in KINDS), tally.junk)
+        table.add_row(name, *(f"{count:,}" for count in counts), f"{tally.seconds:.0f}")
+    Console(width=100).print(table)
+    for name, reason in missing.items():
+        if reason is not None:
+            print(f"{name}: not run: {reason}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,407 @@
+"""The jobs that are killed: what is there before, how a user runs each again, what is then there.
+
+Every function here runs in a child. What `look` returns is the same for the same content, and
+raises for anything that a reader could not use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pandas as pd
+import zarr
+
+from bagbasis import BagStore, load_model
+from bagbasis.datasets import generate
+from bagbasis.errors import InterruptedStoreError, StoreError
+from bagbasis.execution.costs import pass_limits
+from bagbasis.registry import Registry
+from bagbasis.regression.stored_predictions import ATTRIBUTE
+from bagbasis.storage.files import names_in
+from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, zarr_store
+from tests.bags.processes import BATCH, append_batch
+from tests.chaos.children import tell
+from tests.datasets.generating import SHIFTED
+from tests.jobs.running import bags, settings
+from tests.retraining.problems import create, estimator, grow
+
+N_BAGS = 120
+N_BATCHES = 4
+N_CHANGES = 7
+GROWTH = (80, 110, 140)  # bags of a growing store, round by round
+MODEL = {
+    "model__embedding__n_per_dim": 3,
+    "model__random_features__n_features": 16,
+    "holdout": 0.2,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a trial works: a folder, local or among objects, and a local one for tables."""
+
+    url: str
+    local: Path
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.url
+
+    @property
+    def store(self) -> str:
+        return f"{'' if self.is_local else 'icechunk+'}{self.url}/bags.zarr"
+
+    def at(self, name: str) -> str:
+        return f"{self.url}/{name}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job, as `Killed` needs it.
+
+    Attributes
+    ----------
+    run : callable
+        Does what is missing; run again after a kill until it returns.
+    sweep : callable
+        What people do next with the same things: it removes what killed jobs left there.
+    keeps : bool
+        Whether what there was stays until what comes is there; a store that is overwritten is
+        empty meanwhile.
+    """
+
+    name: str
+    prepare: Callable[[Place], None]
+    run: Callable[[Place], None]
+    look: Callable[[Place], Any]
+    sweep: Callable[[Place], None]
+    keeps: bool = True
+    grounds: tuple[str, ...] = ("files", "objects")
+
+
+class RawError(Exception):
+    """An error of a job that is none of ours."""
+
+
+def job(name: str, *args: str, codes: tuple[int, ...] = (0,), **values: Any) -> None:
+    """Run ``bags NAME``; refused because its result is there already, it was done before."""
+    with pass_limits(small_task_seconds=1e-9, small_tasks=8):
+        result = bags(name, *args, *settings(**values))
+    print(result.output)
+    if result.exit_code in codes or "exists already" in result.stderr:
+        return
+    raw = "--debug shows where" in result.stderr or result.exit_code not in (1, 3, 4)
+    raise (RawError if raw else OSError)(result.stderr or repr(result.exception))
+
+
+# ------------------------------------------------------------------ what is there
+
+
+def digest(*parts: Any) -> str:
+    """A hash of arrays and of anything that can be printed."""
+    found = hashlib.sha256()
+    for part in parts:
+        array = np.asarray(part)
+        found.update(f"{array.dtype.kind}{array.shape}".encode())
+        is_plain = array.dtype.kind in "iufb"
+        found.update(array.tobytes() if is_plain else repr(array.tolist()).encode())
+    return found.hexdigest()[:12]
+
+
+def bags_of(url: str) -> list[str] | None:
+    """A hash of every bag of a store that was verified; None where none was ever made."""
+    try:
+        store = BagStore.open(url)
+    except InterruptedStoreError:
+        return None
+    except StoreError:
+        if not exists(url) or is_empty(url):
+            return None
+        raise
+    store.verify()
+    points, targets, ids = store.read(), store.targets(), store.ids()
+    responses = store.responses() if store.response_dims is not None else None
+    parts = [points, targets, ids, *([responses] if responses is not None else [])]
+    return [digest(*(part[i] for part in parts)) for i in range(store.n_bags)]
+
+
+def model_at(url: str) -> str | None:
+    """A hash of a saved model; None where there is none."""
+    if not exists(url) or not attributes_of(url):  # among objects the attributes come last
+        return None
+    model = load_model(url)
+    return digest(model.coef_, model.intercept_, model.alpha_, sorted(model.report_)[:3])
+
+
+def predictions_at(url: str, format: str) -> str | None:
+    """A hash of written predictions and their ids."""
+    if not exists(url):
+        return None
+    if format == "parquet":
+        table = pd.read_parquet(url).sort_values("id")
+        return digest(*(table[name] for name in table))
+    if "data_url" not in attributes_of(url) or ATTRIBUTE not in attributes_of(url):
+        return None
+    group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+    return digest(*(array[:] for _, array in sorted(group.arrays())))
+
+
+def changes_of(place: Place) -> list[str]:
+    """Every change of the champion, which has to load."""
+    registry = Registry(place.at("registry"))
+    changes = [f"{change.action} {change.name}" for change in registry.history()]
+    if changes:
+        registry.load_current()
+        assert registry.current() == registry.history()[-1].name
+    assert all(record.damage is None for record in registry.list())
+    return changes
+
+
+# ------------------------------------------------------------------ stores
+
+
+def nothing(place: Place) -> None:
+    """Nothing is there before, or swept after."""
+
+
+def look_at_store(place: Place) -> Any:
+    return bags_of(place.store)
+
+
+def empty_store(place: Place) -> None:
+    BagStore.create(place.store, 2, ["i"], response_dims=3)
+
+
+def create_and_append(place: Place) -> None:
+    """As a user does who knows what a refusal means."""
+    try:
+        done = BagStore.open(place.store).n_bags > 0
+    except StoreError:
+        done = False
+    if not done:
+        empty_store(place)
+        append_batch(BagStore.open(place.store))
+
+
+def append(place: Place) -> None:
+    store = BagStore.open(place.store)
+    while store.n_bags < BATCH * N_BATCHES:
+        append_batch(store)
+        tell(store.n_bags)
+
+
+def append_one(place: Place) -> None:
+    append_batch(BagStore.open(place.store))
+
+
+def overwrite(place: Place) -> None:
+    grow(BagStore.create(place.store, 2, ["y"], dtype=np.float64, overwrite=True), 20)
+
+
+def write_tables(place: Place) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 40, 300)
+    points = pd.DataFrame({"bag": rows, "x": rng.random(300), "y": rng.random(300)})
+    points.to_csv(place.local / "points.csv", index=False)
+    labels = pd.DataFrame({"bag": np.unique(rows)})
+    labels.assign(label=labels.bag / 7).to_csv(place.local / "labels.csv", index=False)
+
+
+def ingest(place: Place, **more: Any) -> None:
+    job(
+        "ingest",
+        points=place.local / "points.csv",
+        target_table=place.local / "labels.csv",
+        url=place.store,
+        id_column="bag",
+        coordinates="[x,y]",
+        targets="[label]",
+        report=place.local / "ingest.json",
+        **more,
+    )
+
+
+def generate_bags(place: Place, **more: Any) -> None:
+    """Block by block, each with a commit of its own."""
+    generate(SHIFTED, place.store, 3 * SHIFTED.block_bags - 1, commit_seconds=0, **more)
+
+
+# ------------------------------------------------------------------ models
+
+
+def labelled_store(place: Place) -> None:
+    grow(create(place.store), N_BAGS)
+
+
+def fit(place: Place, **more: Any) -> None:
+    values = {"model_url": place.at("m.zarr"), "report": place.local / "fit.json", **MODEL, **more}
+    checkpoints = {"checkpoint_url": place.at("checkpoints"), "checkpoint_seconds": 1e-6}
+    job("fit", data_url=place.store, **checkpoints, **values)
+
+
+def look_at_model(place: Place) -> Any:
+    return model_at(place.at("m.zarr"))
+
+
+def store_and_model(place: Place) -> None:
+    labelled_store(place)
+    fit(place)
+
+
+def refit(place: Place) -> None:
+    fit(place, overwrite="true", model__alpha=0.5)
+
+
+def store_and_predictions(format: str) -> Callable[[Place], None]:
+    def prepare(place: Place) -> None:
+        """Predictions of another model."""
+        store_and_model(place)
+        predict(format)(place)
+        refit(place)
+
+    return prepare
+
+
+def predict(format: str) -> Callable[[Place], None]:
+    def run(place: Place) -> None:
+        urls = {"model_url": place.at("m.zarr"), "output_url": place.at("p")}
+        more = {"format": format, "overwrite": "true", "report": place.local / "p.json"}
+        job("predict", data_url=place.store, **urls, **more)
+
+    return run
+
+
+def tune(place: Place, **more: Any) -> None:
+    job(
+        "tune",
+        data_url=place.store,
+        model_url=place.at("m.zarr"),
+        out_dir=place.local / "tune",
+        cache_url=place.at("cache"),
+        search__embedding="{n_per_dim: [2, 3]}",
+        search__random_features__scale_multiplier="[0.7, 1.4]",
+        search__first_bags=50,
+        **MODEL,
+        **more,
+    )
+
+
+# ------------------------------------------------------------------ lines of models
+
+
+def three_models(place: Place) -> None:
+    bags_in_memory = grow(create(place.local / "train.zarr"), 40)
+    for alpha in (0.1, 0.2, 0.3):
+        Registry(place.at("registry")).register(estimator(alpha=alpha).fit(bags_in_memory))
+
+
+def change_champions(place: Place, n: int = N_CHANGES) -> None:
+    """The i-th change is always the same one."""
+    registry = Registry(place.at("registry"))
+    names = [record.name for record in sorted(registry.list(), key=lambda record: record.name)]
+    while (i := len(registry.history())) < n:
+        if i % 3 == 2:
+            bags("models", "rollback", registry.url)
+        else:
+            bags("models", "promote", registry.url, names[i % 3 + (i // 3) % 2])
+        assert len(registry.history()) == i + 1, f"change {i} did nothing"
+        tell(i + 1)
+
+
+def begun_line(place: Place) -> None:
+    grow(create(place.store), GROWTH[0])
+    retrain(place)
+
+
+def retrain(place: Place) -> None:
+    job(
+        "retrain",
+        data_url=place.store,
+        registry_url=place.at("registry"),
+        out_dir=place.at("rounds"),
+        checkpoint_url=place.at("checkpoints"),
+        checkpoint_seconds=1e-6,
+        tolerance=10,
+        drift__n_permutations=19,
+        codes=(0, 3),
+        **MODEL,
+    )
+
+
+def retrain_as_it_grows(place: Place, growth: tuple[int, ...] = GROWTH[1:]) -> None:
+    """A schedule: somebody appends, and a round is made."""
+    store = BagStore.open(place.store)
+    for n_bags in growth:
+        if store.n_bags < n_bags:
+            grow(store, n_bags - store.n_bags)
+        retrain(place)
+
+
+def look_at_line(place: Place) -> Any:
+    """Changes of the champion, then the reports; a registry that is not there has none."""
+    reports = [name for name in names_in(place.at("rounds")) if not name.startswith(".")]
+    return [*changes_of(place), *(reports if len(reports) == len(GROWTH) else [])]
+
+
+JOBS = (
+    Job("create", nothing, create_and_append, look_at_store, append_one),
+    Job("append", empty_store, append, look_at_store, append_one),
+    Job("overwrite", labelled_store, overwrite, look_at_store, overwrite, keeps=False),
+    Job("ingest", write_tables, ingest, look_at_store, lambda p: ingest(p, overwrite="true")),
+    Job(
+        "generate",
+        nothing,
+        generate_bags,
+        look_at_store,
+        lambda place: generate_bags(place, overwrite=True),
+    ),
+    Job("fit", labelled_store, fit, look_at_model, refit),
+    Job("refit", store_and_model, refit, look_at_model, refit),
+    *(
+        Job(
+            f"predict-{format}",
+            store_and_predictions(format),
+            predict(format),
+            lambda place, format=format: predictions_at(place.at("p"), format),
+            predict(format),
+            grounds=("files", "objects") if format == "zarr" else ("files",),
+        )
+        for format in ("zarr", "parquet")
+    ),
+    Job("tune", labelled_store, tune, look_at_model, lambda p: tune(p, overwrite="true")),
+    Job(
+        "promote",
+        three_models,
+        change_champions,
+        changes_of,
+        lambda place: change_champions(place, N_CHANGES + 2),
+    ),
+    Job(
+        "retrain",
+        begun_line,
+        retrain_as_it_grows,
+        look_at_line,
+        lambda place: retrain_as_it_grows(place, (*GROWTH[1:], 160)),
+    ),
+)
+
+
+def warm(folder: Path) -> None:
+    """Do most of it once: kernels that this process has loaded are there in its children."""
+    numba.config.THREADING_LAYER = "workqueue"  # OpenMP's threads do not survive a fork
+    folder.mkdir()
+    place = Place(str(folder), folder)
+    with redirect_stdout(io.StringIO()):
+        begun_line(place)
+        fit(place)
+        predict("zarr")(place)
+    shutil.rmtree(folder)

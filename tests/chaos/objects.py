@@ -1,0 +1,254 @@
+"""Jobs among the objects of moto's server, behind a proxy that kills its client or fails it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+import shutil
+import threading
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import icechunk  # noqa: F401 (so that no child has to import it)
+import numpy as np
+import s3fs  # noqa: F401 (likewise)
+
+from tests.chaos.accounting import Tally, Wrong
+from tests.chaos.children import Child, End, ask, run, tell
+from tests.chaos.jobs import JOBS, Job, Place
+from tests.chaos.kills import MOST_KILLS, Ground, Killed
+from tests.object_stores.moto_server import OneAtATime, serving
+
+BUCKET = "chaos"
+FAULTS = ("drop", "lose", "delay", "repeat", "truncate")
+FAILED = ("append", "fit", "predict-zarr", "promote", "retrain")  # jobs that the network fails
+SHARES = (0.02, 0.1, 0.3)  # of the requests that it fails
+REFUSALS = ("OSError", "bagbasis.errors.")
+DELAY = 0.4  # seconds
+WRITING = (b"PUT", b"POST", b"DELETE")
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+EXPECTS = re.compile(rb"\r\nexpect: *100-continue", re.IGNORECASE)
+CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
+CONNECTION = re.compile(rb"\r\nconnection: *[^\r]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a proxy does beside passing requests on.
+
+    Attributes
+    ----------
+    kill_at : int, optional
+        The client is killed at this writing request, from 0.
+    after : bool
+        Whether the request is carried out before.
+    share : float
+        Of the requests that meet one of `FAULTS`, drawn by the seed.
+    """
+
+    kill_at: int | None = None
+    after: bool = False
+    share: float = 0.0
+    seed: int = 0
+
+
+class Proxy:
+    """A TCP proxy of HTTP: every request has a connection of its own to the server.
+
+    drop: the request gets lost; lose: its answer does; delay: it takes a while; repeat: it is
+    sent twice, and the second answer counts; truncate: half of the answer comes.
+    """
+
+    def __init__(self, port: int, plan: Plan) -> None:
+        self._port, self._plan = port, plan
+        self._numbers = itertools.count()
+        self._rng = np.random.default_rng(plan.seed)
+
+    async def serve(self) -> None:
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        tell(server.sockets[0].getsockname()[1])
+        async with server:
+            await server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            if EXPECTS.search(head):
+                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                head = EXPECTS.sub(b"", head)
+            length = LENGTH.search(head)
+            body = await reader.readexactly(int(length[1]) if length else 0)
+            head = CONNECTION.sub(b"", head)[:-2] + b"Connection: close\r\n\r\n"
+            answer = await self._answer(head, body)
+            writer.write(answer)
+            await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # a client that was killed
+        finally:
+            writer.close()
+
+    async def _answer(self, head: bytes, body: bytes) -> bytes:
+        plan = self._plan
+        if head.split(b" ", 1)[0] in WRITING:
+            if next(self._numbers) == plan.kill_at:
+                if plan.after:
+                    await self._ask(head + body)
+                await asyncio.to_thread(ask, "now")  # until it is dead
+                return b""
+            tell("write")
+        fault = None
+        if self._rng.random() < plan.share:
+            fault = FAULTS[self._rng.integers(len(FAULTS))]
+            tell(fault)
+        if fault == "drop":
+            return b""
+        if fault == "delay":
+            await asyncio.sleep(DELAY)
+        answer = await self._ask(head + body)
+        if fault == "repeat":
+            answer = await self._ask(head + body)
+        if fault == "lose":
+            return b""
+        return answer[: len(answer) // 2] if fault == "truncate" else answer
+
+    async def _ask(self, request: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        writer.write(request)
+        answer = await reader.read(-1)
+        writer.close()
+        # the client has to look for another connection, too
+        head, blank, body = answer.partition(b"\r\n\r\n")
+        return CONNECTION.sub(b"", head) + b"\r\nConnection: close" + blank + body
+
+
+def _proxy(port: int, plan: Plan) -> None:
+    asyncio.run(Proxy(port, plan).serve())
+
+
+def _moto() -> None:
+    with serving(OneAtATime()) as environment:
+        tell(environment)
+        threading.Event().wait()
+
+
+class Objects(Ground):
+    """A bucket of moto's server; jobs reach it through a proxy."""
+
+    name = "objects"
+
+    def take(self, folder: Path) -> Place:
+        local = folder / "place"
+        local.mkdir()
+        self._server = Child(_moto, place=local)
+        self.environment = self._server.heard()
+        self._port = int(self.environment["AWS_ENDPOINT_URL"].rpartition(":")[2])
+        place = Place(f"s3://{BUCKET}/place", local)
+        self._put({}, place)
+        return place
+
+    def give_back(self) -> None:
+        self._server.end()
+
+    def keep(self, place: Place) -> Callable[[Path], Place]:
+        kept = place.local.with_name("given")
+        shutil.copytree(place.local, kept)
+        objects = run(snapshot, place.url, place=place.local, environment=self.environment)
+
+        def copy(folder: Path) -> Place:
+            shutil.rmtree(place.local)
+            shutil.copytree(kept, place.local)
+            self._put(objects, place)
+            return place
+
+        return copy
+
+    def run_counted(self, function: Callable[..., Any], place: Place) -> tuple[End, int]:
+        said: list[str] = []
+        end = self.run_behind(Plan(), function, place, lambda child, what: said.append(what))
+        return end, len(said)
+
+    def kill_at(self, k: int, after: bool, function: Callable[..., Any], place: Place) -> End:
+        plan = Plan(kill_at=k, after=after)
+        return self.run_behind(plan, function, place, lambda child, what: None)
+
+    def run_behind(
+        self,
+        plan: Plan,
+        function: Callable[..., Any],
+        place: Place,
+        react: Callable[[Child, str], object],
+    ) -> End:
+        """Run a function whose requests all pass a proxy of that plan."""
+        proxy = Child(_proxy, self._port, plan, place=place.local)
+        try:
+            url = f"http://127.0.0.1:{proxy.heard()}"
+            child = Child(
+                function,
+                place,
+                place=place.local,
+                environment={**self.environment, "AWS_ENDPOINT_URL": url},
+            )
+
+            def hear(child: Child, what: str) -> None:
+                if what == "now":
+                    child.kill()
+                    proxy.answer()
+                react(child, what)
+
+            return child.wait(beside=proxy, react=hear)
+        finally:
+            proxy.end()
+
+    def _put(self, objects: dict[str, bytes], place: Place) -> None:
+        """Let these be all there are."""
+        reset = f"{self.environment['AWS_ENDPOINT_URL']}/moto-api/reset"
+        urllib.request.urlopen(urllib.request.Request(reset, method="POST")).close()
+        run(put, place.url, objects, place=place.local, environment=self.environment)
+
+
+def snapshot(url: str) -> dict[str, bytes]:
+    """Return every object below a URL."""
+    fs, path = fsspec.core.url_to_fs(url)
+    return {name[len(path) + 1 :]: fs.cat_file(name) for name in fs.find(path)}
+
+
+def put(url: str, objects: dict[str, bytes]) -> None:
+    fs, path = fsspec.core.url_to_fs(url)
+    fs.mkdir(BUCKET)
+    fs.pipe({f"{path}/{name}": content for name, content in objects.items()})
+
+
+class Failed(Killed):
+    """Trials in which the network fails the job, not the machine; it is then run again without."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job, Objects)
+        self.name = f"{job.name}-net"
+
+    def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
+        place = self.copy(folder)
+        seen = self.before
+        for _ in range(MOST_KILLS):
+
+            def count(child: Child, what: str) -> None:
+                tally.kills += what in FAULTS
+
+            plan = Plan(share=float(rng.choice(SHARES)), seed=int(rng.integers(2**31)))
+            end = self.ground.run_behind(plan, self.job.run, place, count)
+            seen = self._check(place, seen, end)
+            if end.error is None:
+                break
+            if not end.said.startswith(REFUSALS):
+                raise Wrong(f"an error that is none of ours: {end.said}")
+        self._finish(place)
+
+
+CAMPAIGNS = (
+    *(Killed(job, Objects) for job in JOBS if "objects" in job.grounds),
+    *(Failed(job) for job in JOBS if job.name in FAILED),
+)
