@@ -23,7 +23,8 @@ EXIT_CODES = {
     0: "a model was promoted, or there was nothing new",
     1: "something went wrong; the next call goes on from what was done",
     2: "a wrong config, or one that was changed since the last round",
-    CHAMPION_KEPT: "a new model was made, and a gate kept the champion",
+    CHAMPION_KEPT: "a new model was made and not promoted: a gate kept the champion, or somebody "
+    "changed it meanwhile (the report says kept or overtaken)",
     4: "another retraining with this state is running",
 }
 
@@ -78,7 +79,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 def exit_code(report: dict[str, Any]) -> int:
     """Of a call that ended well."""
-    return CHAMPION_KEPT if report["decision"] == "kept" else 0
+    return CHAMPION_KEPT if report["decision"] in ("kept", "overtaken") else 0
 
 
 def _spec(config: Config) -> Retraining:

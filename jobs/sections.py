@@ -78,7 +78,7 @@ def _name(value: object) -> object:
 
 def _expand(value: object) -> object:
     if isinstance(value, Mapping):
-        return _without_method(value)
+        return without_method(value)
     if not isinstance(value, str):
         return value
     if value not in NAMED:
@@ -86,11 +86,11 @@ def _expand(value: object) -> object:
     return NAMED[value]
 
 
-def _without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Leave out what versions with two methods of HDD wrote into configs, such as best.yaml."""
     if value.get("name") != "hdd":
         return value
-    if value.get("method", "fast") != "fast":
+    if value.get("method", "fast") not in ("fast", ["fast"]):
         raise ValueError(
             "this version does not have method: direct; leave method out, which takes the same "
             "distances from coefficients"

@@ -12,7 +12,7 @@ from bagbasis.config_errors import accepted_by, closest
 from bagbasis.errors import ConfigError
 
 from .config import Section
-from .sections import NAMED, named_embedding, with_parameters
+from .sections import NAMED, named_embedding, with_parameters, without_method
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -124,6 +124,10 @@ def _variations(key: str, values: Mapping[str, Any], base: Section) -> list[Sect
     if "name" in values:  # then the others have their defaults, as in a model's section
         base = _named(f"{key}.name", values["name"])
     kind, fields = type(base), type(base).model_fields
+    try:
+        values = without_method({**values, "name": _kind(base)})
+    except ValueError as error:
+        raise ConfigError(f"key '{key}.method': {error}") from None
     alternatives = {}
     for parameter, value in values.items():
         if parameter == "name":

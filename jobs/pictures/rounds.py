@@ -31,7 +31,7 @@ def draw_rounds(rounds: Sequence[Round], report: dict[str, Any]) -> Figure:
 def _errors(axis: Axes, rounds: Sequence[Round], measure: str) -> None:
     judged = [one for one in rounds if one.error is not None]
     against = [one for one in rounds if one.champion_error is not None]
-    kept = [one for one in judged if one.decision == "kept"]
+    kept = [one for one in judged if one.decision != "promoted"]
     axis.plot(
         _numbers(judged), [_y(one.error) for one in judged], "o-", color=BLUE, label="challenger"
     )

@@ -30,6 +30,7 @@ from .errors import (
     Sample,
 )
 
+TOO_LARGE = "the targets, or what is predicted, are too large to be squared: divide them"
 ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
@@ -88,7 +89,10 @@ def evaluate_together(
         cost=sum((_cost(model) for model in models), Cost()),
         rows_per_block=ROWS_PER_BLOCK,
     )
-    return run_pass(bags, reduction, progress=progress)
+    found = run_pass(bags, reduction, progress=progress)
+    for errors in found:
+        errors.outcome.check_finite(errors.losses[None], "the squared error", TOO_LARGE)
+    return found
 
 
 class Judge:
@@ -109,6 +113,7 @@ class Judge:
         self.class_names = _class_names(bags, self.names[0])
         self.box = bags.box
 
+    @np.errstate(over="ignore", invalid="ignore")  # refused by name when all is added
     def judge(self, batch: Batch, targets: Rows) -> Errors:
         """Return the errors on a batch, whose encoded labels are ``targets``."""
         scores = self.model.decision_rows(batch.bags)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Index = Sequence[int] | NDArray[np.int64]
 GIB = 2**30
+FEWER_FEATURES = "take fewer features, or an embedding of fewer coefficients"
 SURE_BYTES = 2**28  # every lane has so much: Distributed, which knows the rest, need not load
 PARTITIONS_HELD = 2  # the one that is worked on, and the next
 
@@ -222,7 +223,7 @@ class RangeTask(Generic[R]):
         longest = max((stop - start for start, stop in ranges), default=0)
         needed = reduction.cost.bytes(min(rows, longest))
         needed += 0 if source.in_memory else PARTITIONS_HELD * limits.partition_bytes
-        _check_memory(needed, source.in_memory)
+        check_memory("a lane of this pass", needed, FEWER_FEATURES, source.in_memory)
         return cls(source, reduction, rows, limits.partition_bytes)
 
     @property
@@ -243,15 +244,31 @@ class RangeTask(Generic[R]):
         return sums.finish()
 
 
-def _check_memory(needed: int, here: bool) -> None:
+def check_memory(what: str, needed: int, advice: str, here: bool = True) -> None:
+    """Refuse what takes more memory than there is, before it is asked for.
+
+    Parameters
+    ----------
+    what : str
+        Named in the message.
+    needed : int
+        Bytes.
+    advice : str
+        What to do instead.
+    here : bool
+        Whether it is this process that needs them, and not a lane of the open cluster.
+
+    Raises
+    ------
+    ParameterError
+        Both numbers, and the advice.
+    """
     if needed <= SURE_BYTES:
         return
     there = lane_memory(here)
     if needed > there:
-        raise ParameterError(
-            f"a lane of this pass needs {needed / GIB:.3g} GiB and has {there / GIB:.3g} GiB: take "
-            "fewer features (half of them need a quarter), or workers with more memory"
-        )
+        numbers = f"needs {needed / GIB:.3g} GiB and has {there / GIB:.3g} GiB"
+        raise ParameterError(f"{what} {numbers}: {advice}, or a machine with more memory")
 
 
 @dataclass

@@ -8,16 +8,20 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ..execution.passes import check_memory
 from ..params import check_integer, check_number, check_seed
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 from ..threads import KERNELS
 from .fourier_kernels import sine_cosine
-from .frequencies import draw_frequencies
+from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies
+
+FEWER = "take fewer features, or transform fewer rows at a time"
+SCALES = (1e-30, 1e30)  # beyond, frequencies times embeddings may leave float32
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,24 @@ class FourierSpec:
     seed: int = 0
     orthogonal: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a scale whose frequencies, or phases, float32 does not hold.
+
+        Raises
+        ------
+        ParameterError
+        """
+        check_number("scale", self.scale, *SCALES)
+
     def frequencies(self) -> NDArray[np.float64]:
         """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
-        return _frequencies(self)
+        return _typed(self, "float64")
+
+    def frequency_bytes(self, dtype: DTypeLike) -> int:
+        """Return the memory that the frequencies take in this type, and while they are drawn."""
+        s, half = self.n_inputs, self.n_features // 2
+        drawn = 8 * s * (6 * s if self.orthogonal else 3 * FREQUENCIES_PER_BLOCK)
+        return np.dtype(dtype).itemsize * s * half + drawn
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
@@ -64,7 +83,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     ----------
     n_features : even int ≥ 2, default 2048
         D, even.
-    scale : float > 0 or "median"
+    scale : float from 1e-30 to 1e30, or "median"
         σ. "median": the median pairwise distance of up to 1,024 rows of what `fit` sees,
         times ``scale_multiplier``.
     scale_multiplier : float > 0
@@ -104,6 +123,9 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         """Features, shape (n_samples, n_features), in the dtype of X (float32 or float64)."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
+        row_bytes = rows.itemsize * self.spec_.n_features
+        needed = self.spec_.frequency_bytes(rows.dtype) + len(rows) * row_bytes
+        check_memory(f"{self.spec_.n_features:,} features of {len(rows):,} rows", needed, FEWER)
         out = np.empty((len(rows), self.spec_.n_features), dtype=rows.dtype)
         self.spec_.transform(rows, out)
         return out
@@ -111,7 +133,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     def resolve(self, n_inputs: int, sample: Callable[[], NDArray[Any]]) -> FourierSpec:
         """Return the spec for rows of R^n_inputs; reads ``sample()`` only for "median"."""
         n_features = check_integer("n_features", self.n_features, 2, even=True)
-        scale = check_number("scale", self.scale, above=0, other=("median",))
+        scale = check_number("scale", self.scale, *SCALES, other=("median",))
         multiplier = check_number("scale_multiplier", self.scale_multiplier, above=0)
         seed = check_seed("seed", self.seed)
         if isinstance(scale, str):
@@ -132,7 +154,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
 
 
 @lru_cache(maxsize=4)
-def _frequencies(spec: FourierSpec) -> NDArray[np.float64]:
+def _typed(spec: FourierSpec, dtype: str) -> NDArray[Any]:
     drawn = draw_frequencies(
         "gaussian",
         spec.n_inputs,
@@ -140,11 +162,7 @@ def _frequencies(spec: FourierSpec) -> NDArray[np.float64]:
         spec.scale,
         spec.seed,
         orthogonal=spec.orthogonal,
+        dtype=dtype,
     )
     drawn.setflags(write=False)
     return drawn
-
-
-@lru_cache(maxsize=4)
-def _typed(spec: FourierSpec, dtype: str) -> NDArray[Any]:
-    return np.ascontiguousarray(spec.frequencies().astype(dtype))

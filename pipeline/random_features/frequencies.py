@@ -17,8 +17,10 @@ generator keyed by (seed, b): any worker makes any block, and more frequencies k
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 FREQUENCIES_PER_BLOCK = 256  # drawn by one counter-based generator; part of the format
 SPECTRA = ("gaussian", "laplacian", "matern")
@@ -32,7 +34,8 @@ def draw_frequencies(
     seed: int,
     nu: float = 1.5,
     orthogonal: bool = False,
-) -> NDArray[np.float64]:
+    dtype: DTypeLike = np.float64,
+) -> NDArray[Any]:
     """Frequencies in columns, shape (n_inputs, n_frequencies); a pure function of its arguments.
 
     Parameters
@@ -47,17 +50,21 @@ def draw_frequencies(
     orthogonal : bool
         Gaussian frequencies orthogonal within blocks of n_inputs, with the lengths of
         independent ones.
+    dtype : {float64, float32}
+        They are drawn in double, block by block.
     """
     width = n_inputs if orthogonal else FREQUENCIES_PER_BLOCK
-    blocks = []
+    out = np.empty((n_inputs, n_frequencies), dtype)
     for block in range(-(-n_frequencies // width)):
         key = np.array([seed, block], np.uint64)
         generator = np.random.Generator(np.random.Philox(key=key))
         if orthogonal:
-            blocks.append(_orthogonal(generator, n_inputs))
+            drawn = _orthogonal(generator, n_inputs)
         else:
-            blocks.append(_independent(generator, kernel, n_inputs, nu))
-    return np.concatenate(blocks, axis=1)[:, :n_frequencies] / scale
+            drawn = _independent(generator, kernel, n_inputs, nu)
+        room = out[:, block * width : (block + 1) * width]
+        room[:] = drawn[:, : room.shape[1]] / scale
+    return out
 
 
 def _independent(

@@ -38,8 +38,10 @@ class FitStatistics:
     def mean_targets(self) -> NDArray[np.float64]:
         """Of the bags fitted, those of validation included; shape (k,)."""
         parts = [part for part in (self.train, self.validation) if part is not None]
-        total: NDArray[np.float64] = np.sum([part.sum_y for part in parts], axis=0)
-        return total / sum(part.n for part in parts)
+        exponents = np.max([part.exponents for part in parts], axis=0)
+        total = np.sum([part.in_units(exponents).sum_y for part in parts], axis=0)
+        mean: NDArray[np.float64] = np.ldexp(total / sum(part.n for part in parts), exponents)
+        return mean
 
     @property
     def n_bytes(self) -> int:
@@ -170,7 +172,8 @@ class FitPass:
         """What it takes one core, and the memory of a lane."""
         n_parts = 2 if self.validation else 1
         n_features, n_targets = self.features.n_features, self.outcome.n_targets
-        return self.features.cost + statistics_cost(n_features, n_targets, self.precision, n_parts)
+        statistics = statistics_cost(n_features, n_targets, self.precision, n_parts)
+        return self.features.cost_in(self.precision) + statistics
 
     @property
     def seconds(self) -> float:

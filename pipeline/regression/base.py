@@ -20,6 +20,7 @@ from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane
+from ..execution.passes import FEWER_FEATURES, check_memory
 from ..params import check_choice, check_share
 from ..random_features import RandomFourierFeatures
 from .accumulate import FitPass, FitStatistics
@@ -27,7 +28,14 @@ from .checkpoints import CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features
 from .linear_model import BagsLike, LinearModel
 from .outcomes import Outcome
-from .ridge import RidgeSolution, default_alphas, solve, solve_gcv, solve_validation
+from .ridge import (
+    RidgeSolution,
+    default_alphas,
+    solve,
+    solve_bytes,
+    solve_gcv,
+    solve_validation,
+)
 
 Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
 """Of bags in memory: targets, or one response per bag."""
@@ -36,6 +44,8 @@ Target = str | Sequence[str] | None
 """Columns of a store."""
 
 TrainingBags = BagsLike | LabelledBags
+
+TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
 
 Penalties = Sequence[float] | NDArray[np.float64]
 
@@ -145,7 +155,14 @@ class DoubleBasis(LinearModel):
     def task(self, problem: Problem, features: FeatureMap, holdout: float) -> FitPass:
         """Return the pass over the problem's bags, not yet started."""
         source = replace(problem.source, left_out=holdout_split(holdout))
+        self.check_memory(features)
         return FitPass(source, features, problem.outcome, self._validation, self.precision)
+
+    def check_memory(self, features: FeatureMap) -> None:
+        """Raise ParameterError where this process can not solve for so many features."""
+        is_path = isinstance(self.alpha, str) or np.size(self.alpha) > 1
+        what = f"solving for {features.n_features:,} features"
+        check_memory(what, solve_bytes(features.n_features, is_path), FEWER_FEATURES)
 
     @property
     def _validation(self) -> Split | None:
@@ -159,6 +176,8 @@ class DoubleBasis(LinearModel):
         """Solve, and set every fitted attribute, from the statistics of the problem's bags."""
         with lane():
             solution = self._solve(problem, features, holdout, statistics)
+        solved = np.column_stack([solution.coef, solution.intercept]).T
+        problem.outcome.check_finite(solved, "the solution", TOO_LARGE)
         self.features_ = features
         self.coef_ = solution.coef
         self.intercept_ = solution.intercept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .checkpoints import CheckpointsLike
 from .linear_model import Array, BagsLike
 from .outcomes import Classes, Reals
 
+EXACT = 2**53  # up to it every integer is a float64
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
 
 
@@ -128,8 +130,8 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     """The Double-Basis estimator on one-hot classes, bag → class.
 
     Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``, sorted; labels in
-    a store are its target's values (integers where they are whole numbers). For bags in memory
-    they are numbers or text; NaN, None or empty text is a bag without a label.
+    a store are its target's values (integers where they are whole numbers up to 2^53). For bags in
+    memory they are numbers or text; NaN, None or empty text is a bag without a label.
     """
 
     outcome_: Classes
@@ -206,6 +208,7 @@ def _class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any
     if labels.ndim != 1:
         raise DataError(f"y has shape {labels.shape}; expected one class per bag")
     if labels.dtype.kind in "iufb":
+        _check_integers(labels)
         return None, labels
     if labels.dtype.kind not in "OUST":
         raise DataError(f"y has dtype {labels.dtype}; expected numbers or text")
@@ -213,12 +216,23 @@ def _class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any
     if labels.dtype.kind == "O":
         text = [isinstance(label, str) for label in labels[~missing].tolist()]
         if not any(text):
+            _check_integers(labels[~missing])
             return None, _numeric(np.where(missing, np.nan, labels))
         if not all(text):
             raise DataError("y mixes text with other labels; give all classes as text")
     codes = np.full(len(labels), np.nan)
     names, codes[~missing] = np.unique(labels[~missing].astype(str), return_inverse=True)
     return names, codes
+
+
+def _check_integers(labels: NDArray[Any]) -> None:
+    """Raise DataError for integers that are not themselves as float64, which targets are."""
+    for label in labels.tolist() if labels.dtype.kind in "iuO" else ():
+        if isinstance(label, Integral) and abs(int(label)) > EXACT:
+            raise DataError(
+                f"the label {label} is an integer beyond ±2^53, which stands for its neighbours "
+                "too as float64: give the labels as text, or as numbers from 0"
+            )
 
 
 def _is_missing(label: object) -> bool:
@@ -245,4 +259,6 @@ def _distinct(source: LabelledBags) -> NDArray[np.float64]:
 
 
 def _as_integers(codes: NDArray[np.float64]) -> NDArray[Any]:
-    return codes.astype(np.int64) if (codes == np.round(codes)).all() else codes
+    """Return whole numbers as integers, unless one of them may stand for its neighbours too."""
+    whole = (codes == np.round(codes)) & (np.abs(codes) <= EXACT)
+    return codes.astype(np.int64) if whole.all() else codes

@@ -39,15 +39,18 @@ class FeatureMap:
 
     @property
     def cost(self) -> Cost:
-        """What features of bags take; the block of features itself is the caller's."""
+        """What features of bags take in double; see `cost_in`."""
+        return self.cost_in("float64")
+
+    def cost_in(self, precision: str) -> Cost:
+        """Return what features of bags take; the block of features itself is the caller's."""
         s = self.embedding.n_features
         second = Cost(bytes_per_bag=8 * s)  # the embeddings in another precision
         if self.fourier is not None:
-            products = self.n_features * s
             second += Cost(
-                seconds_per_bag=products * SECONDS_PER_PRODUCT,
+                seconds_per_bag=self.n_features * s * SECONDS_PER_PRODUCT,
                 bytes_per_bag=4 * self.n_features,  # phases of the sines
-                bytes_per_task=8 * products,  # frequencies of half the features, both precisions
+                bytes_per_task=self.fourier.frequency_bytes(precision),
             )
         return self.embedding.cost + second
 

@@ -18,8 +18,10 @@ from .feature_map import FeatureMap
 from .outcomes import OUTCOMES, Outcome, Prediction
 from .prediction import lazy_predictions
 from .saving import ModelState, params_from_dict, params_to_dict, save_model
-from .statistics import MANY_TARGETS
+from .statistics import MANY_TARGETS, units_of
 from .statistics_kernels import linear_predictions
+
+NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 
 BagsLike = BagStore | Bags | Sequence[ArrayLike]
 """Bags as callers give them; in a sequence one array of shape (n_i, n_dims) per bag."""
@@ -121,6 +123,7 @@ class LinearModel(BaseEstimator):
         with lane():
             for start, features, _ in self.features_.blocks(bags, self.precision):
                 self._combine(features, out[start : start + len(features)])
+        self.outcome_.check_finite(out, "a prediction", NOT_FINITE)
         return out
 
     def _combine(self, features: NDArray[Any], out: NDArray[np.float64]) -> None:
@@ -128,14 +131,18 @@ class LinearModel(BaseEstimator):
         if len(self.intercept_) < MANY_TARGETS:
             linear_predictions(features, self.coef_, self.intercept_, out)
         else:
-            np.add(features @ self._coef_in_precision().T, self.intercept_, out=out)
+            coef, exponents = self._coef_in_precision()
+            np.ldexp((features @ coef.T).astype(np.float64), exponents, out=out)
+            out += self.intercept_
 
-    def _coef_in_precision(self) -> NDArray[Any]:
-        """Return the coefficients in working precision, converted once per fit."""
+    def _coef_in_precision(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return the coefficients in working precision and their units, converted once per fit."""
         kept = getattr(self, "_typed_coef", None)
         if kept is None or kept[0] is not self.coef_:
-            kept = self._typed_coef = (self.coef_, self.coef_.astype(self.precision))
-        return kept[1]
+            exponents = units_of(self.coef_.T)
+            coef = np.ldexp(self.coef_, -exponents[:, None]).astype(self.precision)
+            kept = self._typed_coef = (self.coef_, coef, exponents)
+        return kept[1], kept[2]
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the copy in working precision, which would double what travels."""

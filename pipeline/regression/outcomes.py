@@ -142,6 +142,22 @@ class Outcome(ABC):
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
         """Return the predictions as named columns of a table."""
 
+    def call(self, j: int) -> str:
+        """Name column ``j`` of what is regressed, for messages."""
+        return f"target {self.names[j]!r}" if self.names else f"target {j + 1}"
+
+    def check_finite(self, rows: Rows, what: str, remedy: str) -> None:
+        """Raise DataError for the first column of (n, k) that holds an infinity or NaN.
+
+        The message says ``what`` the rows are, and how to put it right.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.add.reduce(rows, axis=None)):
+                return
+        bad = ~np.isfinite(rows).all(axis=0)
+        if bad.any():
+            raise DataError(f"{what} of {self.call(int(bad.argmax()))} is not finite; {remedy}")
+
     # ------------------------------------------------------------------ errors
 
     def losses(self, scores: Rows, targets: Rows) -> Rows:
@@ -267,6 +283,10 @@ class Classes(Outcome):
         """The number of classes."""
         return len(self.classes)
 
+    def call(self, j: int) -> str:
+        """See `Outcome.call`."""
+        return f"class {self.classes[j]!r}"
+
     @property
     def values(self) -> NDArray[Any]:
         """The classes as predictions have them, shape (n_classes,)."""
@@ -340,6 +360,10 @@ class Densities(Outcome):
     def n_targets(self) -> int:
         """The number of coefficients, r."""
         return self.spec.n_features
+
+    def call(self, j: int) -> str:
+        """See `Outcome.call`."""
+        return f"coefficient {tuple(self.spec.indices[j].tolist())} of the responses"
 
     def take_labels(self, store: BagStore) -> LabelledBags:
         """See `Outcome.take_labels`."""

@@ -65,10 +65,13 @@ def _read(file: BinaryIO) -> FitStatistics:
         values: dict[str, Any] = dict(header["counts"])
         for part in PARTS:
             if part in values:
-                arrays = {name: members[f"{part}.{name}"] for name in _array_names()}
+                names = [name for name in _array_names() if f"{part}.{name}" in header["digests"]]
+                arrays = {name: members[f"{part}.{name}"] for name in names}
                 for name, array in arrays.items():
                     if _digest(array) != header["digests"][f"{part}.{name}"]:
                         raise ValueError(f"array {part}.{name} has another checksum")
+                if "exponents" not in arrays:  # of a file written before targets had units
+                    arrays["exponents"] = np.zeros(len(arrays["sum_y"]), dtype=np.int64)
                 values[part] = RidgeStatistics(n=values[part], **arrays)
     return FitStatistics(**{"validation": None, **values})
 

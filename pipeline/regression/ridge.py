@@ -25,7 +25,11 @@ DEFAULT_EXPONENTS = np.arange(-7.0, 1.5, 0.5)
 
 @dataclass(frozen=True)
 class RidgeSolution:
-    """coef (k, D), intercept (k,), and for a path the score of each λ tried."""
+    """coef (k, D), intercept (k,), and for a path the score of each λ tried.
+
+    Coefficients of targets too large for them are infinite; whoever knows the targets' names
+    refuses them, see `Outcome.check_finite`.
+    """
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
@@ -39,6 +43,12 @@ def default_alphas(n_rows: int) -> NDArray[np.float64]:
     return n_rows * 10.0**DEFAULT_EXPONENTS
 
 
+def solve_bytes(n_features: int, is_path: bool) -> int:
+    """Return the memory of a solution, its statistics included: for one λ, or a path of them."""
+    # packed statistics are half a square; a path adds those held out, or reflections and vectors
+    return n_features**2 * 8 * (7 if is_path else 3) // 2
+
+
 def solve(statistics: RidgeStatistics, alpha: float, noise: float) -> RidgeSolution:
     """Return the ridge solution at one λ ≥ 0.
 
@@ -46,7 +56,7 @@ def solve(statistics: RidgeStatistics, alpha: float, noise: float) -> RidgeSolut
     ``noise`` times the trace of ZᵀZ, which is what its rounding goes with) the solution of least
     norm.
     """
-    _check_rows(statistics)
+    check_rows(statistics)
     alphas, scores = np.array([float(alpha)]), np.full(1, np.nan)
     if alpha == 0:
         coef = Spectrum(statistics).least_norm(noise * statistics.trace)
@@ -66,17 +76,17 @@ def solve_gcv(
     With several targets one λ for all: each target's score is divided by its ``units``, shape
     (k,), by default its variance, and they are averaged.
     """
-    _check_rows(statistics)
+    check_rows(statistics)
     grid = np.asarray(alphas, dtype=np.float64)
     spectrum = Spectrum(statistics)
     n = statistics.n
-    units = _target_variance(statistics) if units is None else units
     scores = np.empty(len(grid))
     for i, alpha in enumerate(grid):
         freedom = 1.0 - (1.0 + spectrum.degrees_of_freedom(alpha)) / n
         rss = spectrum.residual_squares(alpha, statistics.centred_yy())
-        scores[i] = np.mean(rss / n / units) / freedom**2 if freedom > 1e-9 else np.inf
-    best = float(grid[int(np.argmin(scores))])
+        error = np.mean(_relative_error(statistics, rss / n, units))
+        scores[i] = error / freedom**2 if freedom > 1e-9 else np.inf
+    best = least(grid, scores)
     return _solution(statistics, spectrum.solve(best), best, grid, scores)
 
 
@@ -92,14 +102,15 @@ def solve_validation(
     With several targets each one's error is divided by its ``units``, by default its variance,
     and they are averaged.
     """
-    _check_rows(train)
+    check_rows(train)
     if held_out.n == 0:
         raise DataError("no labelled bag was held out for validation; hold out a larger fraction")
-    units = _target_variance(held_out) if units is None else units
+    held_out = held_out.in_units(np.maximum(held_out.exponents, train.exponents))
     gram = held_out.centred_gram()
 
     def error(fitted: RidgeSolution) -> float:
-        return float(np.mean(_mean_squared_error(held_out, gram, fitted) / units))
+        squares = _mean_squared_error(held_out, gram, fitted)
+        return float(np.mean(_relative_error(held_out, squares, units)))
 
     return solve_judged(train, held_out, alphas, noise, error)
 
@@ -114,9 +125,25 @@ def solve_judged(
     """Return the λ whose solution on ``train`` has the least error, then fitted on all."""
     grid = np.asarray(alphas, dtype=np.float64)
     scores = np.array([error(solve(train, float(alpha), noise)) for alpha in grid])
-    best = float(grid[int(np.argmin(scores))])
+    best = least(grid, scores)
     final = solve(train + held_out, best, noise)
     return RidgeSolution(final.coef, final.intercept, best, grid, scores)
+
+
+def least(grid: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
+    """Return the λ of least score.
+
+    Raises
+    ------
+    DataError
+        A score that is not a number.
+    """
+    if np.isnan(scores).any():
+        raise DataError(
+            f"the score of the penalty {grid[np.isnan(scores)][0]:g} is not a number: bring the "
+            "targets to ordinary units (divide them by a constant), or give the penalty, alpha="
+        )
+    return float(grid[int(np.argmin(scores))])
 
 
 def _cholesky(statistics: RidgeStatistics, alpha: float) -> NDArray[np.float64]:
@@ -145,25 +172,43 @@ def _solution(
     scores: NDArray[np.float64],
 ) -> RidgeSolution:
     intercept = (statistics.sum_y - statistics.sum_z @ coef) / statistics.n
+    exponents = statistics.exponents
+    with np.errstate(over="ignore"):  # refused where the target's name is known
+        coef, intercept = np.ldexp(coef, exponents), np.ldexp(intercept, exponents)
     return RidgeSolution(np.ascontiguousarray(coef.T), intercept, alpha, alphas, scores)
 
 
 def _mean_squared_error(
     rows: RidgeStatistics, gram: NDArray[np.float64], solution: RidgeSolution
 ) -> NDArray[np.float64]:
-    """Mean squared error of a solution on rows known by their statistics, shape (k,)."""
-    psi = solution.coef.T
+    """Mean squared error of a solution in the units of the rows that are judged, shape (k,).
+
+    These are not smaller than those of the rows that were fitted.
+    """
+    psi = np.ldexp(solution.coef.T, -rows.exponents)
+    intercept = np.ldexp(solution.intercept, -rows.exponents)
     quadratic = np.sum(psi * scipy.linalg.blas.dsymm(1.0, gram.T, psi, lower=1), axis=0)
     cross = np.sum(psi * rows.centred_cross(), axis=0)
-    bias = (rows.sum_y - psi.T @ rows.sum_z) / rows.n - solution.intercept
+    bias = (rows.sum_y - psi.T @ rows.sum_z) / rows.n - intercept
     return np.maximum(0.0, rows.centred_yy() - 2 * cross + quadratic) / rows.n + bias**2
 
 
-def _target_variance(statistics: RidgeStatistics) -> NDArray[np.float64]:
-    variance = statistics.centred_yy() / statistics.n
-    return np.where(variance > 0, variance, 1.0)
+def _relative_error(
+    rows: RidgeStatistics, squares: NDArray[np.float64], units: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Divide squares in the rows' units by ``units``, or by the variance of each target."""
+    if units is not None:
+        return np.ldexp(squares, 2 * rows.exponents) / units
+    variance = rows.centred_yy() / rows.n
+    return squares / np.where(variance > 0, variance, 1.0)
 
 
-def _check_rows(statistics: RidgeStatistics) -> None:
+def check_rows(statistics: RidgeStatistics) -> None:
+    """Raise DataError where there is nothing to solve, or features that are not finite."""
     if statistics.n == 0:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
+    if not (np.isfinite(statistics.sum_z).all() and np.isfinite(statistics.diagonal).all()):
+        raise DataError(
+            "features of the bags are not finite: choose a larger scale of the random features, "
+            "or precision='float64'"
+        )

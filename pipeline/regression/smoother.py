@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,12 @@ from ..bags.splits import holdout_split
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
-from ..execution.passes import Reduction, run_pass
-from ..params import check_share
+from ..execution.passes import Reduction, check_memory, run_pass
+from ..params import check_number, check_share
 from ..sklearn_bases import BaseEstimator
 from .density_prediction import DensityPrediction, resolve_response
 from .feature_map import resolve_features
+from .linear_model import NOT_FINITE
 from .outcomes import Densities, Outcome, Reals
 from .smoother_sums import (
     ROWS_PER_BLOCK,
@@ -41,6 +41,7 @@ from .smoother_sums import (
     TrainingRows,
     smoothing_cost,
 )
+from .statistics import units_of
 
 CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
 QUERIES_AT_ONCE = 4096  # bags predicted by one pass over the training bags
@@ -57,7 +58,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     ----------
     embedding : embedding, default `ProjectionEmbedding()`
         Δ is the Euclidean distance of embeddings: L2 of the density estimates by default.
-    bandwidth : float > 0 or "loo"
+    bandwidth : float from 1e-18 to 1e18, or "loo"
         h, in the units of Δ. "loo": of 21 multiples of the median distance, 0.02 to 2, the one
         of least squared leave-one-out error over up to 1,024 training bags.
     response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
@@ -137,10 +138,12 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             self.features_ = resolve_features(source, embedding, None)
             bags = replace(source, left_out=holdout_split(holdout))
             rows = StreamedRows(bags, self.features_, self.outcome_, self.precision)
-            self.centre_ = _sampled(rows).embeddings.mean(axis=0).astype(self.precision)
-            rows = replace(rows, centre=self.centre_)
+            sample = _sampled(rows)
+            self.centre_ = sample.embeddings.mean(axis=0).astype(self.precision)
+            self.exponents_ = units_of(sample.targets)
+            rows = replace(rows, centre=self.centre_, exponents=self.exponents_)
             kept = self.in_memory or source.in_memory
-            self.training_: TrainingRows = KeptRows.of(rows) if kept else rows
+            self.training_: TrainingRows = self._keep(rows) if kept else rows
         self._choose(progress)
         return self
 
@@ -205,6 +208,14 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         pairs = with_responses(X, responses)
         return pairs, Densities(resolve_response(self.response_embedding, pairs))
 
+    def _keep(self, rows: StreamedRows) -> KeptRows:
+        """Return all rows in memory, which they take twice while they are put together."""
+        n_columns = self.features_.n_features + self.outcome_.n_targets + 1
+        needed = 2 * np.dtype(self.precision).itemsize * rows.n_bags * n_columns
+        advice = "leave in_memory out, take an embedding of fewer coefficients"
+        check_memory(f"keeping {rows.n_bags:,} embeddings", needed, advice)
+        return KeptRows.of(rows)
+
     def _choose(self, progress: Progress | None) -> None:
         with lane():
             sample = _sampled(self.training_)
@@ -212,7 +223,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             raise DataError("a kernel smoother needs two labelled bags")
         targets = sample.targets.astype(np.float64)
         self.n_targets_ = self.outcome_.n_targets
-        self.mean_coefficients_ = targets.mean(axis=0)
+        self.mean_coefficients_ = np.ldexp(targets.mean(axis=0), self.exponents_)
         if self.bandwidth != "loo":
             self.bandwidth_ = float(self.bandwidth)
             self.bandwidths_, self.bandwidth_scores_ = (
@@ -227,7 +238,10 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         if units is None:
             variance = targets.var(axis=0)
             units = np.where(variance > 0, variance, 1.0)
+        else:
+            errors = np.ldexp(errors, 2 * self.exponents_)
         self.bandwidth_scores_ = (errors / units).mean(axis=1)
+        self.outcome_.check_finite(errors, "the leave-one-out error", NOT_FINITE)
         self.bandwidth_ = float(self.bandwidths_[int(np.argmin(self.bandwidth_scores_))])
 
     def _smooth(self, bags: Bags, progress: Progress | None) -> NDArray[np.float64]:
@@ -243,7 +257,8 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             with lane():
                 queries = self.features_.embed(block, self.precision)[0] - self.centre_
             sums = self._pass(queries, bandwidth, None, progress)
-            out[start : start + len(block)] = sums.predictions[0]
+            out[start : start + len(block)] = np.ldexp(sums.predictions[0], self.exponents_)
+        self.outcome_.check_finite(out, "a prediction", NOT_FINITE)
         return out
 
     def _pass(
@@ -262,9 +277,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
 
     def _check_parameters(self, holdout: float) -> None:
         check_share("holdout", holdout, zero=True)
-        h: Any = self.bandwidth
-        if h != "loo" and not (isinstance(h, Real) and 0 < float(h) < np.inf):
-            raise ParameterError(f"bandwidth is {h!r}; expected a number > 0 or 'loo'")
+        check_number("bandwidth", self.bandwidth, 1e-18, 1e18, other=("loo",))
         if self.precision not in ("float32", "float64"):
             raise ParameterError(f"precision is {self.precision!r}; 'float32' or 'float64'")
 

@@ -35,7 +35,8 @@ class RowBlock:
     halves : shape (n,)
         ‖embedding‖² / 2.
     targets : shape (n, k)
-        In the precision of the embeddings.
+        In units of 2^``exponents`` and the precision of the embeddings; as they are, in double,
+        where the units are still to be chosen.
     stop : int
         Position after the last training bag that is done.
     """
@@ -126,6 +127,7 @@ class StreamedRows(RowsOfBags):
     outcome: Outcome
     precision: str
     centre: NDArray[Any] | float = 0.0
+    exponents: NDArray[np.int64] | None = None
 
     @property
     def cost(self) -> Cost:
@@ -153,7 +155,8 @@ class StreamedRows(RowsOfBags):
         embeddings, _ = self.features.embed(batch.bags, self.precision)
         embeddings = embeddings - self.centre
         halves = (embeddings**2).sum(axis=1) / 2
-        targets = targets.astype(self.precision)
+        if self.exponents is not None:
+            targets = np.ldexp(targets, -self.exponents).astype(self.precision)
         return RowBlock(batch.index, embeddings, halves, targets, batch.stop)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,26 @@ from .statistics_kernels import add_sums, add_triangle, gram_float32, gram_float
 BLOCK_ROWS = 8192  # of the block that goes through one SYRK: fewer and the products are slower
 BLOCK_BYTES = 2**28  # of it, at most
 MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
+UNIT_STEP = 128  # between exponents of units: targets between 2^-64 and 2^64 have the unit 1
+NO_UNIT = -9 * UNIT_STEP  # of zeros: below every number's
+
+
+def units_of(columns: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return for each column of (n, k) the e of a unit 2^e in which sums of squares are ordinary.
+
+    Numbers between 2^-64 and 2^64 have e = 0; divided by a power of two others keep their bits.
+    """
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    steps = np.floor(np.frexp(largest)[1] / UNIT_STEP + 0.5).astype(np.int64)
+    return np.where(largest == 0, NO_UNIT, UNIT_STEP * steps)
 
 
 @dataclass(frozen=True)
 class RidgeStatistics:
     """n, Σz, ZᵀZ, Σy, ZᵀY and Σy² of rows (z, y); all sums in float64.
+
+    Each target is summed in a unit of its own, a power of two, see `units_of`: so numbers of any
+    size have sums and squares, and sums in different units are brought to one without rounding.
 
     Attributes
     ----------
@@ -31,6 +47,8 @@ class RidgeStatistics:
     cross : shape (k, D)
         YᵀZ.
     sum_yy : shape (k,)
+    exponents : int64, shape (k,)
+        Of the targets' units: ``sum_y``, ``cross`` and ``sum_yy`` are of y / 2^e.
     """
 
     n: int
@@ -39,6 +57,7 @@ class RidgeStatistics:
     sum_y: NDArray[np.float64]
     cross: NDArray[np.float64]
     sum_yy: NDArray[np.float64]
+    exponents: NDArray[np.int64]
 
     @property
     def n_features(self) -> int:
@@ -52,11 +71,33 @@ class RidgeStatistics:
 
     def __add__(self, other: RidgeStatistics) -> RidgeStatistics:
         """Return the statistics of both sets of rows."""
-        return RidgeStatistics(*(a + b for a, b in _pairs(self, other)))
+        return self._combined(other, operator.add)
 
     def __sub__(self, other: RidgeStatistics) -> RidgeStatistics:
         """Return the statistics without rows that were counted before."""
-        return RidgeStatistics(*(a - b for a, b in _pairs(self, other)))
+        return self._combined(other, operator.sub)
+
+    def in_units(self, exponents: NDArray[np.int64]) -> RidgeStatistics:
+        """Return the same sums in other units, none of them smaller."""
+        shift = self.exponents - exponents
+        if not shift.any():
+            return self
+        return replace(
+            self,
+            sum_y=np.ldexp(self.sum_y, shift),
+            cross=np.ldexp(self.cross, shift[:, None]),
+            sum_yy=np.ldexp(self.sum_yy, 2 * shift),
+            exponents=exponents,
+        )
+
+    def _combined(
+        self, other: RidgeStatistics, combine: Callable[[Any, Any], Any]
+    ) -> RidgeStatistics:
+        exponents = np.maximum(self.exponents, other.exponents)
+        a, b = self.in_units(exponents), other.in_units(exponents)
+        names = [field.name for field in fields(self) if field.name != "exponents"]
+        sums = {name: combine(getattr(a, name), getattr(b, name)) for name in names}
+        return RidgeStatistics(**sums, exponents=exponents)
 
     @property
     def trace(self) -> float:
@@ -76,11 +117,11 @@ class RidgeStatistics:
         return square
 
     def centred_cross(self) -> NDArray[np.float64]:
-        """ZᵀY − n z̄ȳᵀ, shape (D, k)."""
+        """ZᵀY − n z̄ȳᵀ, shape (D, k), in the targets' units."""
         return (self.cross - np.outer(self.sum_y, self.sum_z) / self.n).T
 
     def centred_yy(self) -> NDArray[np.float64]:
-        """Σ (y − ȳ)², shape (k,)."""
+        """Σ (y − ȳ)², shape (k,), in the targets' units."""
         return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.n)
 
 
@@ -113,6 +154,7 @@ class StatisticsBuilder:
         self._sum_y = np.zeros(n_targets)
         self._cross = np.zeros((n_targets, n_features))
         self._sum_yy = np.zeros(n_targets)
+        self._exponents = np.full(n_targets, NO_UNIT)
 
     def room(self, n_rows: int) -> NDArray[Any]:
         """Return the block's next rows, to be filled with features: up to n_rows of them."""
@@ -139,7 +181,13 @@ class StatisticsBuilder:
         """Return the statistics of all rows."""
         self._flush()
         return RidgeStatistics(
-            self._n, self._sum_z, self._gram, self._sum_y, self._cross, self._sum_yy
+            self._n,
+            self._sum_z,
+            self._gram,
+            self._sum_y,
+            self._cross,
+            self._sum_yy,
+            self._exponents,
         )
 
     def _flush(self) -> None:
@@ -148,11 +196,23 @@ class StatisticsBuilder:
         z, y = self._z[: self._filled], self._y[: self._filled]
         (gram_float32 if self._dtype == np.float32 else gram_float64)(z, self.square)
         add_triangle(self._gram, self.square)
+        y = self._in_units(y)
         self._add_cross(z, y)
         self._sum_y += y.sum(axis=0)
         self._sum_yy += (y**2).sum(axis=0)
         self._n += self._filled
         self._filled = 0
+
+    def _in_units(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return targets in the units of the sums, which grow first where they are too small."""
+        exponents = np.maximum(self._exponents, units_of(y))
+        shift = self._exponents - exponents
+        if shift.any():
+            self._sum_y = np.ldexp(self._sum_y, shift)
+            self._cross = np.ldexp(self._cross, shift[:, None])
+            self._sum_yy = np.ldexp(self._sum_yy, 2 * shift)
+            self._exponents = exponents
+        return np.ldexp(y, -exponents) if exponents.any() else y
 
     def _add_cross(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
         if y.shape[1] < MANY_TARGETS:
@@ -186,7 +246,3 @@ def statistics_cost(n_features: int, n_targets: int, precision: str, n_parts: in
 
 def _block_rows(n_features: int, itemsize: int) -> int:
     return int(np.clip(BLOCK_BYTES // (itemsize * n_features), 64, BLOCK_ROWS))
-
-
-def _pairs(a: RidgeStatistics, b: RidgeStatistics) -> Iterator[tuple[Any, Any]]:
-    return ((getattr(a, f.name), getattr(b, f.name)) for f in fields(RidgeStatistics))

@@ -44,7 +44,9 @@ class RoundResult:
 
     Attributes
     ----------
-    decision : {"promoted", "kept", "nothing"}
+    decision : {"promoted", "kept", "overtaken", "nothing"}
+        Overtaken: the model was to become champion, but somebody changed the champion while the
+        round ran, and knows better.
     report : dict
         Of "nothing" only the reason; of a round what `Round` has, in types that JSON knows, and
 
@@ -122,16 +124,14 @@ def _carry_out(
 ) -> RoundResult:
     """Promote, commit, report; every step but the promotion may be done twice."""
     registry = Registry(spec.registry_url)
-    n_changes, name = len(registry.history()), journal.state.model
-    if journal.promote and n_changes == journal.n_changes:
+    changes, name = registry.history(), journal.state.model
+    if journal.promote and len(changes) == journal.n_changes:
         registry.promote(name)
     elif journal.promote and registry.current() != name:
-        logger.warning(
-            "%s: the champion was changed since %s was to be promoted; it stays %s",
-            registry.url,
-            name,
-            registry.current(),
-        )
+        what = f"the champion was changed since {name} was to be promoted; it stays"
+        logger.warning("%s: %s %s", registry.url, what, registry.current())
+        if changes[journal.n_changes].name != name:
+            journal = journal.overtaken(f"{what} {registry.current()}")
     folder.commit(journal.state)
     if publish is not None:
         publish(journal.report, journal.state.rounds)

@@ -13,7 +13,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 from ..bags import BagStore
@@ -26,7 +26,7 @@ from ..storage.lock import Hold
 FORMAT_VERSION = 1
 STATE, JOURNAL = "state.json", "round.json"
 SUMS = re.compile(r"sums-(\d{6})(-[0-9a-f]{8})?\.npz")  # of a round; once without the last part
-PROMOTED, KEPT = "promoted", "kept"
+PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
 LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class Round:
         The number of bags that it saw.
     model : str
         The challenger's name in the registry.
-    decision : {"promoted", "kept"}
+    decision : {"promoted", "kept", "overtaken"}
     n_new, n_new_labelled : int
     error, champion_error : float or None
         Of challenger and champion on the same bags; None where nothing was judged.
@@ -131,6 +131,13 @@ class Journal:
     promote: bool
     n_changes: int
     report: dict[str, Any]
+
+    def overtaken(self, reason: str) -> Journal:
+        """Return the round that promotes nothing, as somebody changed the champion meanwhile."""
+        *before, last = self.state.rounds
+        rounds = (*before, replace(last, decision=OVERTAKEN))
+        report = {**self.report, "decision": OVERTAKEN, "reasons": [reason]}
+        return replace(self, state=replace(self.state, rounds=rounds), report=report)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Journal:

@@ -218,6 +218,8 @@ def differences(a: FitStatistics, b: FitStatistics) -> dict[str, float]:
         if ours is None or theirs is None:
             found["counts"] = max(found["counts"], float(ours is not theirs))
             continue
+        exponents = np.maximum(ours.exponents, theirs.exponents)
+        ours, theirs = ours.in_units(exponents), theirs.in_units(exponents)
         for name, scale in _scales(theirs).items():
             gap = np.abs(getattr(ours, name) - getattr(theirs, name)).max(initial=0.0)
             key = name if part == "train" else f"{part}.{name}"

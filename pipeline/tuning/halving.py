@@ -120,6 +120,8 @@ class _Tuner:
         self.outcome = self.problem.outcome
         self.estimator, self.search, self.holdout = estimator, search, holdout
         self.candidates = resolve_candidates(self.source, estimator, search)
+        for candidate in self.candidates:
+            estimator.check_memory(candidate.features)
         n_bags, longest = store.n_bags, max(self._length(i) for i in range(len(self.candidates)))
         first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
         row_bytes = 4 * longest + 8 * self.outcome.n_targets
@@ -240,7 +242,7 @@ class _Tuner:
         units = self.outcome.units()
         if units is None:
             return None
-        variance = held_out.centred_yy() / held_out.n
+        variance = np.ldexp(held_out.centred_yy() / held_out.n, 2 * held_out.exponents)
         scaled: NDArray[np.float64] = units * (np.mean(variance / units) or 1.0)
         return scaled
 

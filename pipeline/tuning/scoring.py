@@ -140,7 +140,7 @@ def score_statistics(
     """One pass over a range of blocks: on the open cluster, or in this process."""
     n_targets, before = source.outcome.n_targets, source.order.bags_before
     sums = partial(ScoreSums, source.features, n_targets, validation, precision)
-    cost = source.features.cost + statistics_cost(
+    cost = source.features.cost_in(precision) + statistics_cost(
         source.features.n_features, n_targets, precision, n_parts=2
     )
     first, stop = blocks

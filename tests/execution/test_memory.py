@@ -20,9 +20,11 @@ from bagbasis.bags.labels import Targets
 from bagbasis.bags.splits import Split
 from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.errors import ParameterError
+from bagbasis.execution import passes
 from bagbasis.execution.costs import Cost, pass_limits
 from bagbasis.execution.passes import PARTITIONS_HELD, RangeTask, rows_of
 from bagbasis.execution.tasks import lane_memory
+from bagbasis.random_features import FourierSpec
 from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.feature_map import FeatureMap
 from bagbasis.regression.outcomes import Reals
@@ -30,6 +32,7 @@ from bagbasis.regression.smoother_sums import KeptRows, QuerySums, smoothing_cos
 from tests.oracles.labelled import labelled_bags, stored
 
 PARTITION = 2**16  # bytes
+FEW = labelled_bags(30)
 
 
 def peak_of(call):
@@ -101,7 +104,7 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
     store = stored(tmp_path / "s.zarr", bags, y)
     base = ProjectionEmbedding(n_per_dim=3)
     model = DoubleBasisRegressor(base, RandomFourierFeatures(2**21, scale=1.0), alpha=1.0)
-    message = r"a lane of this pass needs 4\.\d+e\+04 GiB and has [\d.]+ GiB: take fewer features"
+    message = r"solving for 2,097,152 features needs [\d.e+]+ GiB and has [\d.]+ GiB: take fewer f"
     for data, labels in ((store, None), (bags, y)):
         with pytest.raises(ParameterError, match=message):
             model.fit(data, labels)
@@ -126,3 +129,51 @@ def test_short_ranges_need_no_memory_for_long_batches(tmp_path):
     RangeTask.of(source, wide, [(start, start + 2) for start in range(0, 30, 2)])
     with pytest.raises(ParameterError, match=r"a lane of this pass needs"):
         RangeTask.of(source, wide, [(0, 30)])
+
+
+def test_frequencies_take_what_they_declare():
+    """Those of a wide embedding are drawn block by block, in the type that they are used in."""
+    rng = np.random.default_rng(0)
+    for dtype, orthogonal in (("float32", False), ("float64", False), ("float32", True)):
+        s, half = (500, 600) if orthogonal else (3000, 2000)
+        rows = rng.random((4, s)).astype(dtype)
+        out = np.empty((4, 2 * half), dtype)
+        seeds = iter((1, 2))  # others are kept
+        peak = peak_of(
+            lambda s=s, half=half, o=orthogonal, r=rows, out=out, seeds=seeds: FourierSpec(
+                s, 2 * half, 1.0, next(seeds), o
+            ).transform(r, out)
+        )
+        declared = FourierSpec(s, 2 * half, 1.0, 1, orthogonal).frequency_bytes(dtype)
+        assert declared / 2 < peak <= declared + 2**16, (dtype, orthogonal)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: RandomFourierFeatures(10**9, scale=1.0).fit_transform(np.eye(9)),
+            r"1,000,000,000 features of 9 rows needs [\d.]+ GiB and has [\d.]+ GiB: take fewer",
+        ),
+        (
+            lambda: DoubleBasisRegressor(None, RandomFourierFeatures(10**9)).fit(*FEW),
+            r"solving for 1,000,000,000 features needs [\d.e+]+ GiB and has [\d.]+ GiB: take fewer",
+        ),
+        (
+            lambda: DoubleBasisRegressor(None, RandomFourierFeatures(10**9), 1.0).fit(*FEW),
+            r"solving for 1,000,000,000 features needs",
+        ),
+    ],
+)
+def test_a_billion_features_are_refused(call, message):
+    """With both numbers, before anything is asked for."""
+    with pytest.raises(ParameterError, match=message):
+        call()
+
+
+def test_a_smoother_in_memory_is_refused(monkeypatch):
+    """Where N embeddings do not fit, before they are made."""
+    monkeypatch.setattr(passes, "SURE_BYTES", 0)
+    monkeypatch.setattr(passes, "lane_memory", lambda here: 1000)
+    with pytest.raises(ParameterError, match=r"keeping 30 embeddings needs .*: leave in_mem"):
+        KernelSmoother(ProjectionEmbedding(n_per_dim=3), 1.0, in_memory=True).fit(*FEW)

@@ -240,6 +240,16 @@ def test_named_sections_start_from_their_own_defaults():
         embeddings_of([{"name": ["js"]}], base)
 
 
+@pytest.mark.parametrize("method", ["fast", ["fast"]])
+def test_the_method_that_hdd_once_had_is_read(method):
+    """In a search as in a model: left out where it is the one that stays, else refused."""
+    base, given = named_embedding("js"), {"method": method, "floor": [0.1]}
+    for search in (given, [{"name": "js", **given}]):
+        assert [section.floor for section in embeddings_of(search, base)] == [0.1]
+    with pytest.raises(ConfigError, match=r"embedding\.method': this version does not have"):
+        embeddings_of({"method": "direct"}, base)
+
+
 @pytest.mark.parametrize("name", sorted(EMBEDDINGS))
 def test_every_embedding_has_a_default_search(name):
     """Values that its section accepts, its own among them."""

@@ -12,6 +12,8 @@ import pytest
 
 from bagbasis import BagStore
 from bagbasis.errors import BusyError, StoreError
+from bagbasis.jobs.retrain import exit_code
+from bagbasis.jobs.retrain_report import lines_of
 from bagbasis.registry import Registry
 from bagbasis.retraining import retrain, state
 from tests.bags.processes import running
@@ -212,3 +214,22 @@ def test_another_folder_is_another_line(given, tmp_path):
     with running(retrain_and_stop, given, "counting") as (_, pipe):
         assert pipe.poll(60)
         assert retrain(other).report["new_line"] == "first round"
+
+
+def test_champion_changed_while_the_round_ran(given):
+    """A round whose champion was changed before it could promote says so: in its decision, its
+    report, the rounds and the picture; the model is registered and nothing is promoted."""
+    registry = Registry(given.registry_url)
+    first = registry.current()
+    killed(given, "decided")
+    other = registry.register(registry.load_current().set_params(validation_fraction=0.2))
+    registry.promote(other)
+    published = []
+    outcome = retrain(given, lambda *what: published.append(what))
+    assert outcome.decision == outcome.report["decision"] == "overtaken"
+    assert outcome.report["reasons"][0].endswith(f"it stays {other}")
+    assert [one.decision for one in published[0][1]] == ["promoted", "overtaken"]
+    assert registry.current() == other != first
+    assert lines_of(outcome.report)[0].startswith("Round 2: overtaken: the champion was changed")
+    assert exit_code(outcome.report) == 3
+    assert retrain(given).decision == "nothing"
