@@ -18,11 +18,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tests.chaos import kills, objects
+from tests.chaos import kills, networks, objects
 from tests.chaos.accounting import Campaign, Fault, Tally
 from tests.chaos.jobs import warm
 
-CAMPAIGNS: tuple[Campaign, ...] = (*kills.CAMPAIGNS, *objects.CAMPAIGNS)
+CAMPAIGNS: tuple[Campaign, ...] = (
+    *kills.CAMPAIGNS,
+    *objects.CAMPAIGNS,
+    *networks.CAMPAIGNS,
+)
 
 COLUMNS = ("campaign", "trials", "kills", "lost", "wrong", "stuck", "junk bytes", "seconds")
 MEMORY, MEMORY_BYTES = "/dev/shm", 2**30  # and what has to be free there

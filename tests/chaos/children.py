@@ -147,7 +147,8 @@ class Child:
                 moment = None
                 act(self)
             until = deadline if moment is None else min(deadline, moment)
-            pipes = [self._pipe] if beside is None else [beside._pipe, self._pipe]
+            is_alone = beside is None or beside._pipe.closed
+            pipes = [self._pipe] if is_alone else [beside._pipe, self._pipe]  # type: ignore
             for ready in wait(pipes, max(0.0, until - now)):
                 if ready is not self._pipe:
                     react(self, beside.heard())  # type: ignore[union-attr]
@@ -155,14 +156,19 @@ class Child:
                     return self._ended()
 
     def heard(self) -> Any:
-        """Return what it says next."""
+        """Return what it says next; None where it has died."""
         if not self._pipe.poll(PATIENCE):
             raise Stuck(f"says nothing; see {self.log_of(self.place)}")
-        return self._pipe.recv()[1]
+        try:
+            return self._pipe.recv()[1]
+        except (EOFError, OSError):  # it died
+            self._pipe.close()
+            return None
 
     def answer(self, what: object = None) -> None:
         """Let it go on after it has asked."""
-        self._pipe.send(what)
+        if not self._pipe.closed:
+            self._pipe.send(what)
 
     def end(self) -> None:
         """Kill it, whatever it does, and wait for that."""
@@ -234,7 +240,7 @@ def _live(
             if next(numbers) == at:
                 print(f"halted before {what}", flush=True)
                 with _lock:
-                    pipe.send(("halted",))
+                    pipe.send(("halted", what))
                     pipe.recv()
 
         before_writes(place, react)

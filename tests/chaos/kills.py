@@ -108,7 +108,7 @@ def check_between(job: Job, before: Any, now: Any, after: Any, on_files: bool) -
             return
         if job.keeps and is_prefix(now, before):
             raise Lost(f"{len(now or ())} of {len(before)} are left")
-        raise Wrong(f"neither the old content nor a part of the new one: {now}")
+        raise Wrong(f"{now}, neither the old content nor a part of the new one: {after}")
     if now in (before, after) or (now is None and not on_files):
         return
     raise (Lost if now is None else Wrong)(f"{now}, neither the old {before} nor the new {after}")
