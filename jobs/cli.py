@@ -120,12 +120,10 @@ def _run(
         path = packaged_config(name)
     given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
-    from .files import write_report  # a wrong config is refused before numpy is imported
+    from .files import run_and_report  # a wrong config is refused before numpy is imported
     from .terminal import Terminal
 
-    report = job.run(config, Terminal())
-    if config.report_path is not None:
-        write_report(config.report_path, {"job": name, "config": config.model_dump(), **report})
+    report = run_and_report(job, name, config, Terminal())
     return job.exit_code(report) if hasattr(job, "exit_code") else 0
 
 

@@ -37,27 +37,23 @@ class Config(FittingConfig, ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.errors import ModelError
     from bagbasis.regression.checkpoints import checkpoints_of
-    from bagbasis.regression.saving import is_of_run, save_model
-    from bagbasis.storage.urls import normalize_url
-    from bagbasis.storage.zarr_stores import exists
+
+    from .model_place import ModelPlace
 
     begun = time.perf_counter()
-    url = normalize_url(config.model_url)
-    ours = is_of_run(url, console.run)
-    if exists(url) and not (config.overwrite or ours):
-        raise ModelError(f"{url}: exists already; choose another model_url or set overwrite=true")
+    place = ModelPlace("fit", config, console.run)
+    # of a run: whoever calls again by hand may have other data at the same URL by now
+    ours = console.run is not None and place.is_ours()
     store = BagStore.open(config.data_url)
     config.model.check_target(config.target)
     with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
-        model = _saved(url) if ours else None
+        model = _saved(place.url) if ours else None
         if model is None:
             model = _fitted(config, store, checkpoints, console)
-            overwrite = config.overwrite or is_of_run(url, console.run)
-            save_model(model, url, overwrite, console.run)
+            place.save(model)
     report = {
-        "model_url": url,
+        "model_url": place.url,
         "data_url": store.url,
         "targets": list(model.target_names_),
         "alpha": model.alpha_,

@@ -43,18 +43,14 @@ class Config(FittingConfig, DirectoryConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Tune, save the best model, write its config and the picture; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.errors import ConfigError, ModelError, ParameterError
-    from bagbasis.regression.saving import is_of_run, save_model
-    from bagbasis.storage.urls import normalize_url
-    from bagbasis.storage.zarr_stores import exists
+    from bagbasis.errors import ConfigError, ParameterError
     from bagbasis.tuning import Search, tune
 
+    from .model_place import ModelPlace
     from .pictures.tuning import draw_tuning
 
     begun = time.perf_counter()
-    url = normalize_url(config.model_url)
-    if exists(url) and not (config.overwrite or is_of_run(url, console.run)):
-        raise ModelError(f"{url}: exists already; choose another model_url or set overwrite=true")
+    place = ModelPlace("tune", config, console.run)
     config.model.check_target(config.target)
     embeddings = embeddings_of(config.search.embedding, config.model.embedding)
     search = Search(
@@ -79,8 +75,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             )
         except ParameterError as error:
             raise ConfigError(f"sections 'search' and 'model': {error}") from error
-    overwrite = config.overwrite or is_of_run(url, console.run)
-    save_model(result.model, url, overwrite, console.run)
+    place.save(result.model)
     names = candidate_names(result, labels_of(embeddings))
     best = write_best(out_dir / "best.yaml", config, result, embeddings)
     picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
@@ -88,7 +83,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     for path in (picture, best):
         console.line(str(path))
     return {
-        "model_url": url,
+        "model_url": place.url,
         "data_url": store.url,
         "targets": list(result.model.target_names_),
         "winner": describe(result, names, result.winner),

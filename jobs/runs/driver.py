@@ -20,7 +20,7 @@ from bagbasis.storage.files import discard, write_json, writing
 from bagbasis.storage.urls import local_path
 
 from ..config import load_config
-from ..files import plain, write_report
+from ..files import plain, run_and_report
 from ..interrupts import prompt_interrupts
 from ..shell import import_job
 from ..terminal import Callback, Terminal
@@ -219,9 +219,8 @@ def run_driver(url: str, attempt: str, log: str, end: Callable[[], None]) -> Non
     with prompt_interrupts(give_up), driver.running() as report:
         job = import_job(name)
         config = load_config(job.Config, None, (), driver.record["config"])
-        report |= plain(job.run(config, RunTerminal(driver, run=driver.record["id"])))
-        if config.report_path is not None:
-            write_report(config.report_path, {"job": name, "config": config.model_dump(), **report})
+        console = RunTerminal(driver, run=driver.record["id"])
+        report |= plain(run_and_report(job, name, config, console))
 
 
 def _interrupt() -> None:

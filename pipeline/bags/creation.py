@@ -11,9 +11,17 @@ from ..errors import ParameterError, StoreError
 from ..params import check_integer
 from ..storage.files import storage_errors
 from ..storage.lock import Hold
-from ..storage.zarr_stores import check_writable, is_empty, writer_store
-from .schema import ATTRIBUTE, StoreMeta, arrays_of, read_attributes
+from ..storage.zarr_stores import (
+    check_no_foreign_files,
+    check_no_link,
+    check_writable,
+    is_empty,
+    writer_store,
+)
+from .schema import ARRAYS, ATTRIBUTE, RESPONSE_ARRAYS, StoreMeta, arrays_of, read_attributes
 from .writer import WRITING
+
+NODES = "|".join(["responses", *(array.name for array in ARRAYS + RESPONSE_ARRAYS)])
 
 
 def check_parameters(
@@ -49,6 +57,7 @@ def is_vacant(url: str) -> bool:
 
 def check_place(url: str, overwrite: bool) -> None:
     """Raise StoreError unless nothing is at the URL, or a bag store that may be replaced."""
+    check_no_link(url)
     if is_vacant(url):
         return
     try:
@@ -61,6 +70,7 @@ def check_place(url: str, overwrite: bool) -> None:
         raise StoreError(f"{url}: a Zarr group, but not a bag store; choose another place")
     if found.get("n_bags") and not overwrite:
         raise StoreError(f"{url}: exists already; remove it or pass overwrite=True")
+    check_no_foreign_files(url, NODES)
 
 
 def create_store(

@@ -28,7 +28,7 @@ from ..storage.zarr_stores import attributes_of, check_replaceable, exists, zarr
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
-RUN = "bagbasis_run"  # the id of the submitted run that saved the model
+RUN = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
 SECOND_BASIS = "random_features"
 PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
@@ -79,21 +79,30 @@ def save_model(
     overwrite : bool
         Replace a saved model; nothing else is ever replaced.
     run : str, optional
-        The id of the submitted run that saves it, which `is_of_run` recognises.
+        The name of the run or job that saves it, which `is_of_run` recognises.
 
     Raises
     ------
     ModelError
-        Not fitted, something is stored at the URL, or writing failed.
+        Not fitted, something is stored at the URL, a symbolic link or a folder with files of
+        others among it, or writing failed.
     """
     state = model.state()
     url = normalize_url(url)
-    check_replaceable(url, overwrite, "a saved model", lambda at: ATTRIBUTE in attributes_of(at))
+    check_model_place(url, overwrite)
     with (
         storage_errors(url, "saving failed", "nothing was saved", ModelError),
         writing_folder(url, overwrite=overwrite) as place,
     ):
         _write(state, place, run)
+
+
+def check_model_place(url: str, overwrite: bool) -> None:
+    """Raise ModelError when something is at the normalized URL that `save_model` must not replace.
+
+    Whoever computes for long asks at the beginning.
+    """
+    check_replaceable(url, overwrite, "a saved model", lambda at: ATTRIBUTE in attributes_of(at))
 
 
 def write_model(model: Saveable, place: str) -> None:
@@ -110,7 +119,7 @@ def write_model(model: Saveable, place: str) -> None:
 
 
 def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
-    """Tell whether a submitted run saved what is at the URL, or was killed while saving it.
+    """Tell whether a run or job of that name saved what is at the URL, or began to.
 
     Nothing is of the run None.
     """

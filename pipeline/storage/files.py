@@ -26,6 +26,7 @@ from ..errors import BagbasisError, StoreError
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
 STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
+GROUP = "zarr.json"  # the attributes of a Zarr group, without which a folder is of no kind
 NAME_BYTES = 200  # filesystems take names of 255; `partial_path` adds 42
 
 PARTIAL = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`
@@ -337,6 +338,9 @@ def remove(url: str | os.PathLike[str]) -> None:
         if path is None:
             fs, remote = filesystem(url)
             fs.invalidate_cache()  # others write there
+            inner = [name for name in fs.find(remote) if name != f"{remote}/{GROUP}"]
+            if inner:
+                fs.rm(inner)  # what says of which kind a folder is goes last
             if fs.exists(remote):
                 fs.rm(remote, recursive=True)
         elif path.is_dir() and not path.is_symlink():

@@ -27,6 +27,8 @@ from .urls import filesystem, local_path
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
 REMOVED = b"removed "  # begins an object that stands for none: deleting is not conditional
 NOTHING = "nothing was committed"  # a refused lock
+# of flock: NFS without its lock daemon, Lustre mounted without flock, others that have none
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 OVERTAKEN = ""  # an ETag that no object has: the next conditional write is refused
 REFUSALS = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")  # S3's codes
 
@@ -144,19 +146,17 @@ def writer_lock(url: str, *, lock_name: str = LOCK_NAME, make: bool = False) -> 
     with storage_errors(url, "can not be written", NOTHING):
         if make:
             path.mkdir(parents=True, exist_ok=True)
+        if lock.parent != path and lock.parent.is_symlink():
+            raise StoreError(f"{lock.parent} is a link; put what it leads to in its place")
         lock.parent.mkdir(exist_ok=True)
         # a link would lead to a file of somebody else's, which is none of ours to touch
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         with storage_errors(url, "can not be written", NOTHING):
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise StoreError(f"{lock} is not a plain file; remove it")
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise WriterBusyError(
-                    f"{url}: another writer is appending; wait for it to end and try again"
-                ) from error
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+                raise StoreError(f"{lock} is not a plain file of one name; remove it")
+            take_lock(fd, url)
         try:
             hold = LocalHold(url, fd, lock)
             hold.check()
@@ -165,6 +165,31 @@ def writer_lock(url: str, *, lock_name: str = LOCK_NAME, make: bool = False) -> 
             fcntl.flock(fd, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open, too
     finally:
         os.close(fd)
+
+
+def take_lock(fd: int, url: str, *, wait: bool = False) -> None:
+    """Lock an open file with the kernel's lock, which goes with the process.
+
+    Raises
+    ------
+    WriterBusyError
+        Another writer has it, and this one is not to wait.
+    StoreError
+        The filesystem keeps no locks.
+    """
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise WriterBusyError(
+            f"{url}: another writer is appending; wait for it to end and try again"
+        ) from error
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            raise StoreError(
+                f"{url}: its filesystem keeps no locks ({error.strerror}); mount it with flock, or "
+                "choose a place on another one"
+            ) from error
+        raise
 
 
 def _version(url: str) -> Version:

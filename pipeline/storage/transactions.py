@@ -7,7 +7,6 @@ meanwhile. No other module imports Icechunk.
 
 from __future__ import annotations
 
-import fcntl
 import importlib
 import os
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from zarr.abc.store import Store
 
 from ..errors import StoreError, WriterBusyError
 from .files import storage_errors
+from .lock import take_lock
 from .urls import ICECHUNK
 from .zarr_writer import NOTHING_COMMITTED, WriterStore
 
@@ -195,5 +195,5 @@ def _one_commit_at_a_time(url: str) -> Iterator[None]:
     path = _local(url)
     with nullcontext() if path is None else (path / LOCK).open("ab") as file:
         if file is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            take_lock(file.fileno(), url, wait=True)
         yield

@@ -13,7 +13,7 @@ from zarr.storage import FsspecStore, LocalStore
 
 from ..errors import ModelError, StoreError
 from . import transactions
-from .files import is_partial, storage_errors
+from .files import GROUP, is_partial, storage_errors
 from .lock import LOCK_NAME
 from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
@@ -135,16 +135,50 @@ def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str]
     ours : callable
         Whether what is at the URL is of that kind.
     """
-    try:
-        occupied = exists(url)
-    except StoreError as error:
-        raise ModelError(str(error)) from error
-    if not occupied:
+    with storage_errors(url, "can not be read", kind=ModelError):
+        check_no_link(url)
+        if not exists(url):
+            return
+        if not overwrite:
+            raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
+        if not ours(url):
+            raise ModelError(f"{url}: exists and is not {kind}; remove it or choose another place")
+        check_no_foreign_files(url)
+
+
+def check_no_link(url: str) -> None:
+    """Raise StoreError where a symbolic link stands in the place of what is to be written.
+
+    Replacing it would leave what it leads to, and following it would replace what was not named.
+    """
+    path = local_path(url)
+    if path is not None and path.is_symlink():
+        raise StoreError(
+            f"{url}: a symbolic link to {path.readlink()}; give that place, or remove the link"
+        )
+
+
+def check_no_foreign_files(url: str, arrays: str = "[^/]+") -> None:
+    """Raise StoreError where a folder that is to be replaced holds what is none of its own files.
+
+    Parameters
+    ----------
+    arrays : str
+        Pattern of the paths of the Zarr group's arrays and groups.
+    """
+    if is_transactional(url):
         return
-    if not overwrite:
-        raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
-    if not ours(url):
-        raise ModelError(f"{url}: exists and is not {kind}; remove it or choose another place")
+    ours = re.compile(rf"{GROUP}|(?:{arrays})/(?:{GROUP}|c(?:/\d+)*)|{LOCK_NAME}|{PART.pattern}")
+    with storage_errors(url, "can not be read"):
+        fs, root = filesystem(url)
+        names = [path.removeprefix(root).lstrip("/") for path in sorted(fs.find(root))]
+    foreign = [n for n in names if not ours.fullmatch(n) and not is_partial(n.rpartition("/")[2])]
+    if foreign:
+        shown = ", ".join(foreign[:3]) + (", …" if len(foreign) > 3 else "")
+        raise StoreError(
+            f"{url}: holds files that are none of its own ({shown}); move them, or choose another "
+            "place"
+        )
 
 
 def attributes_of(url: str) -> dict[str, Any]:

@@ -18,11 +18,18 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from ..errors import StoreError
-from .files import fsync, fsync_folder, is_partial, partial_path, storage_errors, sweep
+from .files import (
+    GROUP,
+    fsync,
+    fsync_folder,
+    is_partial,
+    partial_path,
+    storage_errors,
+    sweep,
+)
 from .lock import LOCK_NAME
 from .urls import local_path
 
-GROUP = "zarr.json"  # holds the attributes of a group
 # of every write that fails in a session: only `commit` makes it count
 NOTHING_COMMITTED = "nothing was committed; try again when the place can be reached and written"
 

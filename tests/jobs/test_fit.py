@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -18,6 +19,7 @@ from bagbasis.jobs.runs import record as states
 from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.terminal import Terminal
 from tests.execution.gated import Gate, kill, until
+from tests.jobs.running import done, refused, settings
 
 MODEL = {"random_features": {"n_features": 32}}
 
@@ -90,6 +92,25 @@ def test_model_of_somebody_else(regression, tmp_path):
         with pytest.raises(ModelError, match="exists already"):
             run_fit(regression, url, then)
     assert run_fit(regression, url, "b")["model_url"] == str(url)
+
+
+def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
+    """By hand, too, the same fit is done again and reports; it is not taken from the model.
+
+    The data at the URL may be others by then. A fit that wrote its report is done, and refused.
+    """
+    url, report = tmp_path / "m.zarr", tmp_path / "report.json"
+    urls = settings(data_url=regression / "bags.zarr", model_url=url, report=report)
+    command = ["fit", *urls, *settings(model__random_features__n_features=32)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Terminal, "values", lambda *_: 1 / 0)
+        refused(1, *command)
+    written = (url / "zarr.json").stat()
+    assert "exists already" in refused(1, *command, *settings(holdout=0.5))
+    done(*command)
+    assert json.loads(report.read_text())["n_bags_fitted"] == 300
+    assert (url / "zarr.json").stat().st_ino != written.st_ino
+    assert "exists already" in refused(1, *command)
 
 
 def test_killed_while_saving(regression, monkeypatch):

@@ -8,8 +8,10 @@ import math
 import numpy as np
 import pytest
 
+from bagbasis import BagStore
 from bagbasis.errors import StoreError
 from bagbasis.jobs.files import plain, write_report
+from tests.jobs.running import done, refused, settings
 
 
 def test_json_holds_plain_numbers(tmp_path):
@@ -42,6 +44,31 @@ def test_a_directory_that_can_not_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"report\.json: can not be written"):
         write_report(tmp_path / "file" / "report.json", {})
+
+
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", "{", "[1]", '{"job": "fit"}', "link", "folder"])
+def test_what_is_no_report_is_not_replaced(tmp_path, content):
+    """A job refuses at once to write its report over a file of somebody else."""
+    path = tmp_path / "important"
+    if content == "folder":
+        path.mkdir()
+    elif content == "link":
+        path.symlink_to("/dev/stdout")
+    else:
+        path.write_text(content)
+    line = refused(1, "info", "/nowhere", *settings(report=path))
+    assert "no report of a job" in line or "a symbolic link to /dev/stdout" in line
+    assert path.is_symlink() or path.is_dir() or path.read_text() == content
+
+
+def test_a_report_is_replaced(tmp_path):
+    """An older report, and an empty file, make way."""
+    path = tmp_path / "report.json"
+    path.touch()
+    for _ in range(2):
+        BagStore.create(tmp_path / "s.zarr", 2, overwrite=True)
+        done("info", tmp_path / "s.zarr", *settings(report=path))
+        assert json.loads(path.read_text())["job"] == "info"
 
 
 def test_permissions_are_those_of_any_new_file(tmp_path):

@@ -213,6 +213,19 @@ def test_cut_off_between_model_and_report(regression, tmp_path, monkeypatch):
     assert tuned_by("a")["fit"] == load_model(tmp_path / "model.zarr").report_
 
 
+def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
+    """The same tune goes on and finishes; another one, and one that is done, is refused."""
+    command = ["tune", *SMALL, *urls(regression, tmp_path)]
+    with monkeypatch.context() as patch:
+        patch.setattr("bagbasis.jobs.tune.write_best", lambda *_: 1 / 0)
+        refused(1, *command)
+    assert "exists already" in refused(1, *command, *settings(search__eta=4))
+    done(*command)
+    found = json.loads((tmp_path / "tune" / "report.json").read_text())["fit"]
+    assert found == json.loads(json.dumps(load_model(tmp_path / "model.zarr").report_))
+    assert "exists already" in refused(1, *command)
+
+
 def test_lists_are_alternatives_but_for_parameters_that_are_lists():
     """Scalars are fixed, lists are tried in all combinations, and box is a list by itself."""
     base = named_embedding("projection")

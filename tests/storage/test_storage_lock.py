@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 
@@ -74,23 +75,52 @@ def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):
     BagStore.open(url).verify()
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_the_lock_touches_no_file_of_others(tmp_path, kind):
+@pytest.mark.parametrize(
+    ("put", "told"),
+    [
+        (lambda lock, keys: lock.symlink_to(keys), "can not be written .*; nothing was committed"),
+        (lambda lock, keys: lock.hardlink_to(keys), "not a plain file of one name"),
+        (lambda lock, keys: os.mkfifo(lock), "not a plain file of one name"),
+    ],
+    ids=["symlink", "hard link", "pipe"],
+)
+def test_the_lock_touches_no_file_of_others(tmp_path, put, told):
     """A link, or anything but a plain file, in the lock's place is refused and left alone."""
     store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE)
     keys = tmp_path / "authorized_keys"
     keys.write_text("ssh-ed25519 years")
     lock = tmp_path / "s.zarr" / LOCK_NAME
     lock.unlink()
-    if kind == "link":
-        lock.symlink_to(keys)
-    else:
-        os.mkfifo(lock)
-    with pytest.raises(StoreError, match=r"nothing was committed|not a plain file"):
+    put(lock, keys)
+    with pytest.raises(StoreError, match=told):
         store.append(ONE)
     assert keys.read_text() == "ssh-ed25519 years"
     lock.unlink()
     assert store.append(ONE).n_bags == 2
+
+
+def test_the_lock_is_made_in_no_folder_of_others(tmp_path):
+    """A link in the place of the lock's folder is refused, and nothing is made where it leads."""
+    store = BagStore.create(tmp_path / "s.zarr", 2)
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "s.zarr" / "points").rename(tmp_path / "away")
+    (tmp_path / "s.zarr" / "points").symlink_to(tmp_path / "theirs")
+    with pytest.raises(StoreError, match="points is a link"):
+        store.append(ONE)
+    assert list((tmp_path / "theirs").iterdir()) == []
+
+
+@pytest.mark.parametrize("code", ["ENOLCK", "ENOSYS", "EOPNOTSUPP"])
+def test_a_filesystem_without_locks_is_one_clear_line(tmp_path, monkeypatch, code):
+    """Where the kernel can not lock, writers are told, and what they can do."""
+
+    def fail(fd, operation):
+        raise OSError(getattr(errno, code), "no locks here")
+
+    monkeypatch.setattr("bagbasis.storage.lock.fcntl.flock", fail)
+    told = r"s\.zarr: its filesystem keeps no locks \(no locks here\); mount it with flock"
+    with pytest.raises(StoreError, match=told):
+        BagStore.create(tmp_path / "s.zarr", 2)
 
 
 # ---------------------------------------------------------------------- objects
@@ -141,7 +171,7 @@ def test_a_filesystem_without_conditional_writes():
 
 def test_a_server_that_does_not_answer_is_not_an_empty_one():
     """A refused connection is an error that says so, not "not found"."""
-    with pytest.raises(StoreError, match="can not be read .*Connect call failed"):
+    with pytest.raises(StoreError, match=r"can not be read .*Connect call failed"):
         BagStore.open("http://127.0.0.1:1/s.zarr")
 
 

@@ -1,0 +1,80 @@
+"""Where a job puts its model: free, taken, or with the model that the same job saved and died."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from bagbasis.errors import ModelError
+from bagbasis.storage.files import read_json
+from bagbasis.storage.urls import normalize_url
+from bagbasis.storage.zarr_stores import exists
+
+from .files import plain
+
+if TYPE_CHECKING:
+    from bagbasis.regression.base import DoubleBasis
+
+    from .sections import FittingConfig
+
+
+class ModelPlace:
+    """The ``model_url`` of a job, which knows the model that an earlier try of the job saved.
+
+    A submitted run knows it by its id. Another job knows it by its config, as long as its report
+    is missing: with it the job was done.
+
+    Parameters
+    ----------
+    job : str
+    config : FittingConfig
+    run : str or None
+        The id of the submitted run.
+
+    Attributes
+    ----------
+    url : str
+
+    Raises
+    ------
+    ModelError
+        Something is there that must stay.
+    """
+
+    def __init__(self, job: str, config: FittingConfig, run: str | None) -> None:
+        from bagbasis.regression.saving import check_model_place
+
+        self.url = normalize_url(config.model_url)
+        self._overwrite = config.overwrite
+        self._mark = run or _mark(job, config)
+        if exists(self.url) and not self._may_replace():
+            raise ModelError(
+                f"{self.url}: exists already; choose another model_url or set overwrite=true"
+            )
+        if not self.is_ours():
+            check_model_place(self.url, overwrite=True)
+
+    def is_ours(self) -> bool:
+        """Whether an earlier try of the job saved what is there, or was killed while saving it."""
+        from bagbasis.regression.saving import is_of_run
+
+        return is_of_run(self.url, self._mark)
+
+    def save(self, model: DoubleBasis) -> None:
+        """Save the job's model."""
+        from bagbasis.regression.saving import save_model
+
+        save_model(model, self.url, self._may_replace(), self._mark)
+
+    def _may_replace(self) -> bool:
+        return self._overwrite or self.is_ours()
+
+
+def _mark(job: str, config: FittingConfig) -> str | None:
+    """Return a name of the job by its config; None where nothing is left to do behind its model."""
+    path = config.report_path
+    values = plain(config.model_dump())
+    if path is None or read_json(path, lambda report: report["config"]) == values:
+        return None
+    return f"{job}-{hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]}"

@@ -1,0 +1,97 @@
+"""Overwriting replaces what it is asked to replace, and nothing that somebody else put there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from bagbasis import BagStore
+from bagbasis.errors import BagbasisError
+from bagbasis.regression import write_predictions
+from tests.regression.predicting import BAGS, fitted
+
+
+def write_store(url):
+    BagStore.create(url, 2, overwrite=True).append(BAGS)
+
+
+def write_model(url):
+    fitted("one target").save(url, overwrite=True)
+
+
+def write_zarr(url):
+    write_predictions(fitted("one target"), BagStore.open(DATA[0]), url, overwrite=True)
+
+
+def write_parquet(url):
+    data = BagStore.open(DATA[0])
+    write_predictions(fitted("one target"), data, url, format="parquet", overwrite=True)
+
+
+WRITERS = [write_store, write_model, write_zarr, write_parquet]
+DATA: list[str] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _data(tmp_path_factory):
+    DATA.append(BagStore.create(tmp_path_factory.mktemp("data") / "s.zarr", 2).append(BAGS).url)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("name", ["notes.txt", "ids/notes.txt", "mine/inner/zarr.json"])
+def test_files_of_others_stay(tmp_path, write, name):
+    """A folder that holds files of somebody else is refused, with their names."""
+    place = tmp_path / "place"
+    write(place)
+    write(place)
+    (place / name).parent.mkdir(parents=True, exist_ok=True)
+    (place / name).write_text("years")
+    before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
+    with pytest.raises(BagbasisError, match=rf"place: .*({name}|exists and is not written pred)"):
+        write(place)
+    assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
+    (place / name).unlink()
+    shutil.rmtree(place / "mine", ignore_errors=True)
+    if write is not write_parquet:  # an empty folder is none of its files
+        write(place)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("dangles", [False, True])
+def test_a_link_is_not_written_over(tmp_path, write, dangles):
+    """Neither the link nor what it leads to is replaced; the line says where it leads."""
+    target, link = tmp_path / "v1", tmp_path / "current"
+    if not dangles:
+        write(target)
+    link.symlink_to("v1")
+    before = {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")}
+    with pytest.raises(BagbasisError, match=re.escape(f"{link}: a symbolic link to v1; give")):
+        write(link)
+    assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize("write", WRITERS[1:])
+def test_cut_off_while_objects_are_deleted(monkeypatch, write):
+    """Among objects, too, what is half deleted can be replaced: what says its kind goes last."""
+    url = f"memory://{write.__name__}/place"
+    write(url)
+    n_objects = len(fsspec.filesystem("memory").find(url))
+    delete = MemoryFileSystem.rm_file
+    for n in range(n_objects):
+        deleted = []
+
+        def die(self, path, n=n, deleted=deleted):
+            if len(deleted) == n:
+                raise KeyboardInterrupt
+            deleted.append(path)
+            delete(self, path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(MemoryFileSystem, "rm_file", die)
+            with pytest.raises(KeyboardInterrupt):
+                write(url)
+        write(url)
