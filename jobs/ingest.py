@@ -16,6 +16,7 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from bagbasis.bags import BagStore
     from bagbasis.execution import Progress
+    from bagbasis.ingest.table_passes import Tally
 
 FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points", "overwrite")
 OF_JOB = ("cluster", "report")
@@ -32,6 +33,7 @@ class _Tables(ClusterConfig, ReportConfig):
         response_box: Any = None
         dtype: Any = "float32"
         chunk_points: int | None = None
+        mode: str = "create"
         overwrite: bool = False
 
 
@@ -45,9 +47,11 @@ class Config(_Tables):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Ingest the tables; returns the report."""
-    begun = time.perf_counter()
+    from bagbasis.ingest.table_passes import Tally
+
+    begun, tally = time.perf_counter(), Tally()
     with running_on(config.cluster), console.progress("ingest", "points") as progress:
-        store = _ingest(config, progress)
+        store = _ingest(config, progress, tally)
     report = {
         "url": store.url,
         "n_bags": store.n_bags,
@@ -57,24 +61,26 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "classes": {name: list(values) for name, values in store.meta.class_names.items()},
         "box": store.box.bounds,
         **describe_responses(store),
+        **{f"n_{name}": count for name, count in tally.counts().items()},
         "seconds": time.perf_counter() - begun,
     }
     console.values("Ingested", report)
     return report
 
 
-def _ingest(config: Config, progress: Progress) -> BagStore:
+def _ingest(config: Config, progress: Progress, tally: Tally) -> BagStore:
     from bagbasis.errors import ConfigError
-    from bagbasis.ingest import ingest_npz, ingest_tables
+    from bagbasis.ingest import TableIngest, ingest_npz
 
     values = config.model_dump(exclude=set(OF_JOB)) | {"progress": progress}
     if not (isinstance(config.points, str) and config.points.lower().endswith(".npz")):
         for key in ("id_column", "coordinates"):
             if values[key] is None:
                 raise ConfigError(f"missing key {key!r}; tables need id_column and coordinates")
-        return ingest_tables(**values)
+        return TableIngest(**values).run(tally=tally)
     of_tables = [key for key in values if key not in (*FOR_BOTH, "progress")]
-    given = [key for key in of_tables if values.pop(key) is not None]
+    fields = Config.model_fields
+    given = [key for key in of_tables if values.pop(key) != fields[key].get_default()]
     given += ["cluster"] if config.cluster != "none" else []
     if given:
         raise ConfigError(f"key {given[0]!r} is for tables; points is {config.points!r}")

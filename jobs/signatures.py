@@ -94,6 +94,12 @@ def type_of(text: str) -> object:
     Any for words that are not understood, such as the name of a class.
     """
     members: list[Any] = []
+    if text.startswith("mapping from "):
+        values: Any = type_of(text.partition(" to ")[2].removesuffix(", optional"))
+        return dict[str, values] | None
+    if '{"quantile": share}' in text:
+        members.append(dict[Literal["quantile"], float])
+        text = text.replace('{"quantile": share}', "")
     choices = re.findall(r'"([^"]*)"', text)
     text = re.sub(r'\{[^}]*\}|"[^"]*"|\(default\)|,? default .*', "", text)
     if "(lo, hi)" in text:

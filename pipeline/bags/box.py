@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DataError
+from ..errors import DataError, ParameterError
+from ..params import check_number
 
 MARGIN = 0.01  # of the data's range, on each side of a measured box
+QUANTILE = 0.001  # of the points, on each side of what a measured box is laid around
+REACH = 0.25  # of what lies between these quantiles: as far beyond them a measured box may go
+SAMPLE_VALUES = 2**18  # coordinates by which quantiles are estimated: some MiB …
+SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right to .0004
 
 
 @dataclass(frozen=True)
@@ -58,21 +63,46 @@ class Box:
         return box
 
     @classmethod
-    def around(cls, lo: ArrayLike, hi: ArrayLike) -> Box:
+    def around(
+        cls,
+        lo: ArrayLike,
+        hi: ArrayLike,
+        sample: NDArray[Any] | None = None,
+        quantile: float = QUANTILE,
+    ) -> Box:
         """Return the measured range [lo, hi], widened by 1 % of it on each side.
+
+        With a ``sample`` of the points, shape (n, d), the range is first cut where it goes further
+        than a quarter of their width beyond the quantiles ``quantile`` and 1 - ``quantile``: a few
+        outliers do not stretch the box. Rows of NaN are left out.
 
         A dimension without range (lo = hi) is widened by half a unit (or by its own magnitude
         times 1e-3, if that is more), so that its points lie in the middle of the box.
         """
         low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
+        if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
+            first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
+            reach = REACH * (last - first)
+            cut = reach > 0  # else nearly all points are one, and the others are all there is
+            low = np.where(cut, np.maximum(low, first - reach), low)
+            high = np.where(cut, np.minimum(high, last + reach), high)
         flat = np.maximum(0.5, 1e-3 * np.abs(low))
         margin = np.where(high > low, MARGIN * (high - low), flat)
         return cls(tuple((low - margin).tolist()), tuple((high + margin).tolist()))
+
+    @staticmethod
+    def sample_size(n_dims: int) -> int:
+        """Return the points by which `around` should estimate quantiles, about."""
+        return max(SAMPLE_ROWS, SAMPLE_VALUES // n_dims)
 
     @property
     def n_dims(self) -> int:
         """Dimensions of the box."""
         return len(self.lo)
+
+    def count_outside(self, points: NDArray[Any]) -> int:
+        """Return how many points, shape (n, d), lie outside the box."""
+        return int(((points < self.lo) | (points > self.hi)).any(axis=1).sum())
 
     @property
     def bounds(self) -> list[list[float]]:
@@ -88,6 +118,25 @@ class Box:
         """Undo `to_unit`."""
         lo, hi = np.array(self.lo), np.array(self.hi)
         return lo + points * (hi - lo)
+
+
+def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:
+    """Return the box that is given, or the quantile by which `Box.around` is to measure one.
+
+    Raises
+    ------
+    DataError, ParameterError
+        Neither None, a box (see `Box.of`), nor {"quantile": a share of the points}.
+    """
+    if box is None:
+        return QUANTILE
+    if not isinstance(box, Mapping):
+        return Box.of(box, n_dims, name)  # type: ignore[arg-type]  # which it checks
+    if set(box) != {"quantile"}:
+        raise ParameterError(
+            f'{name} is {dict(box)}; expected one (lo, hi) per dimension, or {{"quantile": share}}'
+        )
+    return check_number(f"{name}'s quantile", box["quantile"], 0, below=0.5)
 
 
 def _check_ranges(lo: Sequence[float], hi: Sequence[float], name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -71,38 +72,47 @@ class TakenIds:
         else:
             self._add_numbers(ids)
 
+    def known(self, ids: Ids) -> NDArray[np.bool_]:
+        """Return which ids are there already, shape (n_ids,)."""
+        if self._kind == "str":
+            return self._known_names(ids.tolist())
+        return self._known_numbers(ids)
+
     def _add_names(self, ids: Ids) -> None:
+        names = ids.tolist()
+        again = [name for name, count in Counter(names).items() if count > 1]
+        for name in [*again, *ids[self._known_names(names)].tolist()]:
+            raise DataError(f"duplicate bag id {name!r}; ids are unique in a store")
+        self._names.update(names)
+
+    def _known_names(self, names: list[str]) -> NDArray[np.bool_]:
         if self._load is not None:
             for block in self._load():
                 self._names.update(block.tolist())
             self._load = None
-        names: set[str] = set()
-        for name in ids.tolist():
-            if name in names or name in self._names:
-                raise DataError(f"duplicate bag id {name!r}; ids are unique in a store")
-            names.add(name)
-        self._names |= names
+        return np.array([name in self._names for name in names], dtype=bool)
 
     def _add_numbers(self, ids: Ids) -> None:
         ordered = np.sort(ids)
-        same = ordered[1:] == ordered[:-1]
-        if same.any():
-            raise DataError(f"duplicate bag id {ordered[1:][same][0]}; ids are unique in a store")
-        if self.max_id is None or ordered[0] > self.max_id:
-            self._remember(ordered)
-            self.max_id = int(ordered[-1])
-            return
+        again = ordered[1:][ordered[1:] == ordered[:-1]]
+        for number in (*again[:1], *ordered[self._known_numbers(ordered)][:1]):
+            raise DataError(f"duplicate bag id {number}; ids are unique in a store")
+        self._remember(ordered)
+        last = int(ordered[-1])
+        self.max_id = last if self.max_id is None else max(self.max_id, last)
+
+    def _known_numbers(self, ids: Ids) -> NDArray[np.bool_]:
+        known = np.zeros(len(ids), dtype=bool)
+        if self.max_id is None or not len(ids) or ids.min() > self.max_id:
+            return known
         if self._load is not None:
             blocks = list(self._load())
             self._runs = [np.sort(np.concatenate(blocks))] if blocks else []
             self._load = None
         for run in self._runs:
-            at = np.minimum(np.searchsorted(run, ordered), len(run) - 1)
-            if (run[at] == ordered).any():
-                found = ordered[run[at] == ordered][0]
-                raise DataError(f"duplicate bag id {found}; ids are unique in a store")
-        self._remember(ordered)
-        self.max_id = max(self.max_id, int(ordered[-1]))
+            at = np.minimum(np.searchsorted(run, ids), len(run) - 1)
+            known |= run[at] == ids
+        return known
 
     def _remember(self, ordered: Ids) -> None:
         """Keep sorted ids; runs of like length are merged, so that there are few of them."""

@@ -142,6 +142,20 @@ class AppendSession:
             self._push_points(POINTS, points, bags.sizes)
         self._torn = False
 
+    def known(self, ids: IdsLike) -> NDArray[np.bool_]:
+        """Return which ids the store holds already, those of this session among them.
+
+        Raises
+        ------
+        DataError
+            Ids of another kind than the store's.
+        """
+        array, kind = self._given_ids(ids, len(ids))
+        if kind != self._meta.id_kind:
+            return np.zeros(len(array), dtype=bool)
+        with storage_errors(self._url, *WRITING):
+            return self._taken.known(array)
+
     def commit(self, source: Mapping[str, Any] | None = None) -> tuple[StoreMeta, str | None]:
         """Flush, and when all is on the disk put the new counts in one metadata write.
 
@@ -208,14 +222,17 @@ class AppendSession:
     def _new_ids(self, n_new: int, ids: IdsLike | None) -> tuple[NDArray[Any], str]:
         n_bags = self._tail(IDS).length
         if ids is not None:
-            array, kind = as_ids(ids, n_new)
-            if kind != self._meta.id_kind and n_bags and n_new:
-                raise DataError(f"{self._url} has {self._meta.id_kind} ids, got {kind}")
-            return array, kind
+            return self._given_ids(ids, n_new)
         if self._meta.id_kind == "str" and n_bags:
             raise DataError(f"{self._url} has string ids; pass ids, one per bag")
         first = n_bags if self._taken.max_id is None else self._taken.max_id + 1
         return np.arange(first, first + n_new, dtype=np.int64), "int64"
+
+    def _given_ids(self, ids: IdsLike, n_new: int) -> tuple[NDArray[Any], str]:
+        array, kind = as_ids(ids, n_new)
+        if kind != self._meta.id_kind and n_new and self._tail(IDS).length:
+            raise DataError(f"{self._url} has {self._meta.id_kind} ids, got {kind}")
+        return array, kind
 
     def _check_responses(
         self, n_new: int, responses: ResponsesLike, ids: IdsLike | None

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..bags.bags import Bags, offsets_of
+from ..bags.bags import AnyRagged, Bags, offsets_of
 from ..bags.responses import Responses
 from ..errors import DataError
 from .table_scans import Coding
@@ -29,6 +29,29 @@ class Labelled(NamedTuple):
     targets: NDArray[np.float64]
     responses: Responses | None = None
     n_without_row: int = 0
+
+    def choose(self, kept: NDArray[np.bool_]) -> Labelled:
+        """Return some of the bags, by a mask."""
+        answers = None if self.responses is None else self.responses[kept]
+        chosen = Labelled(self.ids[kept], self.bags[kept], self.targets[kept], answers)
+        return chosen._replace(n_without_row=self.n_without_row)
+
+    def without_missing(self, missing: str) -> Labelled:
+        """Return the bags without the points that lack a coordinate, or without their bags.
+
+        ``missing`` is that of `TableIngest`.
+        """
+        if missing == "refuse":
+            return self
+        bags, answers = _drop_points(self.bags), self.responses
+        kept = bags.sizes > 0
+        if answers is not None:
+            answers = _drop_points(answers)
+        if missing == "drop_bag":
+            kept = bags.sizes == self.bags.sizes
+            if answers is not None and self.responses is not None:
+                kept &= answers.sizes == self.responses.sizes
+        return self._replace(bags=bags, responses=answers).choose(kept)
 
 
 class SortedRows:
@@ -101,6 +124,12 @@ def join_tables(
         yield join(bags, bags.ids[-1])
     if bags is not None:
         join(bags, None)  # refuses what is left: ids after that of the last bag
+
+
+def _drop_points(sets: AnyRagged) -> AnyRagged:
+    """Return sets of points without those that lack a coordinate."""
+    kept = ~np.isnan(sets.points).any(axis=1)
+    return type(sets).trusted(sets.points[kept], np.append(0, np.cumsum(kept))[sets.offsets])
 
 
 def _ids_of(rows: pa.Table) -> NDArray[Any]:

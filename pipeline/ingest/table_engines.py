@@ -54,9 +54,17 @@ class LocalEngine:
         self._database = database
 
     def survey(
-        self, columns: Columns, files: Sequence[TableFile], dtype: str, progress: Progress
+        self,
+        columns: Columns,
+        files: Sequence[TableFile],
+        dtype: str,
+        share: float,
+        progress: Progress,
     ) -> list[Survey]:
-        """Look at all rows; return the surveys of the files, or of their pieces, in order."""
+        """Look at all rows; return the surveys of the files, or of their pieces, in order.
+
+        They have the coordinates of a ``share`` of the rows.
+        """
         surveys: list[Survey] = []
         n_rows = sum(file.n_rows for file in files)  # in CSV an estimate
         done = 0
@@ -66,7 +74,7 @@ class LocalEngine:
             def report(share: float, done: int = done, in_scan: int = in_scan) -> None:
                 progress(done + int(share * in_scan), n_rows)
 
-            surveys += survey_scan(scan, dtype, self._database, report)
+            surveys += survey_scan(scan, dtype, share, self._database, report)
             done += in_scan
         return surveys
 
@@ -98,7 +106,12 @@ class ClusterEngine(LocalEngine):
         self._range_bytes = range_bytes
 
     def survey(
-        self, columns: Columns, files: Sequence[TableFile], dtype: str, progress: Progress
+        self,
+        columns: Columns,
+        files: Sequence[TableFile],
+        dtype: str,
+        share: float,
+        progress: Progress,
     ) -> list[Survey]:
         """Look at all rows; return the surveys of the pieces of the files, in order."""
         whole: set[str] = set()  # the files that can not be cut
@@ -108,7 +121,7 @@ class ClusterEngine(LocalEngine):
                 for file in files
                 for piece in ([file] if file.url in whole else file.cut(self._piece_bytes))
             ]
-            tasks = [(Scan(columns, (piece,)), dtype) for piece in pieces]
+            tasks = [(Scan(columns, (piece,)), dtype, share) for piece in pieces]
             surveys = _run(_survey_piece, tasks, [piece.n_rows for piece in pieces], progress)
             torn = {piece.url for piece, found in zip(pieces, surveys, strict=True) if not found}
             if not torn:
@@ -212,15 +225,15 @@ def _run(
     return [results[i] for i in range(len(tasks))]
 
 
-def _survey_piece(task: tuple[Scan, str], report: Report) -> Survey | DataError | None:
+def _survey_piece(task: tuple[Scan, str, float], report: Report) -> Survey | DataError | None:
     """Survey a piece; None for one that may have been cut within quotes: read its file whole.
 
     Of all pieces of such a file, the first that ends within quotes has an odd number of them.
     """
-    scan, dtype = task
+    scan, dtype, share = task
     with Database(SORT_BYTES) as database:
         try:
-            [survey] = survey_scan(scan, dtype, database)
+            [survey] = survey_scan(scan, dtype, share, database)
             sample = sample_ids(scan, SAMPLE, database)
         except DataError as error:
             return None if database.files.texts else error

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from glob import has_magic
 from itertools import accumulate, pairwise
@@ -49,11 +49,17 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are read: the bag's id, the coordinates, the targets."""
+    """The columns that are read: the bag's id, the coordinates, the targets.
+
+    ``missing``, ``missing_values`` and ``target_types`` are those of `TableIngest`.
+    """
 
     id: str
     coordinates: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    target_types: Mapping[str, str] = field(default_factory=dict)
+    missing: str = "refuse"
+    missing_values: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -365,13 +371,14 @@ def _check_types(file: str, types: Mapping[str, str], columns: Columns) -> None:
             "(in pandas, missing values turn integers into floats)"
         )
     for name in columns.coordinates:
-        if not _is_number(types[name]):
+        if not is_number(types[name]):
             raise DataError(f"{file}: coordinate column {name!r} is {types[name]}, not numbers")
     for name in columns.targets:
-        if not (_is_number(types[name]) or types[name] in (*TEXTS, "bool", "null")):
+        if not (is_number(types[name]) or types[name] in (*TEXTS, "bool", "null")):
             what = f"target column {name!r} is {types[name]}, neither numbers nor text"
             raise DataError(f"{file}: {what}")
 
 
-def _is_number(type_name: str) -> bool:
+def is_number(type_name: str) -> bool:
+    """Return whether a type, by Arrow's name of it, is one of numbers."""
     return type_name in NUMBERS or type_name.startswith("decimal")

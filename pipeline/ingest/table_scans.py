@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ..errors import DataError, StoreError
 from ..execution.lanes import lane_cores
-from .table_files import TEXTS, UNTYPED, Columns, DuckFiles, TableFile
+from .table_files import TEXTS, UNTYPED, Columns, DuckFiles, TableFile, is_number
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
@@ -61,14 +61,15 @@ class Scan:
 
         It gives ``file``, the position in this scan; ``row``, counted on from ``starts``, the
         numbers of the files' first rows; ``id``; each coordinate as it is, ``r0`` …, and as a
-        number, ``x0`` …; each target as it is, ``y0`` …, and as a number, ``z0`` ….
+        number, ``x0`` …; each target as it is, ``y0`` …, and as a number, ``z0`` …. What counts
+        as missing is NULL.
         """
         selected = ["file_index AS file", f"{self._row(starts)} AS row"]
         selected += [f"{self._column(self.columns.id)} AS id"]
         for j, name in enumerate(self.columns.coordinates):
-            selected += [f"{self._column(name)} AS r{j}", f"{self._number(name)} AS x{j}"]
+            selected += [f"{self._value(name)} AS r{j}", f"{self._number(name)} AS x{j}"]
         for j, name in enumerate(self.columns.targets):
-            selected += [f"{self._column(name)} AS y{j}", f"{self._number(name)} AS z{j}"]
+            selected += [f"{self._value(name)} AS y{j}", f"{self._number(name)} AS z{j}"]
         return f"SELECT {', '.join(selected)} FROM {self._source()}"
 
     def coded(self, starts: Sequence[int], coding: Coding) -> str:
@@ -83,7 +84,8 @@ class Scan:
             value = f"z{j}"
             if name in coding.classes:
                 labels = ", ".join(quoted(label) for label in coding.classes[name]) or "''"
-                value = f"CAST(enum_code(TRY_CAST(y{j} AS ENUM({labels}))) AS DOUBLE)"
+                label = f"TRY_CAST(CAST(y{j} AS VARCHAR) AS ENUM({labels}))"
+                value = f"CAST(enum_code({label}) AS DOUBLE)"
             selected.append(f"{value} AS y{j}")
         return f"SELECT {', '.join(selected)} FROM ({self.values(starts)})"
 
@@ -94,11 +96,23 @@ class Scan:
     def _column(self, name: str) -> str:
         return f"c{self.files[0].names.index(name)}"
 
-    def _number(self, name: str) -> str:
+    def _value(self, name: str) -> str:
+        """Return a column without the values that count as missing."""
         column, kind = self._column(name), self.type_of(name)
-        if kind in TEXTS:
-            return "CAST(NULL AS DOUBLE)"
-        if kind != UNTYPED:
+        words = self.columns.missing_values
+        numbers = ", ".join(word for word in words if _is_numeral(word))
+        of_words = f"{column} IN ({', '.join(map(quoted, words))})"
+        of_numbers = f"TRY_CAST({column} AS DOUBLE) IN ({numbers})"
+        if not words or not (kind == UNTYPED or kind in TEXTS or (is_number(kind) and numbers)):
+            return column
+        missing = of_numbers if is_number(kind) else of_words
+        if kind == UNTYPED and numbers:
+            missing = f"{of_words} OR coalesce({of_numbers}, false)"
+        return f"CASE WHEN {missing} THEN NULL ELSE {column} END"
+
+    def _number(self, name: str) -> str:
+        column, kind = self._value(name), self.type_of(name)
+        if kind not in (UNTYPED, *TEXTS):
             return f"CAST({column} AS DOUBLE)"
         # DuckDB reads 1_000 as a number, which elsewhere is text, such as the label of a class.
         return f"CASE WHEN contains({column}, '_') THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
@@ -232,6 +246,11 @@ def _watching(cursor: duckdb.DuckDBPyConnection, report: Report | None) -> Itera
         over.set()
         watcher.join()
     report(1.0)
+
+
+def _is_numeral(word: str) -> bool:
+    """Return whether a text is a finite number, as Python and SQL both write it."""
+    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word) is not None
 
 
 def quoted(text: str) -> str:

@@ -15,12 +15,14 @@ from math import inf, isinf
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bags.box import Box
 from ..errors import DataError
 from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile, check_pages
 from .table_scans import SQL_TYPES, Database, Report, Scan, scans_of
 
+RANGE = (("lo", "min"), ("hi", "max"))  # names of the answers, and of what is asked
 MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 SAMPLE = 512  # ids of each piece of a table, of which the ranges of a shuffle are made
 
@@ -29,20 +31,25 @@ Labels = dict[str, set[str]]  # the texts of each target
 
 
 class Kind(NamedTuple):
-    """What a column holds in one file: "number", "text" or "either", with a text found in it."""
+    """What a column holds in one file: "number", "text" or "either", with a text found in it.
+
+    Of a target, ``n_texts`` of its cells are text that is no number, ``n_numbers`` are numbers.
+    """
 
     kind: str
     file: str
     example: str | None = None
+    n_texts: int = 0
+    n_numbers: int = 0
 
 
 @dataclass(frozen=True)
 class Survey:
     """One file, or one piece of a file, in small.
 
-    ``lo`` and ``hi`` are the range of each coordinate in the units of the data. ``problem`` is
-    the first row that can not be used, and what is wrong with it; ``sample`` the ids of random
-    rows.
+    ``lo`` and ``hi`` are the range of each coordinate in the units of the data, ``points`` the
+    coordinates of random rows. ``problem`` is the first row that can not be used, and what is
+    wrong with it; ``sample`` the ids of random rows.
     """
 
     file: TableFile
@@ -51,6 +58,7 @@ class Survey:
     hi: tuple[float, ...]
     id_kind: Kind
     target_kinds: tuple[Kind, ...]
+    points: NDArray[np.float64]
     problem: tuple[int, str] | None = None
     sample: tuple[Any, ...] = ()
 
@@ -85,10 +93,18 @@ class CheckedTable:
         starts = iter(self.starts)
         return [(scan, list(islice(starts, len(scan.files)))) for scan in scans]
 
-    def box(self) -> Box:
-        """Return the range of the points, widened by the margin of `Box.around`."""
+    @property
+    def range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The least and the largest value of each coordinate."""
         lo = np.min([survey.lo for survey in self.surveys], axis=0)
-        return Box.around(lo, np.max([survey.hi for survey in self.surveys], axis=0))
+        return lo, np.max([survey.hi for survey in self.surveys], axis=0)
+
+    def box(self, box: Box | float) -> Box:
+        """Return the box that is given, or the one around the points by a quantile."""
+        if isinstance(box, Box):
+            return box
+        sample = np.concatenate([survey.points for survey in self.surveys])
+        return Box.around(*self.range, sample, box)
 
     def text_targets(self) -> list[str]:
         """Return the targets that are text.
@@ -119,7 +135,50 @@ def check_table(columns: Columns, surveys: Iterable[Survey]) -> CheckedTable:
             raise DataError(f"{table.place_of(start + row)}: {what}")
     if not table.n_rows:
         raise DataError(f"{table.surveys[0].file.url}: the table has no rows")
+    for name, least in zip(columns.coordinates, table.range[0], strict=True):
+        if least == inf:
+            raise DataError(
+                f"{table.surveys[0].file.url}: coordinate {name!r} is missing in all rows"
+            )
     return table
+
+
+def refuse_stray_texts(table: CheckedTable, database: Database) -> None:
+    """Refuse a target that is text, but a number in most cells: it is never guessed what it is.
+
+    Raises
+    ------
+    DataError
+        Names the target, and the first cell that is no number.
+    """
+    types = table.columns.target_types
+    for j, name in enumerate(table.columns.targets):
+        kinds = [survey.target_kinds[j] for survey in table.surveys]
+        n_texts, n_numbers = sum(k.n_texts for k in kinds), sum(k.n_numbers for k in kinds)
+        declared = types.get(name)
+        if n_texts and (declared == "number" or (declared is None and n_numbers > n_texts)):
+            row, text = _first_text(table, j, database)
+            raise DataError(
+                f"{table.place_of(row)}: target {name!r} is {text!r}, not a number, as {n_numbers} "
+                f"of its {n_texts + n_numbers} values are; name it in missing_values, or set "
+                f"target_types: {{{name}: class}} if all of them are labels of classes"
+            )
+        is_text = any(kind.kind == "text" for kind in kinds)
+        if is_text and n_numbers and not n_texts and declared is None:
+            raise DataError(
+                f"{kinds[0].file}: target {name!r} is text, but all its values are numbers; "
+                f"set target_types: {{{name}: number}} or {{{name}: class}}"
+            )
+
+
+def _first_text(table: CheckedTable, j: int, database: Database) -> tuple[int, str]:
+    """Return the first cell of a target that is text and no number, with its row."""
+    for scan, starts in table.scans():
+        if scan.type_of(table.columns.targets[j]) in (UNTYPED, *TEXTS):
+            query = f"SELECT row, y{j} FROM ({scan.values(starts)}) WHERE {_is_text(j)}"
+            for row, text in database.fetch(f"{query} ORDER BY row LIMIT 1"):
+                return row, text
+    raise DataError(f"{table.surveys[0].file.url}: the file was changed while it was read")
 
 
 def resolve_kinds(what: str, kinds: Iterable[Kind]) -> str:
@@ -142,9 +201,12 @@ def resolve_kinds(what: str, kinds: Iterable[Kind]) -> str:
 
 
 def survey_scan(
-    scan: Scan, dtype: str, database: Database, report: Report | None = None
+    scan: Scan, dtype: str, share: float, database: Database, report: Report | None = None
 ) -> list[Survey]:
     """Look at every value of each file; points will be stored as ``dtype``.
+
+    The surveys have the coordinates of a ``share`` of the rows, which their values decide: it is
+    the same rows however the files are cut.
 
     Raises
     ------
@@ -153,7 +215,7 @@ def survey_scan(
     """
     for file in scan.files:
         check_pages(file, scan.columns)
-    asked = _questions(scan, dtype)
+    asked = _questions(scan, dtype, share)
     values = scan.values([0] * len(scan.files))
     query = f"SELECT file, {', '.join(asked.values())} FROM ({values}) GROUP BY file"
     try:
@@ -161,7 +223,7 @@ def survey_scan(
     except DataError:
         if len(scan.files) > 1:  # DuckDB does not always say which of them it is
             for file in scan.files:
-                survey_scan(Scan(scan.columns, (file,)), dtype, database)
+                survey_scan(Scan(scan.columns, (file,)), dtype, share, database)
         raise
     found = {row[0]: dict(zip(asked, row[1:], strict=True)) for row in rows}
     surveys = [
@@ -218,7 +280,7 @@ def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
     return sorted(labels)
 
 
-def _questions(scan: Scan, dtype: str) -> dict[str, str]:
+def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
     """Return what is asked of the rows of each file, in SQL, by the name of the answer."""
     columns, id_type = scan.columns, scan.type_of(scan.columns.id)
     numeral = "TRY_CAST(id AS BIGINT)"
@@ -228,12 +290,24 @@ def _questions(scan: Scan, dtype: str) -> dict[str, str]:
     asked["beyond"] = (
         f"count_if({numeral} IS NULL AND id IS NOT NULL)" if id_type == "uint64" else "0"
     )
-    for j in range(len(columns.coordinates)):
-        asked |= {f"lo{j}": f"min(x{j})", f"hi{j}": f"max(x{j})"}
+    numbers = [f"x{j}" for j in range(len(columns.coordinates))]
+    for j, x in enumerate(numbers):  # DuckDB takes NaN, which is missing, for the largest number
+        asked |= {f"{of}{j}": f"{least}({x}) FILTER (NOT isnan({x}))" for of, least in RANGE}
+    if numbers and share:
+        row = f"hash({', '.join(['id', *numbers])}) < {int(share * 2**64)}::UHUGEINT"
+        asked["points"] = f"list([{', '.join(numbers)}]) FILTER ({row})"
     for j, name in enumerate(columns.targets):
-        asked[f"y{j}"] = _example(scan.type_of(name), f"y{j}", f"z{j} IS NULL")
+        kind = scan.type_of(name)
+        asked[f"y{j}"] = _example(kind, f"y{j}", f"z{j} IS NULL")
+        is_text = f"count_if({_is_text(j)})" if kind in (UNTYPED, *TEXTS) else "0"
+        asked |= {f"texts{j}": is_text, f"numbers{j}": f"count(z{j})"}
         asked[f"infinite{j}"] = f"count_if(isinf(z{j}))"
     return asked
+
+
+def _is_text(j: int) -> str:
+    """Return the condition that a target, which may be text, is no number."""
+    return f"y{j} <> '' AND z{j} IS NULL"
 
 
 def _example(type_name: str, column: str, is_text: str) -> str:
@@ -248,8 +322,12 @@ def _example(type_name: str, column: str, is_text: str) -> str:
 def _is_bad(scan: Scan, dtype: str) -> str:
     """Return the condition that a row has no id, or a coordinate that is not finite."""
     number = SQL_TYPES[dtype]
+    # In CSV a coordinate may be text: then r is there, but x is not.
+    missing = "coalesce(isnan({x}), false) OR ({x} IS NULL AND {r} IS NULL)"
+    allowed = "false" if scan.columns.missing == "refuse" else missing
     bad = [
-        f"NOT coalesce(isfinite(TRY_CAST(x{j} AS {number})), false)"
+        f"NOT ({allowed.format(x=f'x{j}', r=f'r{j}')} "
+        f"OR coalesce(isfinite(TRY_CAST(x{j} AS {number})), false))"
         for j in range(len(scan.columns.coordinates))
     ]
     empty = [] if scan.type_of(scan.columns.id) in INTEGERS else ["id = ''"]
@@ -267,15 +345,22 @@ def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
         n_rows=answers["rows"] or 0,
         lo=tuple(inf if answers[f"lo{j}"] is None else answers[f"lo{j}"] for j in dims),
         hi=tuple(-inf if answers[f"hi{j}"] is None else answers[f"hi{j}"] for j in dims),
+        points=np.array(answers.get("points") or np.empty((0, len(dims))), dtype=np.float64),
         id_kind=_kind(scan.type_of(columns.id), file, answers["id"]),
         target_kinds=tuple(
-            _kind(scan.type_of(name), file, answers[f"y{j}"])
+            _kind(
+                scan.type_of(name), file, answers[f"y{j}"], columns.target_types.get(name)
+            )._replace(n_texts=answers[f"texts{j}"] or 0, n_numbers=answers[f"numbers{j}"] or 0)
             for j, name in enumerate(columns.targets)
         ),
     )
 
 
-def _kind(type_name: str, file: TableFile, example: str | None) -> Kind:
+def _kind(
+    type_name: str, file: TableFile, example: str | None, declared: str | None = None
+) -> Kind:
+    if declared is not None:
+        return Kind("text" if declared == "class" else "number", file.url, example)
     if type_name in (UNTYPED, "null"):
         return Kind("either" if example is None else "text", file.url, example)
     return Kind("text" if type_name in TEXTS else "number", file.url, example)
@@ -293,7 +378,8 @@ def _describe(row: Sequence[Any], columns: Columns, dtype: str) -> str:
             if number is None or not np.isfinite(np.dtype(dtype).type(number)):
                 shown = "missing" if number is None else number
                 what = f"coordinate {name!r} is {shown}, not a finite {dtype}"
-                return f"bag {bag!r}: {what}; remove the point or the bag"
+                drop = "or set missing to drop_point or drop_bag" if number is None else ""
+                return f"bag {bag!r}: {what}; remove the point or the bag{drop and f', {drop}'}"
     of_targets = zip(columns.targets, values[len(columns.coordinates) :], strict=True)
     name = next(name for name, (_, number) in of_targets if number is not None and isinf(number))
     return f"bag {bag!r}: target {name!r} is infinite"

@@ -7,41 +7,45 @@ commit at the end. Who checks and sorts is an engine: this process, or the worke
 
 from __future__ import annotations
 
-import logging
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec
 
 import numpy as np
 
 from ..bags import BagStore, Box
+from ..bags.box import box_or_quantile
 from ..bags.creation import check_parameters
-from ..bags.writer import AppendSession
-from ..errors import ParameterError
+from ..errors import DataError, ParameterError
 from ..execution import Progress, current_client
-from ..execution.progress import silent
+from ..params import check_choice
 from .arrays import new_store
-from .table_bags import Labelled, SortedRows, join_tables
 from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
-from .table_files import Columns, Source, TableFile, open_table
+from .table_files import Columns, Source, open_table
+from .table_passes import TablePasses, Tally, warn_of
 from .table_scans import Coding, Database
-from .table_surveys import CheckedTable, check_table, resolve_kinds, sort_labels
+from .table_surveys import CheckedTable
+
+TYPES = ("number", "class")  # of targets
+MISSING = ("refuse", "drop_point", "drop_bag")
+MODES = ("create", "append", "overwrite")
+KNOWN_IDS = ("refuse", "skip")
+
+BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
 
 P = ParamSpec("P")
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class TableIngest:
     """Make a store from long tables: one row a point, in any order, over any number of files.
 
-    Runs on the client that is open, else in this process; the store is the same. Bags are stored
-    in ascending order of their ids, the points of a bag in the order of the files and rows.
+    Or append to one. Runs on the client that is open, else in this process; the store is the same.
+    Bags are stored in ascending order of their ids, the points of a bag in the order of the files
+    and rows.
 
     What does not fit in memory is sorted on disk: in this process in the folder of temporary
     files (``TMPDIR``), on a cluster on the workers' disks.
@@ -63,7 +67,11 @@ class TableIngest:
     targets : list of str, optional
         Target columns: numbers, or text, which is taken for class labels and stored as their
         index in the sorted labels. A missing value is not labelled. In the table of points a
-        target is the same in all rows of a bag.
+        target is the same in all rows of a bag. Text in a column most of whose values are numbers
+        is refused.
+    target_types : mapping from target to {"number", "class"}, optional
+        Of targets whose values do not say it: text in one of numbers is refused, and numbers
+        are taken for labels of classes.
     target_table : str, path or list of str, optional
         Tables with the targets, one row per bag. Bags without a row are not labelled.
     target_id_column : str, optional
@@ -74,16 +82,29 @@ class TableIngest:
         Coordinate columns of the responses, numbers, in the order they shall have.
     response_id_column : str, optional
         The bag's id in the responses. None: named as ``id_column``.
-    box : list of (lo, hi), optional
+    missing : {"refuse", "drop_point", "drop_bag"}
+        What becomes of a row in which a coordinate is missing or NaN: an error, or the point or
+        its bag is left out, and counted.
+    missing_values : list, optional
+        Words and numbers that stand for missing coordinates and targets, beside those of CSV.
+    box : list of (lo, hi) or {"quantile": share}, optional
         What is scaled to [0, 1]^d before projection. Points may lie outside. None: the range of
-        the points, widened by 1 % of it on each side.
-    response_box : list of (lo, hi), optional
+        the points, widened by 1 % of it on each side, but no further than a quarter beyond what
+        lies between the quantiles .001 and .999 of a coordinate, so that a few outliers do not
+        stretch it. {"quantile": 0} is the range, whatever lies there.
+    response_box : list of (lo, hi) or {"quantile": share}, optional
         The same for the responses.
     dtype : {"float32", "float64"}
         Type of the stored points.
+    mode : {"create", "append", "overwrite"}
+        "append" adds to the store that is there, which keeps its box and its classes; all bags,
+        or none. "overwrite" replaces one. It is replaced when all rows are checked; what fails
+        after that leaves no store.
     overwrite : bool
-        Replace a store that is there. It is replaced when all rows are checked; what fails after
-        that leaves no store.
+        The same as mode="overwrite".
+    known_ids : {"refuse", "skip"}
+        With mode="append", what becomes of a bag whose id the store has: an error, or it is left
+        as it is, and counted.
     chunk_points : int ≥ 1, optional
         Points in a stored chunk. None: two MiB of them.
     progress : callable, optional
@@ -115,15 +136,20 @@ class TableIngest:
     id_column: str
     coordinates: Sequence[str]
     targets: Sequence[str] | None = None
+    target_types: Mapping[str, str] | None = None
     target_table: Source | Sequence[Source] | None = None
     target_id_column: str | None = None
     responses: Source | Sequence[Source] | None = None
     response_coordinates: Sequence[str] | None = None
     response_id_column: str | None = None
-    box: Box | Sequence[Sequence[float]] | None = None
-    response_box: Box | Sequence[Sequence[float]] | None = None
+    missing: str = "refuse"
+    missing_values: Sequence[str | float] | None = None
+    box: BoxLike = None
+    response_box: BoxLike = None
     dtype: Any = "float32"
+    mode: str = "create"
     overwrite: bool = False
+    known_ids: str = "refuse"
     chunk_points: int | None = None
     progress: Progress | None = None
 
@@ -152,23 +178,42 @@ class TableIngest:
         for name in ("response_coordinates", "response_id_column", "response_box"):
             if self.responses is None and getattr(self, name) not in (None, (), []):
                 raise ParameterError(f"{name} is given, but no responses")
-        if self.box is not None:
-            Box.of(self.box, n_dims)
-        if self.response_box is not None:
-            Box.of(self.response_box, len(self.response_coordinates or ()), "response_box")
+        if isinstance(self.missing_values, str):
+            raise ParameterError(f"missing_values is {self.missing_values!r}; expected a list")
+        for name, kind in (self.target_types or {}).items():
+            check_choice(f"target_types of {name!r}", kind, TYPES)
+            if name not in (self.targets or ()):
+                raise ParameterError(f"target_types of {name!r}: no such target")
+        check_choice("missing", self.missing, MISSING)
+        check_choice("mode", self.mode, MODES)
+        check_choice("known_ids", self.known_ids, KNOWN_IDS)
+        if self.overwrite and self.mode == "append":
+            raise ParameterError("overwrite is given with mode='append'; choose one of them")
+        if self.known_ids != "refuse" and self.mode != "append":
+            raise ParameterError("known_ids is given, but mode is not 'append'")
+        for name in ("box", "response_box", "chunk_points"):
+            if self.mode == "append" and getattr(self, name) is not None:
+                raise ParameterError(f"{name} is given with mode='append': the store keeps its own")
+        self._boxes()
 
-    def run(self, engine: LocalEngine | None = None) -> BagStore:
-        """Make the store; ``engine`` checks and sorts the points and the responses."""
-        columns = self._columns()
+    def run(self, engine: LocalEngine | None = None, tally: Tally | None = None) -> BagStore:
+        """Make the store, or append to it.
+
+        ``engine`` checks and sorts the points and the responses; ``tally`` is added to.
+        """
+        kept = BagStore.open(self.url) if self.mode == "append" else None
+        if kept is not None:
+            self._check_fits(kept)
+        columns = self._columns(kept)
         sources: dict[str, Any] = {
             "points": self.points,
             "targets": self.target_table,
             "responses": self.responses,
         }
         files = {role: open_table(sources[role], columns[role]) for role in columns}
-        thirds = _Thirds(self.progress or silent, files)
+        overwrite = self.overwrite or self.mode == "overwrite"
         with (
-            new_store(self.url, self.overwrite) as create,
+            nullcontext() if kept else new_store(self.url, overwrite) as create,
             spill_folder() as spill,
             Database(SORT_BYTES, spill) as database,
         ):
@@ -176,72 +221,88 @@ class TableIngest:
             engine = engine or (local if current_client() is None else ClusterEngine())
             engines = dict.fromkeys(columns, engine)
             engines["targets"] = local  # of one row per bag, and errors name the row
-            tables = self._check(columns, files, engines, thirds)
-            codings = self._code(tables, engines)
-            answers = tables.get("responses")
-            store = create(
-                len(self.coordinates),
-                target_names=tuple(self.targets or ()),
-                box=tables["points"].box() if self.box is None else self.box,
-                response_dims=answers and len(answers.columns.coordinates),
-                response_box=answers and (self.response_box or answers.box()),
-                class_names=codings["targets" if "targets" in tables else "points"].classes,
-                dtype=self.dtype,
-                chunk_points=self.chunk_points,
-            )
-            with store.appending(self._provenance()) as session, ExitStack() as stack:
-                rows = {}
-                for role, table in tables.items():
-                    batches = engines[role].sort(table, codings[role], thirds.of(1, role))
-                    rows[role] = SortedRows(stack.enter_context(closing(batches)))
-                missing = _write(session, join_tables(tables, codings, rows), thirds)
-        for what, count in missing.items():
-            if count:
-                logger.warning("%s: %d of %d bags %s", store.url, count, store.n_bags, what)
-        return store
+            dtype = np.dtype(self.dtype if kept is None else kept.dtype).name
+            passes = TablePasses(columns, files, engines, dtype, self.progress)
+            boxes = {} if kept else self._boxes()
+            passes.check(boxes, database)
+            codings = passes.code(kept)
+            if create is not None:
+                kept = self._create(create, passes.tables, codings, boxes)
+            assert kept is not None
+            tally = Tally() if tally is None else tally
+            with kept.appending(self._provenance() if create else None) as session:
+                passes.write(codings, session, kept.box, self.known_ids == "skip", tally)
+                if not (tally.bags or tally.known_bags):
+                    raise DataError(f"{kept.url}: no bag is left: each lacks a coordinate")
+        warn_of(tally, kept, passes.tables["points"])
+        return kept
 
-    def _columns(self) -> dict[str, Columns]:
+    def _create(
+        self,
+        create: Callable[..., BagStore],
+        tables: Mapping[str, CheckedTable],
+        codings: Mapping[str, Coding],
+        boxes: Mapping[str, Box | float],
+    ) -> BagStore:
+        of_responses = "responses" in tables
+        return create(
+            len(self.coordinates),
+            target_names=tuple(self.targets or ()),
+            box=tables["points"].box(boxes["points"]),
+            response_dims=len(self.response_coordinates or ()) if of_responses else None,
+            response_box=tables["responses"].box(boxes["responses"]) if of_responses else None,
+            class_names=codings["targets" if "targets" in tables else "points"].classes,
+            dtype=self.dtype,
+            chunk_points=self.chunk_points,
+        )
+
+    def _boxes(self) -> dict[str, Box | float]:
+        """Return the boxes of points and responses, or the quantiles they are measured by."""
+        boxes = {"points": box_or_quantile(self.box, len(self.coordinates))}
+        if self.responses is not None:
+            n_dims = len(self.response_coordinates or ())
+            boxes["responses"] = box_or_quantile(self.response_box, n_dims, "response_box")
+        return boxes
+
+    def _columns(self, kept: BagStore | None) -> dict[str, Columns]:
         """Return what is read of the tables: of "points", and of "targets" and "responses"."""
         coordinates, targets = tuple(self.coordinates), tuple(self.targets or ())
+        types = dict(self.target_types or {})
+        if kept is not None:
+            known = kept.meta.class_names
+            types = {name: "class" if name in known else "number" for name in targets}
+        words = tuple(str(word) for word in self.missing_values or ())
+        rules = Columns(self.id_column, missing=self.missing, missing_values=words)
+        of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
         if self.target_table is None:
-            found = {"points": Columns(self.id_column, coordinates, targets)}
+            found = {"points": replace(rules, coordinates=coordinates, **of_targets)}
         else:
             target_id = self.target_id_column or self.id_column
-            found = {"points": Columns(self.id_column, coordinates)}
-            found["targets"] = Columns(target_id, (), targets)
+            found = {"points": replace(rules, coordinates=coordinates)}
+            found["targets"] = replace(rules, id=target_id, **of_targets)
         if self.responses is not None:
             answer_id = self.response_id_column or self.id_column
-            found["responses"] = Columns(answer_id, tuple(self.response_coordinates or ()))
+            answers = tuple(self.response_coordinates or ())
+            found["responses"] = replace(rules, id=answer_id, coordinates=answers)
         return found
 
-    def _check(
-        self,
-        columns: Mapping[str, Columns],
-        files: Mapping[str, Sequence[TableFile]],
-        engines: Mapping[str, LocalEngine],
-        thirds: _Thirds,
-    ) -> dict[str, CheckedTable]:
-        dtype = np.dtype(self.dtype).name
-        surveys = {
-            role: engines[role].survey(columns[role], files[role], dtype, thirds.of(0, role))
-            for role in columns
+    def _check_fits(self, kept: BagStore) -> None:
+        """Refuse tables that are unlike the store that they are appended to."""
+        given: dict[str, tuple[Any, Any]] = {
+            "coordinates": (len(self.coordinates), kept.n_dims),
+            "response_coordinates": (len(self.response_coordinates or ()), kept.response_dims or 0),
+            "targets": (list(self.targets or ()), list(kept.target_names)),
         }
-        tables = {role: check_table(columns[role], found) for role, found in surveys.items()}
-        thirds.count(tables)
-        return tables
-
-    def _code(
-        self, tables: Mapping[str, CheckedTable], engines: Mapping[str, LocalEngine]
-    ) -> dict[str, Coding]:
-        kinds = [survey.id_kind for table in tables.values() for survey in table.surveys]
-        ids = resolve_kinds("the id column", kinds)
-        codings = {}
-        for role, table in tables.items():
-            names = table.text_targets()
-            parts = engines[role].find_labels(table, names) if names else []
-            classes = {name: sort_labels(name, [part[name] for part in parts]) for name in names}
-            codings[role] = Coding(ids, np.dtype(self.dtype).name, classes)
-        return codings
+        for name in ("coordinates", "response_coordinates"):
+            if kept.meta.source.get(name):
+                given[name] = list(getattr(self, name) or ()), kept.meta.source[name]
+        optional = {"targets": not self.targets, "response_coordinates": self.responses is None}
+        for name, (found, expected) in given.items():
+            if found != expected and not optional.get(name):
+                raise ParameterError(f"{name} are {found}; {kept.url} has {expected}")
+        for name, kind in (self.target_types or {}).items():
+            if (kind == "class") != (name in kept.meta.class_names):
+                raise ParameterError(f"target_types of {name!r}: {kept.url} has it otherwise")
 
     def _provenance(self) -> dict[str, Any]:
         """Where the bags come from, as it was given, for the store."""
@@ -268,56 +329,6 @@ def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
 
 
 ingest_tables = _as_function(TableIngest)
-
-
-def _write(session: AppendSession, groups: Iterator[Labelled], thirds: _Thirds) -> Counter[str]:
-    """Write all bags; count those that are missing in the other tables, by what that means."""
-    missing: Counter[str] = Counter()
-    done, progress = 0, thirds.of(2)
-    for found in groups:
-        session.write(found.bags, found.targets, found.ids, responses=found.responses)
-        done += found.bags.offsets[-1]
-        missing["are not in the target table and stay without a label"] += found.n_without_row
-        if found.responses is not None:
-            done += found.responses.n_points
-            without = len(found.responses) - len(found.responses.positions)
-            missing["are not in the table of responses and have none"] += without
-        progress(int(done), thirds.total)
-    return missing
-
-
-class _Thirds:
-    """Progress in points that are done by a third in each of three phases; never goes back."""
-
-    def __init__(self, progress: Progress, files: Mapping[str, Sequence[TableFile]]) -> None:
-        self._progress = progress
-        self._share = 0.0
-        self._sizes = {role: sum(file.n_rows for file in of) for role, of in files.items()}
-
-    def count(self, tables: Mapping[str, CheckedTable]) -> None:
-        """Take the numbers of rows that were counted in place of the estimates."""
-        self._sizes = {role: table.n_rows for role, table in tables.items()}
-
-    @property
-    def total(self) -> int:
-        """Points of bags and of responses."""
-        return sum(self._sizes.get(role, 0) for role in ("points", "responses"))
-
-    def of(self, phase: int, role: str = "") -> Progress:
-        """Return the progress of a phase of one table, or of all."""
-        if role == "targets":
-            return silent
-
-        def report(done: int, total: int) -> None:
-            before = self._sizes["points"] if role == "responses" else 0
-            rows = self._sizes[role] if role else self.total
-            done_of_all = (before + rows * (done / total if total else 1.0)) / max(1, self.total)
-            share = (phase + done_of_all) / 3
-            if share > self._share:
-                self._share = share
-                self._progress(round(share * self.total), self.total)
-
-        return report
 
 
 def _as_given(source: Source | Sequence[Source] | None) -> str | list[str] | None:

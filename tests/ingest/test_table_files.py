@@ -143,7 +143,7 @@ def test_ranges_of_ids_hold_about_the_same_number_of_rows(tmp_path):
         part.to_parquet(tmp_path / f"{name}.parquet")
         scan = Scan(columns, open_table(tmp_path / f"{name}.parquet", columns))
         with Database(2**28) as database:
-            [survey] = survey_scan(scan, "float32", database)
+            [survey] = survey_scan(scan, "float32", 0.0, database)
             surveys.append((survey.n_rows, sample_ids(scan, 512, database)))
     starts = range_starts(surveys, 6, "number")
     assert starts == sorted(set(starts))

@@ -176,7 +176,11 @@ def test_numerals_in_csv_follow_the_text_of_other_files(tmp_path):
     other = pd.DataFrame({"bag": ["7", "x"], "u": 1.0, "v": 2, "c": ["1", "no"]})
     write(other, tmp_path / "b.parquet")
     store = ingest_tables(
-        [tmp_path / "a.csv", tmp_path / "b.parquet"], tmp_path / "s.zarr", targets=["c"], **COLUMNS
+        [tmp_path / "a.csv", tmp_path / "b.parquet"],
+        tmp_path / "s.zarr",
+        targets=["c"],
+        target_types={"c": "class"},
+        **COLUMNS,
     )
     assert store.ids().tolist() == ["7", "8", "x"]
     assert store.read().sizes.tolist() == [2, 1, 1]
