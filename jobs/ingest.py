@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from bagbasis.execution import Progress
     from bagbasis.ingest.table_passes import Tally
 
-FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points", "overwrite")
+FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points")
+MODES = ("mode", "overwrite")
 OF_JOB = ("cluster", "report")
 
 
@@ -78,7 +79,7 @@ def _ingest(config: Config, progress: Progress, tally: Tally) -> BagStore:
             if values[key] is None:
                 raise ConfigError(f"missing key {key!r}; tables need id_column and coordinates")
         return TableIngest(**values).run(tally=tally)
-    of_tables = [key for key in values if key not in (*FOR_BOTH, "progress")]
+    of_tables = [key for key in values if key not in (*FOR_BOTH, *MODES, "progress")]
     fields = Config.model_fields
     given = [key for key in of_tables if values.pop(key) != fields[key].get_default()]
     given += ["cluster"] if config.cluster != "none" else []

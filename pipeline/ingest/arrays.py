@@ -14,15 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags.box import Box
+from ..bags.box import Box, box_or_quantile
 from ..bags.creation import check_place, is_vacant
 from ..bags.store import BagStore
-from ..errors import DataError, StoreError, WriterBusyError
+from ..errors import DataError, ParameterError, StoreError, WriterBusyError
+from ..params import check_choice
 from ..storage.files import remove
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
 from .batches import Batch, batches_of, columns_of, is_whole, slices_of
-from .npz import read_npz
+from .npz import NpzBags, read_npz
+
+MODES = ("create", "append", "overwrite")
 
 Progress = Callable[[int, int], None]
 
@@ -95,8 +98,8 @@ def ingest_arrays(
         or an array without rows for a bag that has none.
     response_dims : int, optional
         Default that of the first response; needed where the first bags have none.
-    box, response_box : sequence of (lo, hi), optional
-        Default: the range of the points, widened by 1 % of it on each side.
+    box, response_box : sequence of (lo, hi) or {"quantile": share}, optional
+        Default: the range of the points but for outliers, see `TableIngest`.
     dtype : float32 (default) or float64
         Of the stored points.
     overwrite : bool
@@ -144,6 +147,7 @@ def ingest_npz(
     box: Box | Sequence[Sequence[float]] | None = None,
     response_box: Box | Sequence[Sequence[float]] | None = None,
     dtype: DTypeLike = np.float32,
+    mode: str = "create",
     overwrite: bool = False,
     chunk_points: int | None = None,
     progress: Progress | None = None,
@@ -164,6 +168,8 @@ def ingest_npz(
         Of the new store.
     target_names : sequence of str
         Default "target", or "target_0", … if there are several.
+    mode : {"create", "append", "overwrite"}
+        As for `TableIngest`.
     box, response_box, dtype, overwrite, chunk_points
         As for `ingest_arrays`.
     progress : callable, optional
@@ -182,13 +188,44 @@ def ingest_npz(
         Something is stored at the URL, or it can not be written.
     """
     file = normalize_url(path)
-    with _naming(file), new_store(url, overwrite) as create:
+    if check_mode(mode, overwrite, box=box, response_box=response_box, chunk_points=chunk_points):
+        with _naming(file):
+            return _append(read_npz(file), BagStore.open(url), target_names, progress)
+    with _naming(file), new_store(url, overwrite or mode == "overwrite") as create:
         found = read_npz(file)
         classes, columns = columns_of(found.targets, target_names, {}, len(found.bags))
         batches = slices_of(found.bags, columns, found.ids, found.responses, progress)
         source = {"job": "ingest", "from": file}
         options = {"class_names": classes, "dtype": dtype, "chunk_points": chunk_points}
         return _write(create, batches, Boxes(box, response_box), source, options)
+
+
+def check_mode(mode: str, overwrite: bool, **of_new_stores: object) -> bool:
+    """Return whether bags are appended to a store that is there.
+
+    Raises
+    ------
+    ParameterError
+        An unknown mode, or a parameter that only a new store has, with "append".
+    """
+    if check_choice("mode", mode, MODES) != "append":
+        return False
+    for name, value in {"overwrite": overwrite or None, **of_new_stores}.items():
+        if value is not None:
+            raise ParameterError(f"{name} is given with mode='append': the store keeps its own")
+    return True
+
+
+def _append(
+    found: NpzBags, store: BagStore, target_names: Sequence[str], progress: Progress | None
+) -> BagStore:
+    names, classes = list(target_names or store.target_names), store.meta.class_names
+    _, columns = columns_of(found.targets, names, classes, len(found.bags))
+    with store.appending() as session:
+        for batch in slices_of(found.bags, columns, found.ids, found.responses, progress):
+            ids = None if found.ids is None else batch.ids
+            session.write(batch.bags, batch.targets or None, ids, responses=batch.responses)
+    return store
 
 
 @contextmanager
@@ -216,29 +253,42 @@ def _remove_uncommitted(url: str) -> None:
 
 
 class Boxes(NamedTuple):
-    """The boxes of the bags and of the responses; None is to be measured."""
+    """The boxes of the bags and of the responses as they are given; see `box_or_quantile`."""
 
     points: Any
     responses: Any
 
 
 class Measured:
-    """The range of points that come batch by batch."""
+    """A box, or the range and a sample of points that come batch by batch, to measure one.
 
-    def __init__(self) -> None:
-        self._range: tuple[NDArray[Any], NDArray[Any]] | None = None
+    Every point is drawn a number; the sample are the points with the least.
+    """
+
+    def __init__(self, box: object, n_dims: int, name: str = "box") -> None:
+        self.given = box_or_quantile(box, n_dims, name)
+        self._size = Box.sample_size(n_dims)
+        self._lo, self._hi = np.full(n_dims, np.inf), np.full(n_dims, -np.inf)
+        self._rng = np.random.default_rng(0)
+        self._numbers, self._sample = np.empty(0), np.empty((0, n_dims))
 
     def add(self, points: NDArray[Any]) -> None:
-        """Widen the range by those of a batch."""
-        if len(points):
-            lo, hi = points.min(axis=0), points.max(axis=0)
-            low, high = self._range or (lo, hi)
-            self._range = np.minimum(low, lo), np.maximum(high, hi)
+        """Take note of a batch."""
+        if isinstance(self.given, Box) or not len(points):
+            return
+        self._lo = np.minimum(self._lo, points.min(axis=0))
+        self._hi = np.maximum(self._hi, points.max(axis=0))
+        numbers = np.append(self._numbers, self._rng.random(len(points)))
+        sample = np.concatenate([self._sample, points])
+        kept = np.argsort(numbers)[: self._size]
+        self._numbers, self._sample = numbers[kept], sample[kept]
 
     @property
     def box(self) -> Box | None:
-        """With `Box.around`'s margin; None without points."""
-        return self._range and Box.around(*self._range)
+        """The box; None without points."""
+        if isinstance(self.given, Box) or not len(self._numbers):
+            return None
+        return Box.around(self._lo, self._hi, self._sample, self.given)
 
 
 def _write(
@@ -252,23 +302,26 @@ def _write(
     first = next(batches, None)
     if first is None:
         raise DataError("no bags: the iterable is empty")
+    dims = response_dims if first.responses is None else first.responses.n_dims
+    of_points = Measured(boxes.points, first.bags.n_dims)
+    of_responses = None if dims is None else Measured(boxes.responses, dims, "response_box")
+    given = [m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)]
     store = create(
         first.bags.n_dims,
         target_names=list(first.targets),
-        box=boxes.points,
-        response_dims=response_dims if first.responses is None else first.responses.n_dims,
-        response_box=boxes.responses,
+        box=given[0],
+        response_dims=dims,
+        response_box=given[1] if dims else boxes.responses,
         **options,
     )
-    of_points, of_responses = Measured(), Measured()
     with store.appending(source) as session:
         for batch in chain([first], batches):
             session.write(batch.bags, batch.targets, batch.ids, responses=batch.responses)
             of_points.add(batch.bags.points)
-            if batch.responses is not None:
+            if of_responses is not None and batch.responses is not None:
                 of_responses.add(batch.responses.points)
-        if boxes.points is None and of_points.box is not None:
+        if of_points.box is not None:
             session.set_box(of_points.box)
-        if boxes.responses is None and of_responses.box is not None:
+        if of_responses is not None and of_responses.box is not None:
             session.set_response_box(of_responses.box)
     return store

@@ -22,7 +22,7 @@ from ..bags.creation import check_parameters
 from ..errors import DataError, ParameterError
 from ..execution import Progress, current_client
 from ..params import check_choice
-from .arrays import new_store
+from .arrays import check_mode, new_store
 from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .table_files import Columns, Source, open_table
 from .table_passes import TablePasses, Tally, warn_of
@@ -31,7 +31,6 @@ from .table_surveys import CheckedTable
 
 TYPES = ("number", "class")  # of targets
 MISSING = ("refuse", "drop_point", "drop_bag")
-MODES = ("create", "append", "overwrite")
 KNOWN_IDS = ("refuse", "skip")
 
 BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
@@ -185,15 +184,11 @@ class TableIngest:
             if name not in (self.targets or ()):
                 raise ParameterError(f"target_types of {name!r}: no such target")
         check_choice("missing", self.missing, MISSING)
-        check_choice("mode", self.mode, MODES)
+        new = {name: getattr(self, name) for name in ("box", "response_box", "chunk_points")}
+        check_mode(self.mode, self.overwrite, **new)
         check_choice("known_ids", self.known_ids, KNOWN_IDS)
-        if self.overwrite and self.mode == "append":
-            raise ParameterError("overwrite is given with mode='append'; choose one of them")
         if self.known_ids != "refuse" and self.mode != "append":
             raise ParameterError("known_ids is given, but mode is not 'append'")
-        for name in ("box", "response_box", "chunk_points"):
-            if self.mode == "append" and getattr(self, name) is not None:
-                raise ParameterError(f"{name} is given with mode='append': the store keeps its own")
         self._boxes()
 
     def run(self, engine: LocalEngine | None = None, tally: Tally | None = None) -> BagStore:

@@ -8,7 +8,7 @@ import pytest
 
 from bagbasis.bags import BagStore, Box
 from bagbasis.bags.bags import offsets_of
-from bagbasis.errors import DataError, ParameterError, StoreError
+from bagbasis.errors import BagbasisError, DataError, ParameterError, StoreError
 from bagbasis.ingest import batches as ingest_batches
 from bagbasis.ingest.arrays import ingest_arrays, ingest_npz
 from bagbasis.storage.urls import normalize_url
@@ -358,3 +358,35 @@ def test_files_that_are_no_npz(tmp_path, npz, place):
         with pytest.raises(DataError, match=name):
             ingest_npz(tmp_path / name, place)
         assert not exists(normalize_url(place))
+
+
+def test_npz_is_appended(arrays, responses, npz, place):
+    """To the store of another file, whose box and classes stay; ids go on, all bags or none."""
+    found = {"points": np.concatenate(arrays), "sizes": np.array(SIZES)}
+    labels = np.array([f"c{i % 2}" for i in range(len(SIZES))])
+    ingest_npz(npz(**found, targets=labels), place)
+    more = found | {"points": found["points"] * 9, "targets": labels[::-1].copy()}
+    store = ingest_npz(npz(**more), place, mode="append")
+    assert store.n_bags == 2 * len(SIZES) == store.ids()[-1] + 1
+    assert store.box == Box.around(found["points"].min(axis=0), found["points"].max(axis=0))
+    codes = [float(label[1]) for label in (*labels, *labels[::-1])]
+    assert store.targets()[:, 0].tolist() == codes
+    for wrong, options, words in (
+        (more | {"targets": np.array(["c7"] * len(SIZES))}, {}, "unknown class 'c7'"),
+        (more, {"box": [(0, 1)] * 2}, "the store keeps its own"),
+        (more, {"overwrite": True}, "overwrite is given"),
+    ):
+        with pytest.raises(BagbasisError, match=words):
+            ingest_npz(npz(**wrong), place, mode="append", **options)
+    assert BagStore.open(place).n_bags == store.n_bags
+
+
+def test_an_outlier_among_arrays_does_not_stretch_the_box(place):
+    """As for tables, though the points come in batches."""
+    rng = np.random.default_rng(0)
+    bags = [rng.random((50, 2)) for _ in range(3000)]
+    bags[7][0] = 1e6, -1e6
+    store = ingest_arrays(iter(bags), place)
+    assert np.abs(store.box.bounds).max() < 1.3
+    whole = ingest_arrays(iter(bags), place, box={"quantile": 0}, overwrite=True)
+    assert np.abs(whole.box.bounds).max() > 1e6
