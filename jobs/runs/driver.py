@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from bagbasis.errors import BagbasisError, BusyError, one_line
-from bagbasis.storage.files import discard, write_json, writing
+from bagbasis.storage.files import PRIVATE, discard, write_json, writing
 from bagbasis.storage.urls import local_path
 
 from ..config import load_config
@@ -131,7 +131,7 @@ class Driver:
     def _write(self, status: Status, **more: object) -> None:
         values = {"attempt": self.record["attempt"], "status": str(status), "begun": self._begun}
         if self._is_ours():
-            write_json(f"{self.url}/{STATE}", {**values, **more})
+            write_json(f"{self.url}/{STATE}", {**values, **more}, mode=PRIVATE)
 
     def _beat_on(self) -> None:
         while not self._over.wait(BEAT_SECONDS):
@@ -145,7 +145,8 @@ class Driver:
         step, done, total = self._now
         where = {"host": os.uname().nodename, "pid": os.getpid()}
         values = {"attempt": self.record["attempt"], "time": time.time(), **where}
-        write_json(f"{self.url}/{BEAT}", {**values, "step": step, "done": done, "total": total})
+        values |= {"step": step, "done": done, "total": total}
+        write_json(f"{self.url}/{BEAT}", values, mode=PRIVATE)
         if local_path(self.url) is None and self._log.exists():
             with writing(f"{self.url}/{LOG}") as path:
                 path.write_bytes(self._log.read_bytes()[-LOG_BYTES:])

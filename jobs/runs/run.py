@@ -10,8 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from bagbasis.errors import RunError
-from bagbasis.storage.files import names_in, reading, write_json
-from bagbasis.storage.urls import normalize_url
+from bagbasis.storage.files import PRIVATE, names_in, reading, write_json
+from bagbasis.storage.urls import local_path, normalize_url
 
 from .launchers import WITHDRAWALS
 from .record import CANCEL, LOG, RUN, RunState, Status, read_record, read_state
@@ -117,7 +117,7 @@ class Run:
         if status.is_over:
             raise RunError(f"run {self.id} is {status}; there is nothing to cancel")
         record = self.record()
-        write_json(f"{self.url}/{CANCEL}", {"attempt": record["attempt"]})
+        write_json(f"{self.url}/{CANCEL}", {"attempt": record["attempt"]}, mode=PRIVATE)
         if record["launcher"] in WITHDRAWALS:
             WITHDRAWALS[record["launcher"]](self.id)
 
@@ -155,13 +155,21 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
 
 
 def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
-    """Return the runs of a root, the oldest first."""
+    """Return the runs of a root, the oldest first; those of other accounts can not be seen."""
     place = root_of(root)
     if place is None:
         raise RunError(f"give the root of the runs (root=, --root or {ROOT_VARIABLE})")
     url = normalize_url(place)
     names = [name for name in names_in(url) if not name.startswith(".")]
-    return [Run(f"{url}/{name}") for name in names if RUN in names_in(f"{url}/{name}")]
+    return [Run(f"{url}/{name}") for name in names if _is_ours(f"{url}/{name}")]
+
+
+def _is_ours(url: str) -> bool:
+    """Whether a folder holds a run that is not another account's."""
+    folder = local_path(url)
+    if folder and not os.access(folder, os.R_OK | os.X_OK, effective_ids=True):
+        return False
+    return RUN in names_in(url)
 
 
 def root_of(given: str | os.PathLike[str] | None) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from bagbasis.config_errors import differences
 from bagbasis.errors import ConfigError, RunError, WriterBusyError
-from bagbasis.storage.files import json_bytes, write_json
+from bagbasis.storage.files import PRIVATE, json_bytes, storage_errors, write_json
 from bagbasis.storage.lock import Hold, writer_lock
 from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
 
@@ -148,7 +148,7 @@ def beside_output(config: Mapping[str, Any]) -> str:
 def _holding(url: str) -> Iterator[Hold]:
     """Hold a run's folder, so that of two clients that submit it again only one does."""
     try:
-        with writer_lock(url, lock_name=LOCK, make=True) as hold:
+        with writer_lock(url, lock_name=LOCK, make=True, private=True) as hold:
             yield hold
     except WriterBusyError as error:
         raise RunError(f"{url}: somebody else submits this run at the moment") from error
@@ -159,13 +159,16 @@ def _start(hold: Hold, record: dict[str, Any]) -> Run:
     record = {**record, "submitted": time.time(), "attempt": uuid.uuid4().hex}
     hold.write(RUN, json_bytes(record))
     log = local_log(url)
+    with storage_errors(log, "the driver can not be started", kind=RunError):
+        log.touch(PRIVATE)  # a queue would make it as the umask says
     # -P: the driver imports no script of the folder it starts in, whatever its name
     command = [sys.executable, "-P", "-m", "bagbasis.jobs", "drive", url]
     command += ["--attempt", record["attempt"], "--log", str(log)]
     try:
         launched = LAUNCHERS[record["launcher"]](command, log, record["id"])
     except RunError:
-        write_json(f"{url}/{CANCEL}", {"attempt": record["attempt"]})  # nobody waits for it
+        nobody_waits = {"attempt": record["attempt"]}
+        write_json(f"{url}/{CANCEL}", nobody_waits, mode=PRIVATE)
         raise
     hold.write(RUN, json_bytes({**record, "launched": launched}))
     return Run(url)

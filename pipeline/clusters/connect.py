@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from dask.system import CPU_COUNT
 from distributed import Client
-from distributed.comm import get_address_host_port
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
@@ -26,7 +25,7 @@ from .profiles import (
     changed,
     load_profile,
 )
-from .tls import check_handshake, security_of
+from .tls import LOOPBACK_HTTP, check_address, check_handshake, closed_http, security_of
 
 CORES_PER_LANE = 8
 
@@ -39,6 +38,7 @@ def connect(
     n_workers: int | None = None,
     cores_per_worker: int | None = None,
     memory_limit: str | None = None,
+    dashboard: bool | None = None,
     store: str | None = None,
     progress: Progress | None = None,
 ) -> Client:
@@ -49,14 +49,17 @@ def connect(
     Parameters
     ----------
     target : str
-        ``"local"``: worker processes on this machine, listening on loopback only. A scheduler's
-        address (``tcp://…``, ``tls://…``). Or a profile: a YAML file, or the name of one in
-        ``configs/profiles``.
+        ``"local"``: worker processes on this machine, which other accounts can not use. A
+        scheduler's address (``tls://…``, on loopback also ``tcp://…``). Or a profile: a YAML file,
+        or the name of one in ``configs/profiles``.
     n_workers, cores_per_worker : int, optional
         In place of the profile's. A worker is one lane: it runs one task at a time, on all its
         cores. By default all cores of the machine in lanes of up to eight.
     memory_limit : str, optional
         Of each worker, such as "3GiB"; default for local ones an even share.
+    dashboard : bool, optional
+        Whether Dask's dashboard, with bokeh installed, is at ``client.dashboard_link``. It asks for
+        no password: every account of this machine can read it. Default no.
     store : str, optional
         URL of a store that every worker must be able to open.
     progress : callable, optional
@@ -79,6 +82,7 @@ def connect(
         n_workers=n_workers,
         cores_per_worker=cores_per_worker,
         memory_limit=memory_limit,
+        dashboard=dashboard,
     )
     if isinstance(profile, LocalProfile):
         client = _local(profile)
@@ -130,15 +134,18 @@ def _local(profile: LocalProfile) -> Client:
     n_workers = profile.n_workers or -(-cores // CORES_PER_LANE)
     lane = profile.cores_per_worker or max(1, cores // n_workers)
     options: dict[str, Any] = {"memory_limit": profile.memory_limit} if profile.memory_limit else {}
-    return Client(
-        processes=True,
-        n_workers=n_workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        env={CORES_VARIABLE: str(lane), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-        **options,
-    )
+    with closed_http(profile.dashboard):
+        return Client(
+            processes=True,
+            n_workers=n_workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            security=True,  # certificates in memory: loopback is open to every account
+            dashboard_address=LOOPBACK_HTTP,
+            scheduler_kwargs={"dashboard": profile.dashboard},
+            env={CORES_VARIABLE: str(lane), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
+            **options,
+        )
 
 
 def _remote(
@@ -172,6 +179,7 @@ def _open(
 ) -> tuple[Client, str]:
     """Return the client, and where to look when workers do not come."""
     if isinstance(profile, AddressProfile):
+        check_address(profile.address, profile.insecure)
         client = _at(profile.address, security_of(profile), profile.timeout)
         return client, _NO_WORKERS.format(address=profile.address)
     try:
@@ -213,10 +221,6 @@ def _at(
     timeout: float,
     end: Callable[[], Any] | None = None,
 ) -> Client:
-    try:
-        get_address_host_port(address)
-    except ValueError as error:
-        raise ConfigError(f"{address!r} is no scheduler's address: {error}") from error
     if address.startswith("tls://"):
         check_handshake(address, security or Security(), timeout)
     try:

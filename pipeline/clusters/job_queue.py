@@ -7,20 +7,17 @@ import tempfile
 from pathlib import Path
 
 import dask_jobqueue
-from distributed.security import Security
 from tornado.ioloop import PeriodicCallback
 
 from ..errors import ClusterError, ConfigError
 from ..execution.lanes import CORES_VARIABLE
 from ..storage.files import storage_errors
 from .profiles import JobQueueProfile, walltime_seconds
-from .tls import security_of
+from .tls import LOOPBACK_HTTP, NO_HTTP, closed_http, security_of
 
 LIFETIME, STAGGER = 0.85, 0.1  # of the walltime: a worker leaves between 75 % and 95 % of it
 
 _CLUSTERS = {"slurm": "SLURMCluster", "pbs": "PBSCluster"}
-_LOOPBACK = "lo"
-_LOOPBACK_HTTP = "127.0.0.1:0"
 _SECONDS_BETWEEN_REQUESTS = 10.0
 
 
@@ -56,39 +53,52 @@ def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster
     with storage_errors(f"job_directory {folder}", "can not be made", kind=ConfigError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     life = walltime_seconds(profile.walltime)
-    security: Security | bool | None = security_of(profile)
-    if security is None and profile.interface != _LOOPBACK:
-        security = True
     try:
-        return getattr(dask_jobqueue, _CLUSTERS[profile.cluster])(
-            cores=profile.cores_per_worker,
-            processes=1,
-            memory=profile.memory_limit,
-            walltime=profile.walltime,
-            queue=profile.queue,
-            account=profile.account,
-            interface=profile.interface,
-            security=security,
-            shared_temp_directory=str(folder),
-            log_directory=str(folder),
-            local_directory=profile.spill_directory,
-            job_name="bagbasis",
-            job_extra_directives=list(profile.directives),
-            job_script_prologue=[
-                *profile.prologue,
-                f"export {CORES_VARIABLE}={profile.cores_per_worker}",
-            ],
-            python=profile.python,
-            scheduler_options={"dashboard_address": _LOOPBACK_HTTP},
-            worker_extra_args=[
-                *("--nthreads", "1"),
-                *("--dashboard-address", _LOOPBACK_HTTP),
-                *("--lifetime", f"{LIFETIME * life:.0f}s"),
-                *("--lifetime-stagger", f"{STAGGER * life:.0f}s"),
-            ],
-        )
+        with closed_http(profile.dashboard):
+            return getattr(dask_jobqueue, _CLUSTERS[profile.cluster])(
+                cores=profile.cores_per_worker,
+                processes=1,
+                memory=profile.memory_limit,
+                walltime=profile.walltime,
+                queue=profile.queue,
+                account=profile.account,
+                interface=profile.interface,
+                security=security_of(profile) or True,
+                shared_temp_directory=str(folder),
+                log_directory=str(folder),
+                local_directory=profile.spill_directory,
+                job_name="bagbasis",
+                job_extra_directives=list(profile.directives),
+                job_script_prologue=[
+                    *profile.prologue,
+                    *(f"export {name}={value}" for name, value in _environment(profile).items()),
+                ],
+                python=profile.python,
+                scheduler_options={
+                    "dashboard_address": LOOPBACK_HTTP,
+                    "dashboard": profile.dashboard,
+                },
+                worker_extra_args=[
+                    *("--nthreads", "1"),
+                    *("--dashboard-address", LOOPBACK_HTTP),
+                    "--dashboard" if profile.dashboard else "--no-dashboard",
+                    *("--lifetime", f"{LIFETIME * life:.0f}s"),
+                    *("--lifetime-stagger", f"{STAGGER * life:.0f}s"),
+                ],
+            )
     except (ValueError, RuntimeError) as error:  # such as an interface that is not there
         raise ConfigError(f"no {profile.cluster} cluster can be made: {error}") from error
+
+
+def _environment(profile: JobQueueProfile) -> dict[str, object]:
+    """Return what a job's shell exports for its worker."""
+    variables: dict[str, object] = {
+        CORES_VARIABLE: profile.cores_per_worker,
+        "PYTHONSAFEPATH": 1,  # no script of the folder that the jobs start in is imported
+    }
+    if not profile.dashboard:
+        variables |= {f"DASK_{key.upper().replace('.', '__')}": "'[]'" for key in NO_HTTP}
+    return variables
 
 
 def waiting_hint(profile: JobQueueProfile) -> str:

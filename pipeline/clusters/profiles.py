@@ -62,12 +62,19 @@ class _Profile(BaseModel):
 
 
 class LocalProfile(_Profile):
-    """Worker processes on this machine, reachable through loopback only."""
+    """Worker processes on this machine, closed to its other accounts.
+
+    Attributes
+    ----------
+    dashboard : bool
+        Whether Dask's dashboard is shown, to every account of this machine.
+    """
 
     cluster: Literal["local"] = "local"
     n_workers: Count | None = None
     cores_per_worker: Count | None = None
     memory_limit: Memory | None = None
+    dashboard: bool = False
 
 
 class _Waiting(_Profile):
@@ -102,10 +109,11 @@ class _Tls(_Waiting):
 
 
 class AddressProfile(_Tls):
-    """A scheduler that runs already."""
+    """A scheduler that runs already; beyond loopback only with TLS, unless ``insecure``."""
 
     cluster: Literal["tcp"] = "tcp"
     address: str
+    insecure: bool = False
 
     @model_validator(mode="after")
     def _encrypted(self) -> AddressProfile:
@@ -126,12 +134,14 @@ class JobQueueProfile(_Tls):
     walltime : str
         Of each job; a worker leaves in good order before it ends, and its job is asked for again.
     interface : str or None
-        Network interface of scheduler and workers. Other than on ``lo``, connections are
-        encrypted: with the TLS files, or with certificates made for this run alone.
+        Network interface of scheduler and workers. Connections are encrypted: with the TLS files,
+        or with certificates made for this run alone.
     spill_directory : str or None
         On the nodes' own disks.
     job_directory : str
         Seen by this machine and all nodes: logs of the jobs, and certificates of the run.
+    dashboard : bool
+        Whether Dask's dashboards are shown, to every account of this machine and of the nodes.
     """
 
     cluster: Literal["slurm", "pbs"]
@@ -148,6 +158,7 @@ class JobQueueProfile(_Tls):
     directives: tuple[str, ...] = Field(default=(), strict=False)
     prologue: tuple[str, ...] = Field(default=(), strict=False)
     python: str | None = None
+    dashboard: bool = False
 
     @model_validator(mode="after")
     def _reachable(self) -> JobQueueProfile:

@@ -1,16 +1,59 @@
-"""Encrypted connections: the certificates of a profile, and why a scheduler refuses them."""
+"""Who may connect: certificates, why a scheduler refuses them, and ports that answer to anybody."""
 
 from __future__ import annotations
 
 import socket
 import ssl
+from contextlib import AbstractContextManager, nullcontext
+from ipaddress import ip_address
 from pathlib import Path
 
+import dask
 from distributed.comm import get_address_host_port
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
 from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile
+
+LOOPBACK_HTTP = "127.0.0.1:0"
+# Dask's HTTP servers know no passwords and can not be left out; without routes they say 404 only.
+_ROUTES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
+NO_HTTP: dict[str, list[str]] = {key: [] for key in _ROUTES}
+
+
+def closed_http(dashboard: bool) -> AbstractContextManager[object]:
+    """Schedulers and workers that are started within show nothing on their HTTP ports.
+
+    With ``dashboard`` they show all that Dask has, to every account of their machine.
+    """
+    return nullcontext() if dashboard else dask.config.set(NO_HTTP)
+
+
+def check_address(address: str, insecure: bool) -> None:
+    """Refuse an address to which code and data would go readable, and changeable, by others.
+
+    Raises
+    ------
+    ConfigError
+        No scheduler's address; or neither TLS nor loopback, and not ``insecure``.
+    """
+    try:
+        host, _ = get_address_host_port(address)
+    except ValueError as error:
+        raise ConfigError(f"{address!r} is no scheduler's address: {error}") from error
+    if not (insecure or address.startswith(("tls://", "wss://")) or _is_loopback(host)):
+        raise ConfigError(
+            f"{address} is not encrypted: on its network anybody could read the data, and run code "
+            "as you; give the scheduler certificates (deploy/README.md) and a tls:// address, or "
+            "write insecure: true in a tcp profile"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def security_of(profile: AddressProfile | JobQueueProfile | KubernetesProfile) -> Security | None:

@@ -27,6 +27,7 @@ from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
 STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
 GROUP = "zarr.json"  # the attributes of a Zarr group, without which a folder is of no kind
+PUBLIC, PRIVATE = 0o666, 0o600  # modes of local files, of which the umask takes away
 NAME_BYTES = 200  # filesystems take names of 255; `partial_path` adds 42
 
 PARTIAL = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`
@@ -126,7 +127,7 @@ def _said_by_icechunk(error: Exception) -> str:
 
 
 @contextmanager
-def writing(url: str | os.PathLike[str]) -> Iterator[Path]:
+def writing(url: str | os.PathLike[str], mode: int = PUBLIC) -> Iterator[Path]:
     """Yield a path to write to; the file is at the URL when the block ends without an error.
 
     Locally it is on the disk before it takes the name; elsewhere it goes there in one PUT. Folders
@@ -140,7 +141,7 @@ def writing(url: str | os.PathLike[str]) -> Iterator[Path]:
     url = normalize_url(url)
     path = local_path(url)
     if path is not None:
-        with storage_errors(url, "can not be written"), _renamed(path) as partial:
+        with storage_errors(url, "can not be written"), _renamed(path, mode) as partial:
             yield partial
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -201,6 +202,7 @@ def write_json(
     *,
     format_version: int | None = None,
     indent: int = 1,
+    mode: int = PUBLIC,
 ) -> None:
     """Replace a JSON object in one step.
 
@@ -208,6 +210,8 @@ def write_json(
     ----------
     format_version : int, optional
         Written as the first key, for `read_json` to check.
+    mode : int
+        Of a local file.
 
     Raises
     ------
@@ -217,7 +221,7 @@ def write_json(
         NaN or infinity, which JSON does not have.
     """
     content = json_bytes(values, format_version=format_version, indent=indent)
-    with writing(url) as path:
+    with writing(url, mode) as path:
         path.write_bytes(content)
 
 
@@ -393,8 +397,10 @@ def staged(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _renamed(path: Path) -> Iterator[Path]:
+def _renamed(path: Path, mode: int) -> Iterator[Path]:
     with staged(path) as partial:
+        if mode != PUBLIC:  # from the first byte on
+            partial.touch(mode)
         yield partial
         fsync(partial)
         partial.replace(path)

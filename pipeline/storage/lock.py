@@ -21,7 +21,7 @@ from pathlib import Path
 from fsspec import AbstractFileSystem
 
 from ..errors import StoreError, WriterBusyError
-from .files import discard, read_bytes, storage_errors, writing
+from .files import PRIVATE, PUBLIC, discard, read_bytes, storage_errors, writing
 from .urls import filesystem, local_path
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
@@ -90,10 +90,11 @@ class Hold:
 class LocalHold(Hold):
     """A local folder, locked by the kernel: the lock goes with the process, however that ends."""
 
-    def __init__(self, url: str, fd: int, lock: Path) -> None:
+    def __init__(self, url: str, fd: int, lock: Path, mode: int) -> None:
         super().__init__(url)
         self._fd = fd
         self._lock = lock
+        self._mode = mode
 
     def check(self) -> None:
         """Raise WriterBusyError when another folder has taken the place of the locked one."""
@@ -111,7 +112,7 @@ class LocalHold(Hold):
     def write(self, name: str, content: bytes) -> None:
         """Replace a file in one step."""
         self.check()
-        with writing(f"{self.url}/{name}") as path:
+        with writing(f"{self.url}/{name}", self._mode) as path:
             path.write_bytes(content)
 
     def remove(self, name: str) -> None:
@@ -121,7 +122,9 @@ class LocalHold(Hold):
 
 
 @contextmanager
-def writer_lock(url: str, *, lock_name: str = LOCK_NAME, make: bool = False) -> Iterator[Hold]:
+def writer_lock(
+    url: str, *, lock_name: str = LOCK_NAME, make: bool = False, private: bool = False
+) -> Iterator[Hold]:
     """Hold a folder for writing.
 
     Parameters
@@ -130,6 +133,8 @@ def writer_lock(url: str, *, lock_name: str = LOCK_NAME, make: bool = False) -> 
         The file in a local folder that is locked.
     make : bool
         Whether a local folder that is not there is made.
+    private : bool
+        Whether a local folder that is made, and what is written into it, is for its owner alone.
 
     Raises
     ------
@@ -143,14 +148,15 @@ def writer_lock(url: str, *, lock_name: str = LOCK_NAME, make: bool = False) -> 
         yield Hold(url)
         return
     lock = path / lock_name
+    mode = PRIVATE if private else PUBLIC
     with storage_errors(url, "can not be written", NOTHING):
         if make:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(0o700 if private else 0o777, parents=True, exist_ok=True)
         if lock.parent != path and lock.parent.is_symlink():
             raise StoreError(f"{lock.parent} is a link; put what it leads to in its place")
         lock.parent.mkdir(exist_ok=True)
         # a link would lead to a file of somebody else's, which is none of ours to touch
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode)
     try:
         with storage_errors(url, "can not be written", NOTHING):
             found = os.fstat(fd)
@@ -158,7 +164,7 @@ def writer_lock(url: str, *, lock_name: str = LOCK_NAME, make: bool = False) -> 
                 raise StoreError(f"{lock} is not a plain file of one name; remove it")
             take_lock(fd, url)
         try:
-            hold = LocalHold(url, fd, lock)
+            hold = LocalHold(url, fd, lock, mode)
             hold.check()
             yield hold
         finally:

@@ -18,6 +18,7 @@ from distributed.core import Status
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
 from bagbasis.clusters.profiles import LocalProfile, load_profile, walltime_seconds
+from bagbasis.clusters.tls import check_address
 from bagbasis.errors import ClusterError, ConfigError, StoreError
 from bagbasis.execution import current_client, lane, map_reduce, map_tasks
 from tests.execution.gated import until
@@ -117,6 +118,19 @@ def test_nobody_answers(closed_port, tmp_path):
     with pytest.raises(ClusterError, match=f"no scheduler answers at {closed_port}"):
         connect(target)
     assert current_client() is None
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "scheduler", "0.0.0.0"])
+def test_address_that_is_not_encrypted(host, tmp_path):
+    """Beyond loopback a tcp:// address is refused, until somebody writes that it is insecure."""
+    address = f"tcp://{host}:9"
+    path = tmp_path / "p.yaml"
+    for target in (address, profile(path, f"cluster: tcp\naddress: {address}")):
+        with pytest.raises(ConfigError, match=rf"{address} is not encrypted.*insecure: true"):
+            connect(target)
+    check_address(address, insecure=True)
+    for closed in (f"tls://{host}:9", "tcp://127.0.0.2:9", "tcp://[::1]:9", "tcp://localhost:9"):
+        check_address(closed, insecure=False)
 
 
 @pytest.mark.parametrize("address", ["foo://x:1", "tcp://", "tcp://127.0.0.1", "tcp://host:port"])

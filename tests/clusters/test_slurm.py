@@ -15,6 +15,7 @@ from bagbasis.clusters.job_queue import job_queue_cluster
 from bagbasis.clusters.profiles import load_profile
 from bagbasis.errors import ClusterError, ConfigError
 from bagbasis.execution import current_client
+from tests.clusters.intruder import open_to_others, ports_of
 from tests.clusters.problem import assert_same, cores_of_lanes, fitted
 from tests.execution.gated import Gate, until
 
@@ -65,16 +66,21 @@ def profile(tmp_path):
 
 @pytest.mark.parametrize("interface", ["lo", "null"])
 def test_same_model(profile, url, expected, interface):
-    """Two jobs make the model one process makes, unencrypted on loopback and with certificates
-    made for the run elsewhere; they end with the client."""
+    """Two jobs make the model one process makes, with certificates made for the run, on loopback
+    too; their ports are closed to other accounts; they end with the client."""
+    before = ports_of(os.getpid())
     seen = []
     with connect(
         profile(interface=interface), store=url, progress=lambda *now: seen.append(now)
     ) as client:
-        assert client.scheduler.address.startswith("tcp" if interface == "lo" else "tls")
+        assert client.scheduler.address.startswith("tls")
         assert seen[0][0] < 2
         assert seen[-1] == (2, 2)
         assert len(jobs()) == 2
+        workers = client.run(lambda: (os.getpid(), os.getppid())).values()
+        ports = ports_of(os.getpid(), *(pid for pids in workers for pid in pids)) - before
+        assert len(ports) >= 8
+        assert open_to_others(ports) == []
         assert_same(fitted(url), expected)
     until(lambda: jobs() == set())
     assert current_client() is None
