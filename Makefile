@@ -10,7 +10,7 @@ demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
 test: venv
-	$(BIN)/python -m pytest --numprocesses logical --dist loadfile
+	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 
 test-clusters: .venv/clusters
 	deploy/slurm/test-cluster install

@@ -20,7 +20,6 @@ from tests.oracles.ragged import StoreModel, random_bags, random_responses
 BATCH = 5
 
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["tests.bags.processes"])
 
 
 @contextmanager

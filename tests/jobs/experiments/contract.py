@@ -38,21 +38,24 @@ class Contract:
     seed = 0
 
     @pytest.fixture(scope="class")
-    def out_dir(self, tmp_path_factory):
+    @classmethod
+    def out_dir(cls, tmp_path_factory):
         """What the command leaves behind at small scale, with few pixels."""
-        where = tmp_path_factory.mktemp(self.name)
+        where = tmp_path_factory.mktemp(cls.name)
         with pytest.MonkeyPatch.context() as coarse:
             coarse.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
-            done("experiment", self.name, *settings(out_dir=where, seed=self.seed))
+            done("experiment", cls.name, *settings(out_dir=where, seed=cls.seed))
         return where
 
     @pytest.fixture(scope="class")
-    def report(self, out_dir):
+    @classmethod
+    def report(cls, out_dir):
         """Its result.json."""
         return read_report(out_dir)[0]
 
     @pytest.fixture(scope="class")
-    def results(self, out_dir):
+    @classmethod
+    def results(cls, out_dir):
         """Its points."""
         return read_report(out_dir)[1]
 

@@ -19,7 +19,8 @@ class TestComponentCounting(Contract):
     name = "gmm-components"
 
     @pytest.fixture(scope="class")
-    def rmse(self, results):
+    @classmethod
+    def rmse(cls, results):
         """Errors over training bags, by method."""
         rows = size_rows(results)
         return {name: group["rmse"].tolist() for name, group in rows.groupby("method")}

@@ -15,7 +15,8 @@ class TestImageClasses(Contract):
     name = "images"
 
     @pytest.fixture(scope="class")
-    def shares(self, results):
+    @classmethod
+    def shares(cls, results):
         """Accuracies over training images, by method."""
         return {r.params["method"]: np.array(r.values["accuracies"][0]) for r in results}
 

@@ -28,7 +28,8 @@ class TestFeatureError(Contract):
     name = "rff-error"
 
     @pytest.fixture(scope="class")
-    def rows(self, results):
+    @classmethod
+    def rows(cls, results):
         """Errors over D."""
         return by_features(results)
 
