@@ -5,6 +5,7 @@ Jobs and the library are imported when a job runs, so that ``bags --help`` answe
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,8 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the console script."""
+    """Run the console script; processes it starts import nothing of the folder it runs in."""
+    os.environ["PYTHONSAFEPATH"] = "1"
     cli()
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from bagbasis.config_errors import first_error
+from bagbasis.config_errors import first_error, refuse_credentials
 from bagbasis.errors import ConfigError, shown
 from bagbasis.storage.files import storage_errors
 from bagbasis.yaml_text import parse_yaml
@@ -90,7 +90,8 @@ def load_config(
     Raises
     ------
     ConfigError
-        No such file, no YAML, an unknown key or a wrong value; one line that names it.
+        No such file, no YAML, an unknown key, a wrong value or one with credentials; one line that
+        names it.
     """
     values = (read_yaml(path) if path is not None else {}) | dict(given or {})
     changed = set()
@@ -98,6 +99,7 @@ def load_config(
         key, value = parse_override(override)
         _put(values, key, value)
         changed.add(key)
+    refuse_credentials(values, "" if path is None else f"{path}: ")
     try:
         return config_type.model_validate(values)
     except ValidationError as error:

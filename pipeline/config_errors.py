@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from .errors import shown
+from .errors import NO_CREDENTIALS, ConfigError, shown, without_credentials
 
 Schema = dict[str, Any]
 
@@ -184,6 +184,13 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
         else:
             bounds = [f"{sign} {one[key]:g}" for key, sign in _BOUNDS.items() if key in one]
             yield f"{_NAMES[kind]} {' and '.join(bounds)}".rstrip()
+
+
+def refuse_credentials(config: Mapping[str, Any], source: str = "") -> None:
+    """Raise ConfigError naming the first key whose value is, or holds, a URL with credentials."""
+    for key, value in _flat(config):
+        if str(value) != without_credentials(str(value)):
+            raise ConfigError(f"{source}key {key!r} {NO_CREDENTIALS}")
 
 
 def differences(

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from reprlib import Repr
 
 MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
+
+NO_CREDENTIALS = (
+    "holds credentials, which would end up in records, models and logs; leave them out, and give "
+    "them in the environment or in fsspec's configuration (~/.config/fsspec)"
+)
+
+# "user:password@" (in a github:// URL that is a repository), and keys of signed URLs and of APIs
+_CREDENTIALS = re.compile(
+    r"(?<!github)(?P<user>://)[^/\s@]*:[^/\s]*@"
+    r"|(?P<key>[?&](?:sig|[\w.-]*(?:token|secret|password|signature|credential|accesskeyid|api_?key))=)"
+    r"[^&#\s'\"]+",
+    re.IGNORECASE,
+)
 
 _shown = Repr()
 _shown.maxlevel = 4  # lists in lists
@@ -17,10 +31,16 @@ def shown(value: object) -> str:
     return _shown.repr(value)
 
 
+def without_credentials(text: str) -> str:
+    """Return a text with "…" for the passwords, keys and signatures of the URLs in it."""
+    return _CREDENTIALS.sub(lambda m: f"{m['user']}…@" if m["user"] else f"{m['key']}…", text)
+
+
 class BagbasisError(Exception):
     """Base of all errors raised on purpose by this package; the message is one line, cut if long.
 
-    A long one loses its middle: the input is named at the beginning, what to do at the end.
+    A long one loses its middle: the input is named at the beginning, what to do at the end. It
+    shows no credentials.
     """
 
     def __str__(self) -> str:
@@ -29,8 +49,8 @@ class BagbasisError(Exception):
 
 
 def one_line(text: str) -> str:
-    """Return a text as one line of at most `MOST_CHARACTERS`."""
-    line = " ".join(part.strip() for part in text.splitlines())
+    """Return a text as one line of at most `MOST_CHARACTERS`, without credentials."""
+    line = without_credentials(" ".join(part.strip() for part in text.splitlines()))
     if len(line) <= MOST_CHARACTERS:
         return line
     tail = MOST_CHARACTERS // 3

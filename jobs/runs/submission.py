@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bagbasis.config_errors import differences
+from bagbasis.config_errors import differences, refuse_credentials
 from bagbasis.errors import ConfigError, RunError, WriterBusyError
 from bagbasis.storage.files import PRIVATE, json_bytes, storage_errors, write_json
 from bagbasis.storage.lock import Hold, writer_lock
@@ -56,13 +56,14 @@ def submit(
     Raises
     ------
     ConfigError
-        A launcher that is not there, or no place for the run.
+        A launcher that is not there, no place for the run, or credentials in the config.
     StoreError, RunError
         The place can not be written, or the driver can not be started.
     """
     if launcher not in LAUNCHERS:
         raise ConfigError(f"no launcher {launcher!r}; there are {', '.join(sorted(LAUNCHERS))}")
     values = dict(config) | ({"cluster": profile} if profile is not None else {})
+    refuse_credentials(values)
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{job}-{uuid.uuid4().hex[:6]}"
     place = root_of(root) or beside_output(values)
     url = f"{normalize_url(place)}/{run_id}"

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from ..config_errors import first_error
+from ..config_errors import first_error, refuse_credentials
 from ..errors import ConfigError
 from ..yaml_text import parse_yaml
 
@@ -231,6 +231,7 @@ def load_profile(name: str) -> Profile:
     values = parse_yaml(path.read_bytes(), str(path))
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected 'key: value' lines, with the key cluster")
+    refuse_credentials(values, f"{path}: ")
     try:
         return _PROFILES.validate_python(values)
     except ValidationError as error:

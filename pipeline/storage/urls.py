@@ -8,17 +8,25 @@ from typing import Any
 
 import fsspec
 
-from ..errors import StoreError
+from ..errors import NO_CREDENTIALS, StoreError, without_credentials
 
 ICECHUNK = "icechunk+"  # begins the URL of a store that Icechunk keeps
 
 
 def normalize_url(url: str | os.PathLike[str]) -> str:
-    """Return an absolute path for local files, any other URL as it is, without a final slash."""
+    """Return an absolute path for local files, any other URL as it is, without a final slash.
+
+    Raises
+    ------
+    StoreError
+        The URL holds credentials.
+    """
     text = os.fspath(url)
     for scheme in ("file://", "local://"):
         text = text.removeprefix(scheme)
     if "://" in text or "::" in text:
+        if text != without_credentials(text):
+            raise StoreError(f"{text}: the URL {NO_CREDENTIALS}")
         return text.rstrip("/")
     return str(Path(text).expanduser().absolute())
 

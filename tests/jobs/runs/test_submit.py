@@ -90,7 +90,8 @@ def test_commands(regression, tmp_path, root):
     )
 
 
-SCRIPTS = ("pipeline", "jobs", "click", "numpy", "yaml")  # names that our imports look for
+# names that our imports, and those of workers, look for
+SCRIPTS = ("pipeline", "jobs", "click", "numpy", "yaml", "multiprocessing", "distributed")
 
 
 def scripts(folder, *names):
@@ -102,12 +103,28 @@ def scripts(folder, *names):
 
 
 def test_driver_runs_no_script_of_its_folder(regression, tmp_path, root, monkeypatch):
-    """A run submitted from a folder of scripts, whatever their names, imports none of them."""
+    """A run submitted from a folder of scripts, whatever their names, imports none of them, nor do
+    its workers."""
     monkeypatch.chdir(scripts(tmp_path / "scripts", "bagbasis", *SCRIPTS))
-    run = submit("verify", {"url": str(regression / "bags.zarr")}, root=root)
+    urls = {"data_url": str(regression / "bags.zarr"), "model_url": str(tmp_path / "m.zarr")}
+    run = submit("fit", {**urls, "cluster": "local"}, root=root)
     until(lambda: run.status().is_over or "script" in run.logs())
     assert "script" not in run.logs()
-    assert run.result()["n_bags"] == 300
+    assert run.result()["n_bags_fitted"] == 300
+
+
+def test_command_runs_no_script_of_its_folder(regression, tmp_path):
+    """The console script, which looks for imports beside itself, and its workers neither."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "bags").write_text(
+        "from bagbasis.jobs.cli import main\nif __name__ == '__main__':\n    main()\n"
+    )
+    urls = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr")
+    command = [sys.executable, str(tmp_path / "bin" / "bags"), "fit", *urls, "--cluster", "local"]
+    folder = scripts(tmp_path / "scripts", "bagbasis", *SCRIPTS)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "script" not in done.stderr
 
 
 def test_module_runs_no_script_of_its_folder(regression, tmp_path):

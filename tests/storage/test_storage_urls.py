@@ -1,0 +1,59 @@
+"""URLs: credentials in them are refused, and are shown nowhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from bagbasis import BagStore, load_model
+from bagbasis.clusters.profiles import load_profile
+from bagbasis.errors import ConfigError, StoreError
+from bagbasis.jobs.runs import submit
+from bagbasis.storage.urls import normalize_url
+from tests.jobs.running import refused, settings
+
+WITH = [
+    "https://me:hush@host/a.zarr",
+    "icechunk+s3://me:hush@bucket/a.zarr",
+    "simplecache::ftp://me:hu:sh@host/a.csv",
+    "sftp://:hush@host/a",
+    "https://host/a.parquet?sv=1&sig=hush",
+    "https://bucket/a?X-Amz-Credential=hush&X-Amz-Signature=hush",
+    "https://bucket/a?AWSAccessKeyId=hush",
+    "https://host/a?access_token=hush#x",
+    "https://host/a?API_KEY=hush",
+]
+WITHOUT = [
+    "s3://bucket/a:b@c/d.zarr",
+    "abfs://container@account.example.org/a",
+    "github://owner:repository@main/a.csv",
+    "ssh://me@host:22/a",
+    "https://host:8080/a?design=2&key=points",
+    "/data/a:b@c?token=1",
+]
+
+
+@pytest.mark.parametrize("url", WITH)
+def test_urls_with_credentials(url, tmp_path):
+    """Stores, models, configs, runs and profiles refuse them, and do not print them."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(f"cluster: gateway\nn_workers: 1\naddress: {url}\n")
+    config = {"data_url": url, "model_url": str(tmp_path / "m.zarr")}
+    for kind, call in [
+        (StoreError, lambda: BagStore.open(url)),
+        (StoreError, lambda: load_model(url)),
+        (ConfigError, lambda: load_profile(str(profile))),
+        (ConfigError, lambda: submit("fit", config, root=tmp_path / "runs")),
+    ]:
+        with pytest.raises(kind, match=r"credentials.*environment") as caught:
+            call()
+        assert "hush" not in str(caught.value)
+    line = refused(2, "fit", *settings(**config))
+    assert "key 'data_url' holds credentials" in line
+    assert "hush" not in line + refused(2, "fit", "--set", f"{url}") + refused(2, "info", url)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("url", WITHOUT)
+def test_urls_without_credentials(url):
+    """What looks a little like credentials and is none is taken."""
+    assert normalize_url(url) == url
