@@ -64,7 +64,7 @@ class RowCache:
                 group = zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
                 if group.attrs.get(ATTRIBUTE) == FORMAT_VERSION:
                     return OpenCache(self, group)
-            except Exception:
+            except Exception:  # noqa: S110 - whatever it is, a new one is made
                 pass  # nothing there, or what a killed maker left: made anew
             return OpenCache(self, self._create())
 
