@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from bagbasis.regression.checkpoints import Checkpoints
 
 
+JUDGED = {
+    "error": "the model",
+    "means_error": "ridge regression on the bags' means",
+    "constant_error": "the best constant",
+}
+
+
 class Config(FittingConfig, ReportConfig):
     """See ``configs/fit.yaml``."""
 
@@ -37,6 +44,7 @@ class Config(FittingConfig, ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from bagbasis import BagStore
+    from bagbasis.evaluation import judge_held_out
     from bagbasis.regression.checkpoints import checkpoints_of
 
     from .model_place import ModelPlace
@@ -52,6 +60,8 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         if model is None:
             model = _fitted(config, store, checkpoints, console)
             place.save(model)
+    with running_on(config.cluster, store.url), console.progress("judge") as progress:
+        held_out = judge_held_out(model, store, progress)
     report = {
         "model_url": place.url,
         "data_url": store.url,
@@ -61,7 +71,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "seconds_in_all": time.perf_counter() - begun,
     }
     console.values("Fitted", report)
-    return report
+    if held_out is not None:
+        rows = [[text, held_out[key]] for key, text in JUDGED.items()]
+        title = f"{held_out['measure']} on {held_out['n']} bags held out"
+        console.table(title, ["", held_out["measure"]], rows)
+    return {**report, "held_out": held_out}
 
 
 def _saved(url: str) -> DoubleBasis | None:

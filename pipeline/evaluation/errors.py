@@ -114,6 +114,11 @@ class Errors:
         return self.outcome.error(self.losses / self.n, self.scatter / self.n)
 
     @property
+    def constant_error(self) -> float:
+        """The error of the best constant prediction for these bags."""
+        return self.outcome.constant_error(self.mean, self.scatter / self.n)
+
+    @property
     def measure(self) -> str:
         """What `error` is, in words."""
         return self.outcome.measure

@@ -38,7 +38,7 @@ def evaluate(
     model: FittedModel,
     data: BagStore | LabelledBags,
     *,
-    subset: str = "all",
+    subset: str | None = None,
     progress: Progress | None = None,
 ) -> Errors:
     """Return the errors of a model on labelled bags, on the open cluster or in this process.
@@ -48,8 +48,9 @@ def evaluate(
     model : fitted estimator
     data : BagStore or LabelledBags
         A store with the targets that the model was fitted to, or with responses.
-    subset : {"all", "holdout", "train"}
-        Bags that the model's ``holdout`` left out of fitting, or the others.
+    subset : {"all", "holdout", "train"}, optional
+        Bags that the model's ``holdout`` left out of fitting, or the others. None: those held out
+        of the store that the model was fitted to, if there are any; all bags of any other.
     progress : callable (bags done, bags in all), optional
 
     Raises
@@ -59,6 +60,7 @@ def evaluate(
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
+    subset = subset or natural_subset(model, data)
     check_predictable(model, data, subset)
     bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
     chosen = take_subset(bags, model, subset)
@@ -67,6 +69,12 @@ def evaluate(
         where = bags.url or "bags in memory"
         raise DataError(f"{where}: no labelled bag among the {subset} bags; nothing to measure")
     return errors
+
+
+def natural_subset(model: FittedModel, data: BagStore | LabelledBags) -> str:
+    """Return the subset that tells most of a model: "holdout" where it was fitted, else "all"."""
+    fitted_to = getattr(model, "report_", {}).get("data_url")
+    return "holdout" if model.holdout_ and data.url == fitted_to else "all"
 
 
 def evaluate_together(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..bags import Bags
+from ..bags import Bags, BagStore
 from ..bags.inputs import with_targets
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.labels import Targets
@@ -20,10 +20,11 @@ from ..sklearn_bases import ClassifierMixin, RegressorMixin
 from .base import DoubleBasis, Labels, Problem, Target, TrainingBags
 from .checkpoints import CheckpointsLike
 from .linear_model import Array, BagsLike
-from .outcomes import Classes, Reals
+from .outcomes import Classes, Reals, refuse_classes
 
 EXACT = 2**53  # up to it every integer is a float64
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
+MAX_NUMBERS = 20  # more distinct whole numbers of a store are no classes, unless it names them
 
 
 class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
@@ -105,6 +106,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     ) -> Problem:
         """See `DoubleBasis.problem`."""
         source, single = with_targets(X, labels, target)
+        refuse_classes(source)
         outcome = Reals(_n_targets(source), single, source.target_names)
         return Problem(take_range(source, bags), outcome)
 
@@ -163,6 +165,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
             raise DataError("a classifier has one target; name it with target=")
         source = take_range(source, bags)
         codes = _distinct(source)
+        _refuse_numbers(source, codes)
         classes = names if names is not None else _as_integers(codes)
         return Problem(source, Classes(tuple(classes.tolist()), source.target_names))
 
@@ -187,6 +190,19 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def classes_(self) -> NDArray[Any]:
         """The classes, sorted, shape (n_classes,)."""
         return self.outcome_.values
+
+
+def _refuse_numbers(source: LabelledBags, codes: NDArray[np.float64]) -> None:
+    """Raise DataError for a target of a store that has no classes, and values unlike labels."""
+    names = source.data.meta.class_names if isinstance(source.data, BagStore) else None
+    [name] = source.target_names or ("",)
+    whole = (codes == np.round(codes)).all()
+    if names is not None and name not in names and not (whole and len(codes) <= MAX_NUMBERS):
+        raise DataError(
+            f"{source.url}: target {name!r} has numbers, {len(codes)} different ones; learn it "
+            "with DoubleBasisRegressor (task: regression), or make a store that has their "
+            f"classes (ingest with target_types: {{{name}: class}})"
+        )
 
 
 def _n_targets(source: LabelledBags) -> int:

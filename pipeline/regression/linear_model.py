@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..bags import Bags, BagStore, as_bags
 from ..errors import ModelError
 from ..execution import lane
+from ..execution.costs import Cost
 from ..sklearn_bases import BaseEstimator
 from .feature_map import FeatureMap
 from .outcomes import OUTCOMES, Outcome, Prediction
@@ -30,6 +31,25 @@ Array = Any
 """A numpy array for bags in memory, a lazy dask.array for a BagStore."""
 
 
+class Features(Protocol):
+    """What a model is linear in."""
+
+    @property
+    def n_dims(self) -> int:
+        """Coordinates of a point."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers a bag becomes."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """What they take."""
+        ...
+
+
 class ScoringModel(Protocol):
     """What the errors of a fitted estimator are computed from."""
 
@@ -39,8 +59,8 @@ class ScoringModel(Protocol):
         ...
 
     @property
-    def features_(self) -> FeatureMap:
-        """Both bases with everything decided."""
+    def features_(self) -> Features:
+        """What it is linear in."""
         ...
 
     def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
@@ -50,6 +70,11 @@ class ScoringModel(Protocol):
 
 class FittedModel(ScoringModel, Protocol):
     """What predictions of a store are made with."""
+
+    @property
+    def features_(self) -> FeatureMap:
+        """Both bases with everything decided."""
+        ...
 
     @property
     def holdout_(self) -> float:

@@ -171,6 +171,10 @@ class Outcome(ABC):
         """
         return float(losses.sum())
 
+    def constant_error(self, mean: Rows, variances: Rows) -> float:
+        """Return the error of the best constant from mean and variance of the encoded labels."""
+        return self.error(variances, variances)
+
     def units(self) -> Rows | None:
         """Return what each target's squared error is divided by where a penalty is chosen.
 
@@ -333,6 +337,10 @@ class Classes(Outcome):
         """Return 1 for a wrong class and 0 for the right one, shape (n, 1)."""
         return 1.0 - np.take_along_axis(targets, scores.argmax(axis=1)[:, None], axis=1)
 
+    def constant_error(self, mean: Rows, variances: Rows) -> float:
+        """See `Outcome.constant_error`: of the most frequent class."""
+        return 1.0 - float(mean.max())
+
     def to_dict(self) -> dict[str, Any]:
         """See `Outcome.to_dict`."""
         return {self.key: list(self.classes)}
@@ -412,3 +420,14 @@ def identify_outcome(outcome: Outcome) -> dict[str, Any]:
     """Return everything that encoded labels depend on, in types that JSON knows."""
     k = outcome.n_targets
     return {"kind": type(outcome).__name__, "n_targets": k, **outcome.to_dict()}
+
+
+def refuse_classes(source: LabelledBags) -> None:
+    """Raise DataError for a target of a store that has classes, whose codes are no numbers."""
+    names = source.data.meta.class_names if isinstance(source.data, BagStore) else {}
+    for name in source.target_names:
+        if name in names:
+            raise DataError(
+                f"{source.url}: target {name!r} has classes, {list(names[name])}; learn it with "
+                "DoubleBasisClassifier (task: classification)"
+            )

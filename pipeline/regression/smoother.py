@@ -30,7 +30,7 @@ from ..sklearn_bases import BaseEstimator
 from .density_prediction import DensityPrediction, resolve_response
 from .feature_map import resolve_features
 from .linear_model import NOT_FINITE
-from .outcomes import Densities, Outcome, Reals
+from .outcomes import Densities, Outcome, Reals, refuse_classes
 from .smoother_sums import (
     ROWS_PER_BLOCK,
     KeptRows,
@@ -202,6 +202,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             raise ParameterError("give targets or responses, not both")
         if responses is None and not stored:
             source, single = with_targets(X, y, target)
+            refuse_classes(source)
             given = source.labels.values if isinstance(source.labels, Targets) else None
             n_targets = len(source.target_names) if given is None else given.shape[1]
             return source, Reals(n_targets, single, source.target_names)

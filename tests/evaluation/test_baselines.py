@@ -1,0 +1,110 @@
+"""What a model is compared with: the best constant, and ridge on the means of bags."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeCV
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+    evaluate,
+)
+from bagbasis.bags.splits import holdout_split
+from bagbasis.errors import DataError
+from bagbasis.evaluation import judge_held_out
+
+N = 300
+RNG = np.random.default_rng(3)
+CENTRES = RNG.random((N, 2)) / 2 + 0.25
+BAGS = [np.clip(c + RNG.normal(0, 0.1, (RNG.integers(2, 30), 2)), 0, 1) for c in CENTRES]
+OUT = holdout_split(0.3).members(0, N)
+BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Bags whose centre is the target, or decides the class; some are not labelled."""
+    y = CENTRES[:, 0].copy()
+    y[5] = np.nan
+    labels = np.where(CENTRES[:, 1] > 0.5, "up", "down")
+    made = BagStore.create(
+        tmp_path_factory.mktemp("baselines") / "s.zarr",
+        2,
+        ["x", "side", "age"],
+        response_dims=2,
+        class_names={"side": ["down", "up"]},
+    )
+    targets = {"x": y, "side": labels, "age": np.arange(N) % 56}
+    return made.append(BAGS, targets=targets, responses=[bag[::2] for bag in BAGS])
+
+
+def test_errors_beside_a_model_of_numbers(store):
+    """Each is what scikit-learn and a mean give for the bags held out."""
+    model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
+    found = judge_held_out(model, store)
+    means = np.array([bag.mean(axis=0) for bag in BAGS])
+    known = np.arange(N) != 5
+    train, test = known & ~OUT, known & OUT
+    y = store.targets(names=["x"])[:, 0]
+    spread = means[train].std(axis=0)
+    ridge = RidgeCV(np.logspace(-4, 4, 17)).fit(means[train] / spread, y[train])
+    rmse = np.sqrt(((ridge.predict(means[test] / spread) - y[test]) ** 2).mean())
+    assert found["n"] == test.sum()
+    assert found["measure"] == "RMSE"
+    assert (
+        found["error"]
+        == evaluate(model, store).error
+        == pytest.approx(
+            np.sqrt(
+                ((model.predict([BAGS[i] for i in np.flatnonzero(test)]) - y[test]) ** 2).mean()
+            )
+        )
+    )
+    assert found["means_error"] == pytest.approx(rmse, rel=1e-6)
+    assert found["constant_error"] == pytest.approx(y[test].std())
+
+
+def test_errors_beside_models_of_classes_and_densities(store):
+    """The most frequent class; the average density; and means do better than both here."""
+    model = DoubleBasisClassifier(*BASES).fit(store, target="side", holdout=0.3)
+    found = judge_held_out(model, store)
+    up = (CENTRES[OUT, 1] > 0.5).mean()
+    assert found["constant_error"] == pytest.approx(min(up, 1 - up))
+    assert found["error"] < found["constant_error"] > found["means_error"]
+    densities = TripleBasisRegressor(*BASES, ProjectionEmbedding(n_per_dim=3))
+    found = judge_held_out(densities.fit(store, holdout=0.3), store)
+    assert 0 < found["means_error"] < found["constant_error"]
+    assert judge_held_out(DoubleBasisRegressor(*BASES).fit(store, target="x"), store) is None
+
+
+def test_bags_held_out_are_judged_by_default(store, tmp_path):
+    """Of the store that was fitted; of another one all bags are new."""
+    model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
+    assert evaluate(model, store).n == (OUT & (np.arange(N) != 5)).sum()
+    assert evaluate(model, store, subset="all").n == N - 1
+    other = BagStore.create(tmp_path / "o.zarr", 2, ["x"]).append(
+        BAGS, targets={"x": CENTRES[:, 0]}
+    )
+    assert evaluate(model, other).n == N
+
+
+def test_classes_are_no_numbers_and_numbers_no_classes(store):
+    """Codes of classes are not regressed, and a target of many numbers is not classified."""
+    for fit in (
+        lambda: DoubleBasisRegressor(*BASES).fit(store, target="side"),
+        lambda: DoubleBasisRegressor(*BASES).fit(store, target=["x", "side"]),
+    ):
+        with pytest.raises(DataError, match=r"'side' has classes, \['down', 'up'\]; learn it with"):
+            fit()
+    for target, n in (("x", 299), ("age", 56)):
+        with pytest.raises(DataError, match=f"'{target}' has numbers, {n} different ones"):
+            DoubleBasisClassifier(*BASES).fit(store, target=target)
+    few = DoubleBasisClassifier(*BASES).fit(Bags.from_list(BAGS), np.arange(N) % 56)
+    assert len(few.classes_) == 56
