@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -19,15 +19,17 @@ from ..execution.costs import Cost
 from ..execution.passes import Reduction, plan_ranges, run_pass
 from .feature_map import FeatureMap
 from .outcomes import Outcome
-from .statistics import RidgeStatistics, StatisticsBuilder, statistics_cost
+from .rows import RowsBuilder, rows_cost
+from .statistics import StatisticsBuilder, statistics_cost
+from .summary import Summary
 
 
 @dataclass(frozen=True)
 class FitStatistics:
     """What a pass over the data leaves: statistics to fit, held-out ones, and counts."""
 
-    train: RidgeStatistics
-    validation: RidgeStatistics | None
+    train: Summary
+    validation: Summary | None
     n_unlabelled: int = 0
     n_held_out: int = 0
     n_points: int = 0
@@ -47,13 +49,18 @@ class FitStatistics:
     def n_bytes(self) -> int:
         """Of the large arrays."""
         parts = [part for part in (self.train, self.validation) if part is not None]
-        return sum(part.gram.nbytes + part.cross.nbytes for part in parts)
+        return sum(part.n_bytes for part in parts)
 
     @property
     def n_bags(self) -> int:
         """Bags that were counted, whether or not they are fitted to."""
         n_validation = self.validation.n if self.validation else 0
         return self.train.n + n_validation + self.n_unlabelled + self.n_held_out
+
+    def summed(self) -> FitStatistics:
+        """Return the sums of rows that were kept."""
+        held = self.validation.statistics() if self.validation else None
+        return replace(self, train=self.train.statistics(), validation=held)
 
     def __add__(self, other: FitStatistics) -> FitStatistics:
         """Return the statistics of both sets of bags."""
@@ -75,14 +82,24 @@ class SplitSums:
     """The statistics of two parts of some bags: those to fit, and those held apart."""
 
     def __init__(
-        self, features: FeatureMap, n_targets: int, precision: str, has_held: bool
+        self,
+        features: FeatureMap,
+        n_targets: int,
+        precision: str,
+        has_held: bool,
+        keeps_rows: bool = False,
     ) -> None:
         self._features = features
-        self._train = StatisticsBuilder(features.n_features, n_targets, precision)
-        self._held = None
-        if has_held:  # they take turns with one square
-            square = self._train.square
-            self._held = StatisticsBuilder(features.n_features, n_targets, precision, square)
+        sizes = (features.n_features, n_targets, precision)
+        self._train: StatisticsBuilder | RowsBuilder
+        self._held: StatisticsBuilder | RowsBuilder | None = None
+        if keeps_rows:
+            self._train = RowsBuilder(*sizes)
+            self._held = RowsBuilder(*sizes) if has_held else None
+        else:
+            self._train = sums = StatisticsBuilder(*sizes)
+            # they take turns with one square
+            self._held = StatisticsBuilder(*sizes, sums.square) if has_held else None
 
     def add(
         self, embeddings: NDArray[Any], y: NDArray[np.float64], apart: NDArray[np.bool_] | None
@@ -100,7 +117,10 @@ class SplitSums:
         return FitStatistics(self._train.finish(), held, *counts)
 
     def _fill(
-        self, builder: StatisticsBuilder, embeddings: NDArray[Any], y: NDArray[np.float64]
+        self,
+        builder: StatisticsBuilder | RowsBuilder,
+        embeddings: NDArray[Any],
+        y: NDArray[np.float64],
     ) -> None:
         done = 0
         while done < len(embeddings):
@@ -115,13 +135,19 @@ class FitSums:
     """The `FitStatistics` of the batches of one task."""
 
     def __init__(
-        self, features: FeatureMap, outcome: Outcome, validation: Split | None, precision: str
+        self,
+        features: FeatureMap,
+        outcome: Outcome,
+        validation: Split | None,
+        precision: str,
+        keeps_rows: bool,
     ) -> None:
         self._features = features
         self._outcome = outcome
         self._validation = validation
         self._precision = precision
-        self._sums = SplitSums(features, outcome.n_targets, precision, validation is not None)
+        sizes = (features, outcome.n_targets, precision)
+        self._sums = SplitSums(*sizes, validation is not None, keeps_rows)
         self._n_unlabelled = self._n_held_out = 0
         self._n_points = self._n_outside = self._n_beyond = 0
 
@@ -159,6 +185,9 @@ class FitPass:
     validation : Split, optional
         Bags with statistics of their own.
     precision : {"float32", "float64"}
+    keeps_rows : bool
+        Whether it leaves `RidgeRows`, for a fit to few bags; else `RidgeStatistics`, which can be
+        subtracted and do not grow.
     """
 
     source: LabelledBags
@@ -166,14 +195,18 @@ class FitPass:
     outcome: Outcome
     validation: Split | None
     precision: str
+    keeps_rows: bool = False
 
     @property
     def cost(self) -> Cost:
         """What it takes one core, and the memory of a lane."""
         n_parts = 2 if self.validation else 1
         n_features, n_targets = self.features.n_features, self.outcome.n_targets
-        statistics = statistics_cost(n_features, n_targets, self.precision, n_parts)
-        return self.features.cost_in(self.precision) + statistics
+        return self.features.cost_in(self.precision) + (
+            rows_cost(n_features, n_targets, self.precision, self.source.n_bags)
+            if self.keeps_rows
+            else statistics_cost(n_features, n_targets, self.precision, n_parts)
+        )
 
     @property
     def seconds(self) -> float:
@@ -188,7 +221,8 @@ class FitPass:
     @property
     def reduction(self) -> Reduction[FitStatistics]:
         """What `run_pass` does with the bags."""
-        sums = partial(FitSums, self.features, self.outcome, self.validation, self.precision)
+        given = (self.features, self.outcome, self.validation, self.precision, self.keeps_rows)
+        sums = partial(FitSums, *given)
         return Reduction(sums, operator.add, self.cost, name="fit")
 
     def run(

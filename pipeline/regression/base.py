@@ -139,7 +139,7 @@ class DoubleBasis(LinearModel):
             clock = time.perf_counter()
             features = self.resolve(problem.source)
             resolved = time.perf_counter()
-            task = self.task(problem, features, holdout)
+            task = self.task(problem, features, holdout, keeps_rows=True)
             keeper = kept.keeper(task) if kept else None
             n_bags_resumed = keeper.n_bags_kept(task.ranges) if keeper else 0
             statistics = task.run(progress, keeper)
@@ -152,17 +152,29 @@ class DoubleBasis(LinearModel):
             "solve": time.perf_counter() - accumulated,
         }
 
-    def task(self, problem: Problem, features: FeatureMap, holdout: float) -> FitPass:
-        """Return the pass over the problem's bags, not yet started."""
-        source = replace(problem.source, left_out=holdout_split(holdout))
-        self.check_memory(features)
-        return FitPass(source, features, problem.outcome, self._validation, self.precision)
+    def task(
+        self, problem: Problem, features: FeatureMap, holdout: float, keeps_rows: bool = False
+    ) -> FitPass:
+        """Return the pass over the problem's bags, not yet started.
 
-    def check_memory(self, features: FeatureMap) -> None:
-        """Raise ParameterError where this process can not solve for so many features."""
+        ``keeps_rows`` where bags are no more than features: these are solved faster, and with
+        less rounding, from their rows. What is added to later has to be summed.
+        """
+        source = replace(problem.source, left_out=holdout_split(holdout))
+        keeps_rows = keeps_rows and source.n_bags <= features.n_features
+        self.check_memory(features, source.n_bags if keeps_rows else None)
+        given = (problem.outcome, self._validation, self.precision, keeps_rows)
+        return FitPass(source, features, *given)
+
+    def check_memory(self, features: FeatureMap, n_rows: int | None = None) -> None:
+        """Raise ParameterError where this process can not solve for so many features.
+
+        ``n_rows`` is the number of bags whose rows are kept, instead of their sums.
+        """
         is_path = isinstance(self.alpha, str) or np.size(self.alpha) > 1
         what = f"solving for {features.n_features:,} features"
-        check_memory(what, solve_bytes(features.n_features, is_path), FEWER_FEATURES)
+        needed = solve_bytes(features.n_features, is_path, n_rows)
+        check_memory(what, needed, FEWER_FEATURES)
 
     @property
     def _validation(self) -> Split | None:

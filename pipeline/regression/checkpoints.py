@@ -217,6 +217,7 @@ def describe(fit: FitPass) -> dict[str, Any]:
         "holdout": asdict(source.left_out) if source.left_out else None,
         "validation": asdict(fit.validation) if fit.validation else None,
         "precision": fit.precision,
+        "keeps_rows": fit.keeps_rows,
         "plan": [current_limits().split_every, len(fit.ranges)],
     }
 

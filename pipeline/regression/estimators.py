@@ -46,8 +46,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         Share of the bags that alpha="validation" holds out, by a hash of their index. They have
         their own statistics, so the path takes one pass, and the final fit uses all bags.
     precision : {"float32", "float64"}
-        Of features and products. Sums are float64 always. float32 resolves penalties down to
-        about n · 10^−6.
+        Of features and products. Sums are float64 always, and products too where bags are no
+        more than features. float32 resolves penalties down to about n · 10^−6.
 
     Attributes
     ----------

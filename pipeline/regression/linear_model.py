@@ -19,8 +19,9 @@ from .feature_map import FeatureMap
 from .outcomes import OUTCOMES, Outcome, Prediction
 from .prediction import lazy_predictions
 from .saving import ModelState, params_from_dict, params_to_dict, save_model
-from .statistics import MANY_TARGETS, units_of
+from .statistics import MANY_TARGETS
 from .statistics_kernels import linear_predictions
+from .summary import units_of
 
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 

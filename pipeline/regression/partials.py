@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .accumulate import FitStatistics
+from .rows import RidgeRows
 from .statistics import RidgeStatistics
 
 FORMAT_VERSION = 1
@@ -29,7 +30,7 @@ def write_partial(path: Path, value: FitStatistics) -> None:
             counts[field.name] = int(held)
         elif held is not None:
             counts[field.name] = int(held.n)
-            arrays |= {f"{field.name}.{name}": getattr(held, name) for name in _array_names()}
+            arrays |= {f"{field.name}.{name}": getattr(held, name) for name in _names(type(held))}
     header = {
         "format": FORMAT_VERSION,
         "counts": counts,
@@ -65,19 +66,22 @@ def _read(file: BinaryIO) -> FitStatistics:
         values: dict[str, Any] = dict(header["counts"])
         for part in PARTS:
             if part in values:
-                names = [name for name in _array_names() if f"{part}.{name}" in header["digests"]]
+                kind = RidgeRows if f"{part}.z" in header["digests"] else RidgeStatistics
+                names = [name for name in _names(kind) if f"{part}.{name}" in header["digests"]]
                 arrays = {name: members[f"{part}.{name}"] for name in names}
                 for name, array in arrays.items():
                     if _digest(array) != header["digests"][f"{part}.{name}"]:
                         raise ValueError(f"array {part}.{name} has another checksum")
                 if "exponents" not in arrays:  # of a file written before targets had units
                     arrays["exponents"] = np.zeros(len(arrays["sum_y"]), dtype=np.int64)
-                values[part] = RidgeStatistics(n=values[part], **arrays)
+                if kind is RidgeStatistics:
+                    arrays["n"] = values[part]
+                values[part] = kind(**arrays)
     return FitStatistics(**{"validation": None, **values})
 
 
-def _array_names() -> list[str]:
-    return [field.name for field in fields(RidgeStatistics) if field.name != "n"]
+def _names(kind: type[RidgeStatistics | RidgeRows]) -> list[str]:
+    return [field.name for field in fields(kind) if field.name != "n"]
 
 
 def _digest(array: NDArray[Any]) -> str:

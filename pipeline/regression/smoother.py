@@ -41,7 +41,7 @@ from .smoother_sums import (
     TrainingRows,
     smoothing_cost,
 )
-from .statistics import units_of
+from .summary import units_of
 
 CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
 QUERIES_AT_ONCE = 4096  # bags predicted by one pass over the training bags

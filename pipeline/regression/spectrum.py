@@ -1,69 +1,89 @@
-"""The eigendecomposition of a centred Gram matrix, for all that is solved with more than one λ.
+"""Two solvers of (M + λI) s = b for many λ: the spectrum of M, and a factor per λ.
 
-G = Q T Qᵀ by Householder reflections and T = V diag(e) Vᵀ by divide and conquer. Q stays as
-reflections: a path needs Q V times a few columns, and never the eigenvectors Q V themselves, whose
-computation is half of an eigendecomposition's time.
+The spectrum has all λ once it is there; for its price there are about seven factors. Both give
+solutions in orthonormal coordinates of their own, which norms and inner products do not see.
 """
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from .statistics import RidgeStatistics
+from .summary import Floats, Summary
 
-Floats = NDArray[np.float64]
+SPECTRUM_FACTORS = 7  # Cholesky factors in the time of a spectrum
+# Below this share of the trace the inverse of a factor in float32 loses the digits of its trace.
+FLOAT32_TRACE = 1e-6
+
+
+class Solver(Protocol):
+    """Solutions and degrees of freedom for any λ > 0."""
+
+    def solve(self, alpha: float) -> Floats:
+        """(M + λI)⁻¹ b in the solver's coordinates, shape (size, k)."""
+
+    @property
+    def right_side(self) -> Floats:
+        """Return b in the solver's coordinates."""
+
+    def back(self, solution: Floats) -> Floats:
+        """Return a solution in M's coordinates."""
+
+    def degrees_of_freedom(self, alpha: float) -> float:
+        """Σ e/(e + λ) over the eigenvalues e of M."""
 
 
 class Spectrum:
-    """Solutions and degrees of freedom for any λ; eigenvalues below zero (rounding) are zero.
+    """A `Solver` by the eigendecomposition; eigenvalues below zero (rounding) are zero.
+
+    M = Q T Qᵀ by Householder reflections and T = V diag(e) Vᵀ by divide and conquer. Q stays as
+    reflections: a path needs Q V times a few columns, and never the eigenvectors Q V themselves,
+    whose computation is half of an eigendecomposition's time.
 
     Attributes
     ----------
-    values : float64, shape (D,)
+    values : float64, shape (size,)
         e, ascending.
-    cross : float64, shape (D, k)
-        The centred ZᵀY in the eigenvectors' coordinates.
+    right_side : float64, shape (size, k)
+        b in the eigenvectors' coordinates.
     """
 
-    def __init__(self, statistics: RidgeStatistics) -> None:
-        gram = statistics.centred_gram().T  # whose lower triangle alone is set
-        work = int(lapack.dsytrd_lwork(len(gram), lower=1)[0])
-        gram, diagonal, beside, self._tau, _ = lapack.dsytrd(
-            gram, lower=1, lwork=work, overwrite_a=1
+    def __init__(self, summary: Summary) -> None:
+        matrix = summary.matrix()
+        work = int(lapack.dsytrd_lwork(len(matrix), lower=1)[0])
+        matrix, diagonal, beside, self._tau, _ = lapack.dsytrd(
+            matrix, lower=1, lwork=work, overwrite_a=1
         )
-        self._reflections = np.asfortranarray(gram[1:, :-1])
-        del gram
+        self._reflections = np.asfortranarray(matrix[1:, :-1])
+        del matrix
         beside = beside if len(beside) else np.zeros(1)  # of one feature: not read
         values, self._vectors, failed = lapack.dstevd(diagonal, beside)
         if failed:
             raise scipy.linalg.LinAlgError("the eigenvalues of the Gram matrix did not converge")
         self.values: Floats = np.maximum(values, 0.0)
-        self.cross: Floats = self._vectors.T @ self._reflected(statistics.centred_cross(), "T")
+        self.right_side: Floats = self._vectors.T @ self._reflected(summary.right_side(), "T")
 
     def solve(self, alpha: float) -> Floats:
-        """(G + λI)⁻¹ ZᵀY, shape (D, k)."""
-        return self._back(self.cross / (self.values + alpha)[:, None])
+        """See `Solver`."""
+        return self.right_side / (self.values + alpha)[:, None]
 
     def least_norm(self, rounding: float) -> Floats:
-        """Least squares without the eigenvalues up to ``rounding``, shape (D, k)."""
+        """Return least squares without the eigenvalues up to ``rounding``, as `solve` does."""
         keep = self.values > rounding
         inverse = np.divide(1.0, self.values, out=np.zeros_like(self.values), where=keep)
-        return self._back(self.cross * inverse[:, None])
+        return self.right_side * inverse[:, None]
 
     def degrees_of_freedom(self, alpha: float) -> float:
-        """Σ e/(e + λ)."""
+        """See `Solver`."""
         return float(np.sum(self.values / (self.values + alpha)))
 
-    def residual_squares(self, alpha: float, yy: Floats) -> Floats:
-        """Of the rows that were fitted, shape (k,), from their targets' squares."""
-        e = self.values[:, None]
-        return np.maximum(0.0, yy - np.sum(self.cross**2 * (e + 2 * alpha) / (e + alpha) ** 2, 0))
-
-    def _back(self, coordinates: Floats) -> Floats:
-        return self._reflected(self._vectors @ coordinates, "N")
+    def back(self, solution: Floats) -> Floats:
+        """See `Solver`."""
+        return self._reflected(self._vectors @ solution, "N")
 
     def _reflected(self, columns: Floats, trans: str) -> Floats:
         """Q or Qᵀ times columns: the first row stays, the others are those of a QR factor."""
@@ -74,3 +94,51 @@ class Spectrum:
             )
             out[1:] = rows
         return out
+
+
+class Factors:
+    """A `Solver` by one Cholesky factor per λ, the last of which is kept.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        From `solve`: λ is below the rounding of M.
+    """
+
+    def __init__(self, summary: Summary) -> None:
+        self._matrix = summary.matrix()
+        self._trace = float(np.trace(self._matrix))
+        self.right_side: Floats = summary.right_side()
+        self._last: tuple[float, NDArray[np.float64]] | None = None
+
+    def solve(self, alpha: float) -> Floats:
+        """See `Solver`."""
+        solved: Floats = scipy.linalg.cho_solve(
+            (self._factor(alpha), True), self.right_side, check_finite=False
+        )
+        return solved
+
+    def back(self, solution: Floats) -> Floats:
+        """See `Solver`."""
+        return solution
+
+    def degrees_of_freedom(self, alpha: float) -> float:
+        """See `Solver`: size − λ tr (M + λI)⁻¹, and the trace is ‖L⁻¹‖² of the factor L."""
+        factor = self._factor(alpha)
+        if alpha > FLOAT32_TRACE * self._trace:
+            inverse, _ = lapack.strtri(factor.astype(np.float32), lower=1, overwrite_c=1)
+        else:
+            inverse, _ = lapack.dtrtri(factor, lower=1)
+        squares = np.einsum("ij,ij->", inverse, inverse, dtype=np.float64)
+        return float(len(factor) - alpha * squares)
+
+    def _factor(self, alpha: float) -> NDArray[np.float64]:
+        if self._last is None or self._last[0] != alpha:
+            self._last = None  # its memory goes first
+            shifted = self._matrix.copy(order="F")
+            shifted[np.diag_indices(len(shifted))] += alpha
+            factor, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1)
+            if failed:
+                raise scipy.linalg.LinAlgError(f"{alpha:g} is below the rounding of the matrix")
+            self._last = (alpha, factor)
+        return self._last[1]

@@ -8,26 +8,16 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import DTypeLike, NDArray
 
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from .statistics_kernels import add_sums, add_triangle, gram_float32, gram_float64, unpack_centred
+from .summary import NO_UNIT, Floats, Judge, units_of
 
 BLOCK_ROWS = 8192  # of the block that goes through one SYRK: fewer and the products are slower
 BLOCK_BYTES = 2**28  # of it, at most
 MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
-UNIT_STEP = 128  # between exponents of units: targets between 2^-64 and 2^64 have the unit 1
-NO_UNIT = -9 * UNIT_STEP  # of zeros: below every number's
-
-
-def units_of(columns: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return for each column of (n, k) the e of a unit 2^e in which sums of squares are ordinary.
-
-    Numbers between 2^-64 and 2^64 have e = 0; divided by a power of two others keep their bits.
-    """
-    largest = np.abs(columns).max(axis=0, initial=0.0)
-    steps = np.floor(np.frexp(largest)[1] / UNIT_STEP + 0.5).astype(np.int64)
-    return np.where(largest == 0, NO_UNIT, UNIT_STEP * steps)
 
 
 @dataclass(frozen=True)
@@ -100,6 +90,21 @@ class RidgeStatistics:
         return RidgeStatistics(**sums, exponents=exponents)
 
     @property
+    def size(self) -> int:
+        """Order of the matrix that is solved."""
+        return len(self.sum_z)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the large arrays."""
+        return self.gram.nbytes + self.cross.nbytes
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all features are."""
+        return bool(np.isfinite(self.sum_z).all() and np.isfinite(self.diagonal).all())
+
+    @property
     def trace(self) -> float:
         """The trace of ZᵀZ: n for paired random features."""
         return float(self.diagonal.sum())
@@ -123,6 +128,39 @@ class RidgeStatistics:
     def centred_yy(self) -> NDArray[np.float64]:
         """Σ (y − ȳ)², shape (k,), in the targets' units."""
         return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.n)
+
+    def statistics(self) -> RidgeStatistics:
+        """See `Summary`."""
+        return self
+
+    def matrix(self, shift: float = 0.0) -> NDArray[np.float64]:
+        """See `Summary`."""
+        return self.centred_gram(shift).T
+
+    def right_side(self) -> NDArray[np.float64]:
+        """See `Summary`."""
+        return self.centred_cross()
+
+    def coefficients(self, solution: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Summary`."""
+        return solution
+
+    def residual_squares(self, solution: Floats, right_side: Floats, alpha: float) -> Floats:
+        """See `Summary`."""
+        explained = np.sum(solution * right_side + alpha * solution**2, axis=0)
+        return np.maximum(0.0, self.centred_yy() - explained)
+
+    def judge(self) -> Judge:
+        """See `Summary`."""
+        gram, right_side, yy = self.matrix(), self.centred_cross(), self.centred_yy()
+
+        def mean_squared_error(coef: Floats, intercept: Floats) -> Floats:
+            products = scipy.linalg.blas.dsymm(1.0, gram, coef, lower=1)
+            quadratic, cross = np.sum(coef * products, axis=0), np.sum(coef * right_side, axis=0)
+            bias = (self.sum_y - coef.T @ self.sum_z) / self.n - intercept
+            return np.maximum(0.0, yy - 2 * cross + quadratic) / self.n + bias**2
+
+        return mean_squared_error
 
 
 class StatisticsBuilder:

@@ -22,11 +22,11 @@ from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.progress import silent
-from ..regression import RidgeStatistics
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import identify_outcome
-from ..regression.ridge import solve_validation
+from ..regression.ridge import least, score_validation
+from ..regression.summary import Summary
 from ..storage.files import discard_empty
 from ..storage.urls import normalize_url
 from .cache import RowCache, discard_others, store_identity
@@ -121,7 +121,8 @@ class _Tuner:
         self.estimator, self.search, self.holdout = estimator, search, holdout
         self.candidates = resolve_candidates(self.source, estimator, search)
         for candidate in self.candidates:
-            estimator.check_memory(candidate.features)
+            few = store.n_bags <= candidate.features.n_features
+            estimator.check_memory(candidate.features, store.n_bags if few else None)
         n_bags, longest = store.n_bags, max(self._length(i) for i in range(len(self.candidates)))
         first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
         row_bytes = 4 * longest + 8 * self.outcome.n_targets
@@ -182,21 +183,16 @@ class _Tuner:
                 f"needs {LEAST_HELD_OUT}: label more bags, or take more with first_bags"
             )
         with lane():
-            path = solve_validation(
-                train,
-                held_out,
-                self._penalties(train.n, rung),
-                self.estimator.rounding,
-                self._units(held_out),
-            )
-        errors = np.where(np.isfinite(path.scores), path.scores, np.inf)
+            alphas = self._penalties(train.n, rung)
+            given = (self.estimator.rounding, self._units(held_out))
+            errors = score_validation(train, held_out, alphas, *given)
         return Score(
             float(errors.min()),
             rung.n_bags,
             train.n,
             held_out.n,
-            path.alpha,
-            tuple(path.alphas.tolist()),
+            least(alphas, errors),
+            tuple(alphas.tolist()),
             tuple(errors.tolist()),
             time.perf_counter() - begun,
         )
@@ -219,10 +215,11 @@ class _Tuner:
             self.candidates[c].features,
             self.outcome,
         )
-        precision = self.estimator.precision
-        statistics = score_statistics(bags, self.validation, precision, blocks, progress)
+        keeps_rows = self.rungs[r].n_bags <= self.candidates[c].features.n_features
+        given = (bags, self.validation, self.estimator.precision, blocks, progress, keeps_rows)
+        statistics = score_statistics(*given)
         if before is not None:
-            statistics = before + statistics
+            statistics = (before if keeps_rows else before.summed()) + statistics
         self._held[c] = (r, statistics)
         return statistics
 
@@ -237,7 +234,7 @@ class _Tuner:
             if place >= n_kept or room < 0:
                 del self._held[c]
 
-    def _units(self, held_out: RidgeStatistics) -> NDArray[np.float64] | None:
+    def _units(self, held_out: Summary) -> NDArray[np.float64] | None:
         """Return the outcome's units, scaled so that the held-out mean has an error of 1."""
         units = self.outcome.units()
         if units is None:

@@ -21,6 +21,7 @@ from ..execution.passes import Index, Reduction, RowsOfBags, run_pass
 from ..regression import FeatureMap
 from ..regression.accumulate import FitStatistics, SplitSums
 from ..regression.outcomes import Outcome
+from ..regression.rows import rows_cost
 from ..regression.statistics import statistics_cost
 from .cache import RowCache
 from .order import RunOrder
@@ -116,9 +117,14 @@ class ScoreSums:
     """The statistics of the blocks of one task; those of ``validation`` are held apart."""
 
     def __init__(
-        self, features: FeatureMap, n_targets: int, validation: Split, precision: str
+        self,
+        features: FeatureMap,
+        n_targets: int,
+        validation: Split,
+        precision: str,
+        keeps_rows: bool,
     ) -> None:
-        self._sums = SplitSums(features, n_targets, precision, has_held=True)
+        self._sums = SplitSums(features, n_targets, precision, True, keeps_rows)
         self._validation = validation
 
     def add(self, batch: CachedBatch) -> None:
@@ -136,15 +142,19 @@ def score_statistics(
     precision: str,
     blocks: Range,
     progress: Progress | None = None,
+    keeps_rows: bool = False,
 ) -> FitStatistics:
-    """One pass over a range of blocks: on the open cluster, or in this process."""
+    """One pass over a range of blocks: on the open cluster, or in this process.
+
+    ``keeps_rows`` as in `FitPass`.
+    """
     n_targets, before = source.outcome.n_targets, source.order.bags_before
-    sums = partial(ScoreSums, source.features, n_targets, validation, precision)
-    cost = source.features.cost_in(precision) + statistics_cost(
-        source.features.n_features, n_targets, precision, n_parts=2
-    )
+    sums = partial(ScoreSums, source.features, n_targets, validation, precision, keeps_rows)
     first, stop = blocks
     n_bags = before(stop) - before(first)
+    sizes = (source.features.n_features, n_targets, precision)
+    cost = source.features.cost_in(precision)
+    cost += rows_cost(*sizes, n_bags) if keeps_rows else statistics_cost(*sizes, n_parts=2)
     n_points = n_bags * source.n_points // max(1, source.n_bags)
     n_tasks = count_tasks(n_bags, n_points, source.n_dims, cost)
     ranges = [

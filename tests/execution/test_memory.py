@@ -103,8 +103,10 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
     bags, y = labelled_bags(30)
     store = stored(tmp_path / "s.zarr", bags, y)
     base = ProjectionEmbedding(n_per_dim=3)
-    model = DoubleBasisRegressor(base, RandomFourierFeatures(2**21, scale=1.0), alpha=1.0)
-    message = r"solving for 2,097,152 features needs [\d.e+]+ GiB and has [\d.]+ GiB: take fewer f"
+    model = DoubleBasisRegressor(base, RandomFourierFeatures(2**31, scale=1.0), alpha=1.0)
+    message = (
+        r"solving for 2,147,483,648 features needs [\d.e+]+ GiB and has [\d.]+ GiB: take fewer f"
+    )
     for data, labels in ((store, None), (bags, y)):
         with pytest.raises(ParameterError, match=message):
             model.fit(data, labels)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bagbasis import RandomFourierFeatures
 from bagbasis.regression.ridge import solve, solve_gcv, solve_validation
+from bagbasis.regression.rows import RidgeRows
 from bagbasis.regression.statistics import MANY_TARGETS, RidgeStatistics, StatisticsBuilder
 from bagbasis.regression.statistics_kernels import linear_predictions
 
@@ -33,6 +34,11 @@ def collected(z: NDArray[Any], y: NDArray[Any], dtype: Any = np.float64) -> Ridg
     builder = StatisticsBuilder(z.shape[1], y.shape[1], dtype)
     builder.add(z, y)
     return builder.finish()
+
+
+def kept(z: NDArray[Any], y: NDArray[Any], dtype: Any = np.float64) -> RidgeRows:
+    """The rows themselves, which few bags are solved from."""
+    return RidgeRows.of(z.astype(dtype), y)
 
 
 def unpacked(statistics: RidgeStatistics) -> tuple[NDArray[Any], ...]:

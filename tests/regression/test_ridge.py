@@ -11,10 +11,16 @@ from sklearn.linear_model import Ridge
 from bagbasis.errors import DataError
 from bagbasis.regression.ridge import default_alphas, solve, solve_gcv, solve_validation
 from tests.oracles import ridge
-from tests.oracles.ridge_entries import collected, feature_rows
+from tests.oracles.ridge_entries import collected, feature_rows, kept
 
 NOISE = {np.float32: 1e-7, np.float64: 1e-14}
 GRID = 10.0 ** np.arange(-6, 3)
+
+
+@pytest.fixture(params=[collected, kept], ids=["statistics", "rows"])
+def known(request):
+    """How the solvers know the rows: by their sums, or as they are."""
+    return request.param
 
 
 @pytest.fixture(scope="module")
@@ -23,43 +29,41 @@ def rows():
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 0.1, 10.0])
-def test_equals_scikit_learn(rows, alpha):
+def test_equals_scikit_learn(known, rows, alpha):
     """scikit-learn's Ridge has the same penalty and the same intercept."""
     z, y = rows
     truth = Ridge(alpha=alpha, solver="cholesky").fit(z, y)
-    ours = solve(collected(z, y), alpha, 1e-14)
+    ours = solve(known(z, y), alpha, 1e-14)
     np.testing.assert_allclose(ours.coef, truth.coef_, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(ours.intercept, truth.intercept_, rtol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
-def test_intercept_is_not_penalised(rows, alpha):
+def test_intercept_is_not_penalised(known, rows, alpha):
     """Adding a constant to a target adds it to the intercept and changes nothing else."""
     z, y = rows
-    ours, moved = (
-        solve(collected(z, target), alpha, 1e-14) for target in (y, np.add(y, [7, 0, -1e3]))
-    )
+    ours, moved = (solve(known(z, target), alpha, 1e-14) for target in (y, np.add(y, [7, 0, -1e3])))
     np.testing.assert_allclose(moved.coef, ours.coef, atol=1e-7)
     np.testing.assert_allclose(moved.intercept - ours.intercept, [7, 0, -1e3], atol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
-def test_targets_do_not_mix(rows, alpha):
+def test_targets_do_not_mix(known, rows, alpha):
     """Several targets at once are as many separate fits."""
     z, y = rows
-    together = solve(collected(z, y), alpha, 1e-14)
+    together = solve(known(z, y), alpha, 1e-14)
     for t in range(3):
-        alone = solve(collected(z, y[:, t : t + 1]), alpha, 1e-14)
+        alone = solve(known(z, y[:, t : t + 1]), alpha, 1e-14)
         np.testing.assert_allclose(together.coef[t], alone.coef[0], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(together.intercept[t], alone.intercept[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 2, 15, 30])
-def test_least_squares_with_fewer_rows_than_features(dtype, n):
+def test_least_squares_with_fewer_rows_than_features(known, dtype, n):
     """alpha = 0 and a singular ZᵀZ: finite, of least norm, and through every row."""
     z, y = feature_rows(np.random.default_rng(1), n, dtype)
-    ours = solve(collected(z, y, dtype), 0.0, NOISE[dtype])
+    ours = solve(known(z, y, dtype), 0.0, NOISE[dtype])
     truth = ridge.ridge(z, y, 0.0)
     size = np.abs(truth[0]).max()
     coarse = dtype == np.float32
@@ -69,20 +73,20 @@ def test_least_squares_with_fewer_rows_than_features(dtype, n):
     )
 
 
-def test_least_squares_of_repeated_rows_and_columns():
+def test_least_squares_of_repeated_rows_and_columns(known):
     """Rows that repeat and a feature that is there twice share what one would get."""
     z, y = feature_rows(np.random.default_rng(2), 20)
     once = ridge.ridge(z, y, 0.0)
-    twice = solve(collected(np.hstack([np.tile(z, (9, 1))] * 2), np.tile(y, (9, 1))), 0.0, 1e-14)
+    twice = solve(known(np.hstack([np.tile(z, (9, 1))] * 2), np.tile(y, (9, 1))), 0.0, 1e-14)
     np.testing.assert_allclose(twice.coef, np.hstack([once[0]] * 2) / 2, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-3])
-def test_one_row_and_constant_features(alpha):
+def test_one_row_and_constant_features(known, alpha):
     """Nothing to learn from: the prediction is the mean."""
     z, y = np.ones((4, 6)), np.arange(8.0).reshape(4, 2)
     for rows in (1, 4):
-        ours = solve(collected(z[:rows], y[:rows]), alpha, 1e-14)
+        ours = solve(known(z[:rows], y[:rows]), alpha, 1e-14)
         np.testing.assert_allclose(ours.coef, 0, atol=1e-12)
         np.testing.assert_allclose(ours.intercept, y[:rows].mean(axis=0))
 
@@ -99,11 +103,11 @@ def test_penalty_below_the_rounding(caplog):
 
 
 @pytest.mark.parametrize("n", [30, 250])
-def test_gcv_chooses_the_least_score(n):
+def test_gcv_chooses_the_least_score(known, n):
     """Scores are those of the hat matrix, with fewer rows than features too, and the solution
     that of the best penalty."""
     z, y = feature_rows(np.random.default_rng(4), n)
-    ours = solve_gcv(collected(z, y), GRID)
+    ours = solve_gcv(known(z, y), GRID)
     scores = ridge.gcv_scores(z, y, GRID)
     np.testing.assert_allclose(ours.scores, scores, rtol=1e-6)
     assert ours.alpha == GRID[scores.argmin()]
@@ -113,24 +117,24 @@ def test_gcv_chooses_the_least_score(n):
     assert 0 < scores.argmin() < len(GRID) - 1
 
 
-def test_gcv_does_not_see_the_unit_of_a_target():
+def test_gcv_does_not_see_the_unit_of_a_target(known):
     """A target in millionths weighs as much in the choice as one in millions."""
     z, y = feature_rows(np.random.default_rng(5), 200)
-    ours = solve_gcv(collected(z, y), GRID)
-    scaled = solve_gcv(collected(z, y * [1e6, 1.0, 1e-6]), GRID)
+    ours = solve_gcv(known(z, y), GRID)
+    scaled = solve_gcv(known(z, y * [1e6, 1.0, 1e-6]), GRID)
     np.testing.assert_allclose(ours.scores, scaled.scores, rtol=1e-6)
 
 
 @pytest.mark.parametrize("chooser", ["gcv", "validation"])
-def test_constant_target(chooser):
+def test_constant_target(known, chooser):
     """A target without variance neither divides by zero nor decides."""
     z, y = feature_rows(np.random.default_rng(6), 200)
     y[:, 1] = 3.0
 
     def chosen(columns):
         if chooser == "gcv":
-            return solve_gcv(collected(z, y[:, columns]), GRID)
-        parts = (collected(z[i::2], y[i::2][:, columns]) for i in (0, 1))
+            return solve_gcv(known(z, y[:, columns]), GRID)
+        parts = (known(z[i::2], y[i::2][:, columns]) for i in (0, 1))
         return solve_validation(*parts, GRID, 1e-14)
 
     both, alone = chosen([0, 1]), chosen([0])
@@ -140,12 +144,12 @@ def test_constant_target(chooser):
     assert both.intercept[1] == pytest.approx(3.0)
 
 
-def test_validation_path_equals_refitting():
+def test_validation_path_equals_refitting(known):
     """Errors from the held-out rows' statistics are those of refits and predictions, and the
     final solution is fitted on all rows."""
     z, y = feature_rows(np.random.default_rng(7), 300)
     held = np.arange(300) % 7 == 0
-    train, apart = collected(z[~held], y[~held]), collected(z[held], y[held])
+    train, apart = known(z[~held], y[~held]), known(z[held], y[held])
     ours = solve_validation(train, apart, GRID, 1e-14)
     scores = ridge.validation_scores(z, y, held, GRID)
     np.testing.assert_allclose(ours.scores, scores, rtol=1e-8)
@@ -155,10 +159,10 @@ def test_validation_path_equals_refitting():
     np.testing.assert_allclose(ours.intercept, intercept, rtol=1e-9)
 
 
-def test_nothing_to_fit_or_to_validate_on():
+def test_nothing_to_fit_or_to_validate_on(known):
     """No rows, or no held-out rows, is an error that says which."""
     z, y = feature_rows(np.random.default_rng(8), 20)
-    rows, nothing = collected(z, y), collected(z[:0], y[:0])
+    rows, nothing = known(z, y), known(z[:0], y[:0])
     for attempt in (lambda: solve(nothing, 1.0, 1e-14), lambda: solve_gcv(nothing, GRID)):
         with pytest.raises(DataError, match="no labelled bags to fit"):
             attempt()

@@ -88,6 +88,20 @@ def test_statistics_add_up_over_rungs(store, monkeypatch):
         np.testing.assert_allclose(score.errors, alone.scores[0][c].errors, rtol=1e-5)
 
 
+def test_rungs_of_few_bags_keep_rows(store, monkeypatch):
+    """The first rung has no more bags than features, the last has more: its errors are those of
+    sums all along."""
+    base = estimator(random_features=RandomFourierFeatures(128))
+    rows = tune(store, base, SEARCH)
+    assert rows.rungs[0].n_bags <= 128 < rows.rungs[-1].n_bags
+    run = halving.score_statistics
+    monkeypatch.setattr(halving, "score_statistics", lambda *given: run(*given).summed())
+    sums = tune(store, base, SEARCH)
+    for ours, theirs in zip(rows.scores, sums.scores, strict=True):
+        for c, score in theirs.items():
+            np.testing.assert_allclose(ours[c].errors, score.errors, rtol=1e-4)
+
+
 def counted_passes(monkeypatch):
     """The block ranges of all passes from now on."""
     passes = []

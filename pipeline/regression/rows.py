@@ -1,0 +1,164 @@
+"""Rows of features kept as they are: what few bags are solved from, N × N instead of D × D."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import DTypeLike, NDArray
+
+from ..execution.costs import Cost
+from .statistics import RidgeStatistics, StatisticsBuilder
+from .summary import Floats, Judge, units_of
+
+
+@dataclass(frozen=True)
+class RidgeRows:
+    """Rows (z, y): mergeable in order, and solved in the dual form (K + λI) a = Y, ψ = Zᵀa.
+
+    A `Summary` as `RidgeStatistics` is. Products are in double, whatever the features are, so
+    that small penalties are not lost in the rounding of their sums.
+
+    Attributes
+    ----------
+    z : float32 or float64, shape (n, D)
+    y : float64, shape (n, k)
+    exponents : int64, shape (k,)
+        Of the targets' units, see `units_of`.
+    """
+
+    z: NDArray[Any]
+    y: Floats
+    exponents: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, z: NDArray[Any], y: Floats) -> RidgeRows:
+        """Return rows in the units that fit their targets."""
+        return cls(z, y, units_of(y))
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return len(self.z)
+
+    @property
+    def size(self) -> int:
+        """Order of the matrix that is solved."""
+        return len(self.z)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the rows."""
+        return self.z.nbytes + self.y.nbytes
+
+    def __add__(self, other: RidgeRows) -> RidgeRows:
+        """Return the rows of both, these first."""
+        z, y = np.concatenate([self.z, other.z]), np.concatenate([self.y, other.y])
+        return RidgeRows(z, y, np.maximum(self.exponents, other.exponents))
+
+    def statistics(self) -> RidgeStatistics:
+        """Return the sums of the rows, as a pass that keeps no rows makes them."""
+        builder = StatisticsBuilder(self.z.shape[1], self.y.shape[1], self.z.dtype)
+        builder.add(self.z, self.y)
+        return builder.finish()
+
+    def in_units(self, exponents: NDArray[np.int64]) -> RidgeRows:
+        """See `Summary`."""
+        return replace(self, exponents=exponents)
+
+    # ------------------------------------------------------------------ what solvers ask
+
+    @cached_property
+    def sum_z(self) -> Floats:
+        """Σz, shape (D,)."""
+        total: Floats = self.z.sum(axis=0, dtype=np.float64)
+        return total
+
+    @cached_property
+    def scaled_y(self) -> Floats:
+        """The targets in their units, shape (n, k)."""
+        scaled: Floats = np.ldexp(self.y, -self.exponents)
+        return scaled
+
+    @property
+    def sum_y(self) -> Floats:
+        """Σy in the targets' units, shape (k,)."""
+        total: Floats = self.scaled_y.sum(axis=0)
+        return total
+
+    @property
+    def trace(self) -> float:
+        """The trace of ZᵀZ."""
+        return float(np.einsum("ij,ij->", self.z, self.z, dtype=np.float64))
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all features are."""
+        return bool(np.isfinite(self.sum_z).all())
+
+    def matrix(self, shift: float = 0.0) -> Floats:
+        """See `Summary`: the products of centred rows."""
+        centred = self.z - self.sum_z / self.n
+        product: Floats = scipy.linalg.blas.dsyrk(1.0, centred.T, trans=1, lower=1)
+        product[np.diag_indices(self.n)] += shift
+        return product
+
+    def right_side(self) -> Floats:
+        """See `Summary`: the centred targets."""
+        return self.scaled_y - self.sum_y / self.n
+
+    def coefficients(self, solution: Floats) -> Floats:
+        """See `Summary`."""
+        return self.z.T @ solution - np.outer(self.sum_z / self.n, solution.sum(axis=0))
+
+    def centred_yy(self) -> Floats:
+        """Σ (y − ȳ)², shape (k,), in the targets' units."""
+        squares: Floats = (self.right_side() ** 2).sum(axis=0)
+        return squares
+
+    def residual_squares(self, solution: Floats, right_side: Floats, alpha: float) -> Floats:
+        """See `Summary`; what is left of the targets is λa."""
+        squares: Floats = alpha**2 * (solution**2).sum(axis=0)
+        return squares
+
+    def judge(self) -> Judge:
+        """See `Summary`."""
+
+        def mean_squared_error(coef: Floats, intercept: Floats) -> Floats:
+            errors = self.scaled_y - (self.z @ coef + intercept)
+            mean: Floats = (errors**2).mean(axis=0)
+            return mean
+
+        return mean_squared_error
+
+
+class RowsBuilder:
+    """Collects rows; filled as a `StatisticsBuilder` is."""
+
+    def __init__(self, n_features: int, n_targets: int, dtype: DTypeLike = np.float32) -> None:
+        self._z = [np.empty((0, n_features), dtype)]
+        self._y = [np.empty((0, n_targets))]
+        self._room = self._z[0]
+
+    def room(self, n_rows: int) -> NDArray[Any]:
+        """Return room for the next rows."""
+        self._room = np.empty((n_rows, self._z[0].shape[1]), self._z[0].dtype)
+        return self._room
+
+    def commit(self, y: Floats) -> None:
+        """Count the rows of the room as filled, with these targets (n, k)."""
+        self._z.append(self._room)
+        self._y.append(np.array(y))
+
+    def finish(self) -> RidgeRows:
+        """Return all rows."""
+        return RidgeRows.of(np.concatenate(self._z), np.concatenate(self._y))
+
+
+def rows_cost(n_features: int, n_targets: int, precision: str, n_rows: int) -> Cost:
+    """Return what `RowsBuilder` takes for up to so many rows, which are copied when merged."""
+    row = np.dtype(precision).itemsize * n_features + 8 * n_targets
+    return Cost(bytes_per_bag=8 * n_targets, bytes_per_task=2 * n_rows * row)

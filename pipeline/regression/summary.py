@@ -1,0 +1,95 @@
+"""What ridge regression knows of rows, and the units that their targets are counted in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+UNIT_STEP = 128  # between exponents of units: targets between 2^-64 and 2^64 have the unit 1
+NO_UNIT = -9 * UNIT_STEP  # of zeros: below every number's
+
+Floats = NDArray[np.float64]
+
+
+class Summary(Protocol):
+    """What is known of rows (z, y), as much as ridge regression needs of them.
+
+    It is solved as (M + λI) s = b, with a symmetric matrix M of order ``size`` that has the
+    eigenvalues of the centred ZᵀZ, and perhaps others that are zero.
+    """
+
+    @property
+    def exponents(self) -> NDArray[np.int64]:
+        """Of the targets' units, shape (k,); see `units_of`."""
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+
+    @property
+    def size(self) -> int:
+        """Order of M."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Of its arrays."""
+
+    @property
+    def sum_z(self) -> Floats:
+        """Σz, shape (D,)."""
+
+    @property
+    def sum_y(self) -> Floats:
+        """Σy, shape (k,), in the targets' units."""
+
+    @property
+    def trace(self) -> float:
+        """Of ZᵀZ."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all features are."""
+
+    def __add__(self, other: Any, /) -> Any:  # noqa: ANN401  # of its own kind
+        """Return what is known of both sets of rows."""
+
+    def in_units(self, exponents: NDArray[np.int64]) -> Any:  # noqa: ANN401  # of its own kind
+        """Return the same with targets in other units, none of them smaller."""
+
+    def statistics(self) -> Any:  # noqa: ANN401  # `RidgeStatistics`, which imports this
+        """Return the sums of the rows."""
+
+    def matrix(self, shift: float = 0.0) -> Floats:
+        """M + shift·I, in Fortran order, a new array; only the lower triangle is set."""
+
+    def right_side(self) -> Floats:
+        """Return b, shape (size, k)."""
+
+    def coefficients(self, solution: Floats) -> Floats:
+        """Return ψ (D, k) of a solution s (size, k)."""
+
+    def centred_yy(self) -> Floats:
+        """Σ (y − ȳ)², shape (k,)."""
+
+    def residual_squares(self, solution: Floats, right_side: Floats, alpha: float) -> Floats:
+        """Of these rows, fitted with a penalty; of s and b in any orthonormal coordinates."""
+
+    def judge(self) -> Judge:
+        """Return what measures how well these rows are predicted."""
+
+
+Judge = Callable[[Floats, Floats], Floats]
+"""Mean squared errors (k,) of ψ (D, k) and an intercept (k,), all in the targets' units."""
+
+
+def units_of(columns: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return for each column of (n, k) the e of a unit 2^e in which sums of squares are ordinary.
+
+    Numbers between 2^-64 and 2^64 have e = 0; divided by a power of two others keep their bits.
+    """
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    steps = np.floor(np.frexp(largest)[1] / UNIT_STEP + 0.5).astype(np.int64)
+    return np.where(largest == 0, NO_UNIT, UNIT_STEP * steps)
