@@ -25,7 +25,8 @@ from ..storage.lock import Hold
 
 FORMAT_VERSION = 1
 STATE, JOURNAL = "state.json", "round.json"
-SUMS = re.compile(r"sums-(\d{6})(-[0-9a-f]{8})?\.npz")  # of a round; once without the last part
+# of a round; once without its second part, and half written with a dot before and two parts behind
+SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
 PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
 LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
 

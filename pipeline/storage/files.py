@@ -1,36 +1,28 @@
 """Files at any URL: written whole or not at all, by many processes at once.
 
 This is the only module that writes files atomically, and the only one that turns the errors of the
-operating system, of fsspec and of Icechunk into errors of ours. Folders are in `folders`.
-
-Whatever is half written has a name of one form, ``.NAME.<32 hexadecimal digits>.partial``, and lies
-beside ``NAME``. `sweep` removes what killed writers left under such names.
+operating system, of fsspec and of Icechunk into errors of ours. Folders are in `folders`,
+and names for what is not whole yet in `partials`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
-import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import BagbasisError, StoreError
+from .partials import is_partial, partial_path, sweep
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
-STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
 GROUP = "zarr.json"  # the attributes of a Zarr group, without which a folder is of no kind
 PUBLIC, PRIVATE = 0o666, 0o600  # modes of local files, of which the umask takes away
-NAME_BYTES = 200  # filesystems take names of 255; `partial_path` adds 42
-
-PARTIAL = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`
 
 T = TypeVar("T")
 
@@ -286,7 +278,7 @@ def read_json(
         raise kind(f"{url}: {damaged} ({reason}){tail}") from error
 
 
-# ------------------------------------------------------------------ names and partial files
+# ------------------------------------------------------------------ names, deleting, syncing
 
 
 def names_in(url: str | os.PathLike[str]) -> list[str]:
@@ -306,26 +298,6 @@ def names_in(url: str | os.PathLike[str]) -> list[str]:
         except (FileNotFoundError, NotADirectoryError):
             return []
     return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries)
-
-
-def partial_path(path: Path) -> Path:
-    """Return a fresh name beside ``path`` for what is not whole yet."""
-    return path.with_name(f".{_shortened(path.name)}.{uuid.uuid4().hex}.partial")
-
-
-def is_partial(name: str) -> bool:
-    """Whether a file or folder of that name is not whole yet, or was left by a killed writer."""
-    return PARTIAL.fullmatch(name) is not None
-
-
-def sweep(path: Path) -> None:
-    """Delete what killed writers of ``path`` left beside it, when nobody wrote to it for a day."""
-    for left in path.parent.glob(f".{_literal(_shortened(path.name))}.{'[0-9a-f]' * 32}.partial"):
-        with suppress(OSError):  # its writer has just finished
-            inside = left.rglob("*") if left.is_dir() else ()
-            last = max(entry.lstat().st_mtime for entry in (left, *inside))
-            if time.time() - last > STALE_SECONDS:
-                discard(left)
 
 
 def remove(url: str | os.PathLike[str]) -> None:
@@ -405,13 +377,3 @@ def _renamed(path: Path, mode: int) -> Iterator[Path]:
         fsync(partial)
         partial.replace(path)
         fsync_folder(path.parent)
-
-
-def _shortened(name: str) -> str:
-    """Return as much of a name as leaves room for what a partial file's name adds."""
-    return os.fsdecode(os.fsencode(name)[:NAME_BYTES])
-
-
-def _literal(name: str) -> str:
-    """Return the name as a pattern of glob that matches it alone."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

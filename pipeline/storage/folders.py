@@ -14,11 +14,11 @@ from .files import (
     discard,
     fsync,
     fsync_folder,
-    partial_path,
     remove,
     staged,
     storage_errors,
 )
+from .partials import partial_path, put_back, replaced_path
 from .urls import filesystem, local_path, normalize_url
 
 AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as rename does
@@ -112,7 +112,8 @@ def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
 
     It is on the disk before. On Linux both names change places in one step; where the filesystem
     can not do that (NFS), there is an instant without any, and what was there is put back on
-    failure. What was there is deleted afterwards.
+    failure, after a kill by the next process that asks (`put_back`). What was there is deleted
+    afterwards.
 
     Parameters
     ----------
@@ -137,17 +138,25 @@ def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
     elif not os.path.lexists(path):
         fresh.rename(path)
     elif not exchange(fresh, path):
-        old = partial_path(path)
-        path.rename(old)
-        try:
-            fresh.rename(path)
-        except BaseException:
-            old.rename(path)
-            raise
-        discard(old)
+        _replace_in_two_steps(fresh, path)
     for parent in list(path.parents)[:3]:  # a new folder's name is in its parent
         fsync_folder(parent)
     discard(fresh)  # the old one, after an exchange
+
+
+def _replace_in_two_steps(fresh: Path, path: Path) -> None:
+    old = replaced_path(path)
+    path.rename(old)
+    try:
+        fresh.rename(path)
+    except BaseException as error:
+        put_back(path)
+        # a reader has put the old one back between the steps; the next time it may not
+        if isinstance(error, OSError) and error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            _replace_in_two_steps(fresh, path)
+            return
+        raise
+    discard(old.rename(partial_path(path)))  # never to be put back
 
 
 def sync_folder(root: Path) -> None:

@@ -13,8 +13,9 @@ from zarr.storage import FsspecStore, LocalStore
 
 from ..errors import ModelError, StoreError
 from . import transactions
-from .files import GROUP, is_partial, storage_errors
+from .files import GROUP, storage_errors
 from .lock import LOCK_NAME
+from .partials import is_partial, put_back
 from .transactions import Transaction, latest, reader
 from .urls import filesystem, is_transactional, local_path
 from .zarr_writer import WriterStore
@@ -84,6 +85,8 @@ def current_snapshot(url: str) -> str | None:
 def exists(url: str) -> bool:
     """Whether anything is stored under the URL now.
 
+    What a killed process had moved out of the way is put back first.
+
     Raises
     ------
     StoreError
@@ -91,6 +94,9 @@ def exists(url: str) -> bool:
     """
     if is_transactional(url):
         return transactions.exists(url)
+    place = local_path(url)
+    if place is not None:
+        put_back(place)
     with storage_errors(url, "can not be read"):
         fs, path = filesystem(url)
         fs.invalidate_cache()  # others write there

@@ -18,16 +18,9 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from ..errors import StoreError
-from .files import (
-    GROUP,
-    fsync,
-    fsync_folder,
-    is_partial,
-    partial_path,
-    storage_errors,
-    sweep,
-)
+from .files import GROUP, fsync, fsync_folder, storage_errors
 from .lock import LOCK_NAME
+from .partials import is_partial, partial_path, sweep
 from .urls import local_path
 
 # of every write that fails in a session: only `commit` makes it count

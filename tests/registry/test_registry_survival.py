@@ -17,7 +17,7 @@ from bagbasis import load_model
 from bagbasis.errors import ModelError
 from bagbasis.registry import Registry, registry
 from bagbasis.storage import folders
-from bagbasis.storage.files import partial_path
+from bagbasis.storage.partials import partial_path
 from tests.bags.processes import running
 from tests.regression.predicting import BAGS, fitted
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from bagbasis import load_model
 from bagbasis.bags import BagStore
 from bagbasis.datasets import GMMComponents, generate
 from bagbasis.errors import DataError, InterruptedStoreError, StoreError
 from bagbasis.ingest.arrays import ingest_arrays
+from bagbasis.registry import Registry
+from bagbasis.regression import write_predictions
+from bagbasis.retraining import retrain
+from bagbasis.storage import folders
+from tests.regression.predicting import BAGS, N, fitted, read_zarr
+from tests.retraining.problems import create, grow, spec
 from tests.storage.killing import each_kill
 
 URL = "s.zarr"
@@ -93,3 +104,97 @@ def test_a_store_is_whole_or_made_again(tmp_path, act):
         overwrites = act in (replace, generate_over, ingest_over)
         (act if overwrites and (found or i % 2) else again)(place)
         assert n_bags_of(place / URL) == done, what
+
+
+# ---------------------------------------------------------------------- models, predictions, rounds
+
+
+def save(place: Path) -> None:
+    fitted("classes").save(place / "m.zarr", overwrite=True)
+
+
+def save_in_two_steps(place: Path) -> None:
+    folders.exchange = lambda one, other: False  # as on NFS; this process is one of `each_kill`
+    save(place)
+
+
+def predict(place: Path, **options: str) -> None:
+    data = BagStore.open(place / URL)
+    write_predictions(fitted("classes"), data, place / "p.zarr", overwrite=True, **options)
+
+
+def predict_parquet(place: Path) -> None:
+    predict(place, format="parquet")
+
+
+def register_and_promote(place: Path) -> None:
+    registry = Registry(place / "registry")
+    registry.promote(registry.register(fitted("classes")))
+    registry.rollback()
+
+
+def retrain_once(place: Path) -> None:
+    retrain(spec(place))
+
+
+def check_model(place: Path) -> None:
+    assert load_model(place / "m.zarr").predict(BAGS).shape == (N,)
+
+
+def check_predictions(place: Path) -> None:
+    url = place / "p.zarr"
+    parquet = not (url / "zarr.json").exists()
+    assert len(pd.read_parquet(url) if parquet else read_zarr(url)[0]["predictions"]) == N
+
+
+def check_registry(place: Path) -> None:
+    registry = Registry(place / "registry")
+    assert registry.current() in [record.name for record in registry.list()]
+    registry.load_current()
+
+
+WRITERS = {
+    save: check_model,
+    save_in_two_steps: check_model,
+    predict: check_predictions,
+    predict_parquet: check_predictions,
+    register_and_promote: check_registry,
+    retrain_once: check_registry,
+}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A store, a model and predictions of it, and a line of models with new bags since."""
+    place = tmp_path_factory.mktemp("written")
+    BagStore.create(place / URL, 2).append(BAGS)
+    fitted("one target").save(place / "m.zarr")
+    write_predictions(fitted("one target"), BagStore.open(place / URL), place / "p.zarr")
+    store = grow(create(place / "bags.zarr"), 150)
+    retrain(spec(place))
+    grow(store, 60)
+    return place
+
+
+@pytest.mark.parametrize("act", WRITERS, ids=lambda act: act.__name__)
+def test_there_is_always_a_whole_one(written, tmp_path, act):
+    """After a kill the old or the new one is there; a day later the next call leaves no junk."""
+    place = tmp_path / "place"
+    shutil.copytree(written, place)
+    act(place)
+    whole = names_below(place)
+    shutil.rmtree(place)
+    shutil.copytree(written, place)
+    for _ in each_kill(act, place, most=12):
+        WRITERS[act](place)
+        for path in [*place.rglob("*")]:
+            os.utime(path, (0, 0))
+        act(place)
+        WRITERS[act](place)
+        assert names_below(place) == whole
+
+
+def names_below(place: Path) -> set[str]:
+    """Names of all that is there, but for what a name says of its content or is drawn."""
+    names = {path.relative_to(place).as_posix() for path in place.rglob("*")}
+    return {re.sub(r"[0-9a-f]{16}\.zarr|-[0-9a-f]{8}\.npz", "-", name) for name in names}

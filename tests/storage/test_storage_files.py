@@ -10,19 +10,17 @@ from pathlib import Path
 import pytest
 
 from bagbasis.errors import DataError, ModelError, StoreError
-from bagbasis.storage import files
 from bagbasis.storage.files import (
     names_in,
-    partial_path,
     read_bytes,
     read_json,
     reading,
     remove,
     storage_errors,
-    sweep,
     write_json,
     writing,
 )
+from bagbasis.storage.partials import STALE_SECONDS, partial_path, sweep
 
 FULL = OSError(28, "No space left on device")
 
@@ -162,7 +160,7 @@ def test_what_killed_writers_left_goes_after_a_day(tmp_path):
     for path in (stale, young, other, foreign):
         path.write_text("torn")
     (folder / "inner").mkdir(parents=True)
-    long_ago = time.time() - 2 * files.STALE_SECONDS
+    long_ago = time.time() - 2 * STALE_SECONDS
     for path in (stale, other, foreign, folder / "inner", folder):
         os.utime(path, (long_ago, long_ago))
     sweep(target)
@@ -174,7 +172,7 @@ def test_a_folder_that_is_still_written_to_stays(tmp_path):
     fresh = partial_path(tmp_path / "p.zarr")
     (fresh / "c").mkdir(parents=True)
     (fresh / "c" / "0").write_text("just now")
-    long_ago = time.time() - 2 * files.STALE_SECONDS
+    long_ago = time.time() - 2 * STALE_SECONDS
     for path in (fresh / "c", fresh):
         os.utime(path, (long_ago, long_ago))
     sweep(tmp_path / "p.zarr")

@@ -13,6 +13,7 @@ import pytest
 from bagbasis.storage import folders
 from bagbasis.storage.files import discard, names_in, read_bytes
 from bagbasis.storage.folders import replace_folder, writing_folder
+from bagbasis.storage.zarr_stores import exists
 
 
 @pytest.fixture(params=["path", "memory://"])
@@ -86,6 +87,25 @@ def test_a_link_is_replaced_and_not_followed(tmp_path):
     assert (tmp_path / "v1" / "a").read_text() == "first"
     assert (tmp_path / "current" / "a").read_text() == "second"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["current", "v1"]
+
+
+def test_a_reader_puts_the_old_folder_back_between_two_steps(tmp_path, monkeypatch):
+    """What a killed process moved away is put back; of a living one, it is replaced again."""
+    monkeypatch.setattr(folders, "exchange", lambda one, other: False)
+    place, rename, found = tmp_path / "m", Path.rename, []
+    write_folder(place, "old")
+
+    def rename_and_look(self, target):
+        there = rename(self, target)
+        if not found and Path(target).suffix == ".replaced":
+            found.append(exists(str(place)))
+        return there
+
+    monkeypatch.setattr(Path, "rename", rename_and_look)
+    write_folder(place, "new")
+    assert found == [True]
+    assert read_bytes(place / "a") == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
 def test_a_reader_always_finds_a_folder(tmp_path):
