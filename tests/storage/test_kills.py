@@ -19,7 +19,6 @@ from bagbasis.ingest.arrays import ingest_arrays
 from bagbasis.registry import Registry
 from bagbasis.regression import write_predictions
 from bagbasis.retraining import retrain
-from bagbasis.storage import folders
 from tests.regression.predicting import BAGS, N, fitted, read_zarr
 from tests.retraining.problems import create, grow, spec
 from tests.storage.killing import each_kill
@@ -113,11 +112,6 @@ def save(place: Path) -> None:
     fitted("classes").save(place / "m.zarr", overwrite=True)
 
 
-def save_in_two_steps(place: Path) -> None:
-    folders.exchange = lambda one, other: False  # as on NFS; this process is one of `each_kill`
-    save(place)
-
-
 def predict(place: Path, **options: str) -> None:
     data = BagStore.open(place / URL)
     write_predictions(fitted("classes"), data, place / "p.zarr", overwrite=True, **options)
@@ -155,7 +149,6 @@ def check_registry(place: Path) -> None:
 
 WRITERS = {
     save: check_model,
-    save_in_two_steps: check_model,
     predict: check_predictions,
     predict_parquet: check_predictions,
     register_and_promote: check_registry,

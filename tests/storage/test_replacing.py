@@ -10,8 +10,9 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from bagbasis import BagStore
-from bagbasis.errors import BagbasisError
+from bagbasis.errors import BagbasisError, ModelError
 from bagbasis.regression import write_predictions
+from bagbasis.storage import folders
 from tests.regression.predicting import BAGS, fitted
 
 
@@ -19,17 +20,17 @@ def write_store(url):
     BagStore.create(url, 2, overwrite=True).append(BAGS)
 
 
-def write_model(url):
-    fitted("one target").save(url, overwrite=True)
+def write_model(url, overwrite=True):
+    fitted("one target").save(url, overwrite)
 
 
-def write_zarr(url):
-    write_predictions(fitted("one target"), BagStore.open(DATA[0]), url, overwrite=True)
-
-
-def write_parquet(url):
+def write_zarr(url, overwrite=True, format="zarr"):
     data = BagStore.open(DATA[0])
-    write_predictions(fitted("one target"), data, url, format="parquet", overwrite=True)
+    write_predictions(fitted("one target"), data, url, format=format, overwrite=overwrite)
+
+
+def write_parquet(url, overwrite=True):
+    write_zarr(url, overwrite, "parquet")
 
 
 WRITERS = [write_store, write_model, write_zarr, write_parquet]
@@ -72,6 +73,24 @@ def test_a_link_is_not_written_over(tmp_path, write, dangles):
     with pytest.raises(BagbasisError, match=re.escape(f"{link}: a symbolic link to v1; give")):
         write(link)
     assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize("write", WRITERS[1:])
+def test_of_two_writers_without_overwrite_one_is_refused(tmp_path, monkeypatch, write):
+    """What another process wrote since this one looked stays, and nothing is left beside it."""
+    place, sync = tmp_path / "place", folders.sync_folder
+
+    def be_overtaken(fresh):
+        monkeypatch.setattr(folders, "sync_folder", sync)
+        write(place, overwrite=False)
+        sync(fresh)
+
+    monkeypatch.setattr(folders, "sync_folder", be_overtaken)
+    with pytest.raises(ModelError, match="somebody else wrote there"):
+        write(place, overwrite=False)
+    assert list(tmp_path.iterdir()) == [place]
+    with pytest.raises(ModelError, match="exists already"):
+        write(place, overwrite=False)
 
 
 @pytest.mark.parametrize("write", WRITERS[1:])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 import uuid
 from pathlib import Path
 
@@ -12,8 +10,9 @@ import pytest
 
 from bagbasis.storage import folders
 from bagbasis.storage.files import discard, names_in, read_bytes
-from bagbasis.storage.folders import replace_folder, writing_folder
+from bagbasis.storage.folders import writing_folder
 from bagbasis.storage.zarr_stores import exists
+from tests.storage.killing import each_kill
 
 
 @pytest.fixture(params=["path", "memory://"])
@@ -108,24 +107,27 @@ def test_a_reader_puts_the_old_folder_back_between_two_steps(tmp_path, monkeypat
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
-def test_a_reader_always_finds_a_folder(tmp_path):
-    """While a folder is replaced again and again there is no instant without one."""
-    place = tmp_path / "m"
-    write_folder(place, "0")
-    over, missed = threading.Event(), []
+def replace(place):
+    with writing_folder(place / "m") as fresh:
+        Path(fresh).mkdir()
+        Path(fresh, "a").write_text("new")
 
-    def read_on():
-        while not over.is_set():
-            if not place.exists():
-                missed.append(time.time())
 
-    reader = threading.Thread(target=read_on)
-    reader.start()
-    for i in range(200):
-        fresh = tmp_path / "fresh"
-        fresh.mkdir()
-        (fresh / "a").write_text(str(i))
-        replace_folder(fresh, place)
-    over.set()
-    reader.join()
-    assert missed == []
+def replace_in_two_steps(place):
+    folders.exchange = lambda one, other: False  # as on NFS; this process is one of `each_kill`
+    replace(place)
+
+
+@pytest.mark.parametrize("act", [replace, replace_in_two_steps])
+def test_a_kill_leaves_the_old_folder_or_the_new_one(tmp_path, act):
+    """In one step there is no instant without a folder; in two, who asks puts the old one back."""
+    place = tmp_path / "place"
+    place.mkdir()
+    write_folder(place / "m", "old")
+    seen = []
+    for _ in each_kill(act, place):
+        assert act is replace_in_two_steps or (place / "m").exists()
+        assert exists(str(place / "m"))
+        seen.append((place / "m" / "a").read_text())
+    assert seen == sorted(seen, reverse=True)
+    assert set(seen) == {"old", "new"}
