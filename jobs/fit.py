@@ -66,6 +66,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "model_url": place.url,
         "data_url": store.url,
         "targets": list(model.target_names_),
+        "embedding": model.features_.embedding.describe().text,
         "alpha": model.alpha_,
         **model.report_,
         "seconds_in_all": time.perf_counter() - begun,

@@ -20,6 +20,8 @@ RESOLVED = 1.5  # smallest πhK: the Gaussian leaves a third of the last of K co
 SPACING = 2.3  # bandwidths between midpoints
 OF_BEST_BANDWIDTH = 0.7  # see the notes of `HDDEmbedding`
 N_PER_DIM, N_LAMBDAS = 10, 3  # the papers' set (001, §5); fitted nodes: .12 % error of κ
+# Without `marginals`: all coordinates together, then pairs (at most 15, of 600 numbers), then each.
+JOINT_DIMS, PAIRED_DIMS = 3, 6
 TV_PER_DIM, TV_LAMBDAS = {1: 32, 2: 20, 3: 10}, 5  # see the notes of `HDDEmbedding`
 
 
@@ -62,7 +64,8 @@ class HDDEmbedding(Embedding[HDDSpec]):
     seed : int
         Of nodes="random".
     marginals : 1, 2 or 3, optional
-        One embedding a coordinate, pair or triple; needed for more than three dimensions.
+        One embedding per coordinate, pair or triple. None: all coordinates together up to three
+        dimensions; beyond, pairs up to six dimensions and not of "tv", else single coordinates.
     out_of_box : {"clip", "drop", "error"}
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
@@ -147,6 +150,8 @@ class HDDEmbedding(Embedding[HDDSpec]):
         """See `Embedding.decide`; the sample is read only for bandwidth="auto"."""
         n_dims = box.n_dims
         marginals = check_integer("marginals", self.marginals, 1, n_dims, other=(None,))
+        if marginals is None and n_dims > JOINT_DIMS:
+            marginals = 2 if n_dims <= PAIRED_DIMS and self.distance != "tv" else 1
         size = marginals or n_dims
         n_lambdas = self.n_lambdas
         if n_lambdas is None:

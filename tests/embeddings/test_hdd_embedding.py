@@ -127,10 +127,17 @@ def test_dropping_in_one_marginal():
         embedding.transform(bags)
 
 
-def test_too_many_dimensions():
-    """Beyond three dimensions marginals are asked for."""
-    with pytest.raises(ParameterError, match="4 dimensions are out of reach; use marginals=1"):
-        HDDEmbedding().fit([RNG.random((5, 4))])
+@pytest.mark.parametrize(
+    ("distance", "n_dims", "group_size"),
+    [("js", 3, 3), ("js", 4, 2), ("hellinger", 6, 2), ("js", 7, 1), ("tv", 4, 1), ("l2", 4, 2)],
+)
+def test_marginals_are_chosen_by_the_dimension(distance, n_dims, group_size):
+    """What is not said does not refuse bags of many coordinates; a triple of them is not taken."""
+    bags = [np.random.default_rng(0).random((20, n_dims)) for _ in range(5)]
+    spec = HDDEmbedding(distance, n_per_dim=3).fit(bags).spec_
+    assert spec.group_size == group_size
+    given = HDDEmbedding(distance, n_per_dim=3, marginals=1).fit(bags).spec_
+    assert given.group_size == 1
 
 
 @pytest.mark.parametrize(
