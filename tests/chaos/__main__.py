@@ -18,13 +18,16 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from tests.chaos import kills, networks, objects
+from tests.chaos import disks, kills, networks, objects, runs, writers
 from tests.chaos.accounting import Campaign, Fault, Tally
 from tests.chaos.jobs import warm
 
 CAMPAIGNS: tuple[Campaign, ...] = (
     *kills.CAMPAIGNS,
     *objects.CAMPAIGNS,
+    *runs.CAMPAIGNS,
+    *writers.CAMPAIGNS,
+    *disks.CAMPAIGNS,
     *networks.CAMPAIGNS,
 )
 

@@ -7,6 +7,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -94,6 +95,36 @@ class Campaign(ABC):
 
     def end(self) -> None:  # noqa: B027 (most have taken nothing)
         """Give back what `begin` took."""
+
+
+class Mixed(Campaign):
+    """Campaigns of which each trial takes one, as its dice say."""
+
+    def __init__(self, name: str, parts: Sequence[Campaign]) -> None:
+        self.name, self.parts = name, parts
+        self._begun: set[int] = set()
+
+    def missing(self) -> str | None:
+        return self.parts[0].missing()
+
+    def begin(self, folder: Path) -> None:
+        pass  # each when it is taken first
+
+    def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
+        i = int(rng.integers(len(self.parts)))
+        part, place = self.parts[i], folder / self.parts[i].name
+        try:
+            if i not in self._begun:
+                self._begun.add(i)
+                place.mkdir()
+                part.begin(place)
+            part.trial(rng, place, tally)
+        except Fault as fault:
+            raise type(fault)(f"{part.name}: {fault}") from fault
+
+    def end(self) -> None:
+        for i in self._begun:
+            self.parts[i].end()
 
 
 def files_below(folder: Path) -> Counter[str]:

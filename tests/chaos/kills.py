@@ -21,7 +21,7 @@ from tests.chaos.accounting import (
     grow_old,
 )
 from tests.chaos.children import Child, End, run
-from tests.chaos.jobs import JOBS, Job, Place
+from tests.chaos.jobs import JOBS, REFUSALS, Job, Place
 
 MOST_KILLS = 3  # of one job, until it is left to finish
 SWEPT = 0.3  # share of the trials whose leftovers grow old and are swept
@@ -117,10 +117,10 @@ def check_between(job: Job, before: Any, now: Any, after: Any, on_files: bool) -
 class Killed(Campaign):
     """Trials in which one job is killed up to three times and then finished."""
 
-    def __init__(self, job: Job, ground: Callable[[], Ground]) -> None:
+    def __init__(self, job: Job, ground: Callable[[], Ground], name: str = "") -> None:
         self.job = job
         self._make_ground = ground
-        self.name = job.name if ground is Files else f"{job.name}-s3"
+        self.name = name or job.name
 
     def begin(self, folder: Path) -> None:
         self.ground = self._make_ground()
@@ -172,6 +172,11 @@ class Killed(Campaign):
         elif seen == self.after and now != seen and self.job.keeps and self.before is None:
             raise Lost(f"{now} in place of the result, which was there")
         return now
+
+    def _judge(self, end: End, what: str = "") -> None:
+        """Raise `Wrong` for an error that is none of ours."""
+        if end.error is not None and not end.killed and not end.said.startswith(REFUSALS):
+            raise Wrong(f"{what}an error that is none of ours: {end.said}")
 
     def _finish(self, place: Place) -> None:
         self._run(self.job.run, place)

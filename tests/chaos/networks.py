@@ -21,9 +21,9 @@ import numpy as np
 from distributed import Scheduler, Worker
 from distributed.security import Security
 
-from tests.chaos.accounting import Tally, Wrong
+from tests.chaos.accounting import Mixed, Tally, Wrong
 from tests.chaos.children import Child, End, tell
-from tests.chaos.jobs import CLUSTER, JOBS, REFUSALS, Job, Place
+from tests.chaos.jobs import CLUSTER, JOBS, Job, Place
 from tests.chaos.kills import Files, Killed
 from tests.clusters.encrypted import certificates, profile
 
@@ -174,7 +174,6 @@ class Lost(Killed):
     def __init__(self, job: Job, apart: bool) -> None:
         super().__init__(job, lambda: Machines(apart))
         self.apart = apart
-        self.name = f"{job.name}-{'links' if apart else 'cluster'}"
         self.parts = ("link", "link for good") if apart else ("worker", "scheduler", "driver")
 
     def missing(self) -> str | None:
@@ -213,8 +212,7 @@ class Lost(Killed):
                 self.ground.link(0, "up")
         tally.kills += len(done)
         self._check(place, self.before, end)
-        if end.error is not None and not end.said.startswith(REFUSALS):
-            raise Wrong(f"after the loss of a {part}, an error that is none of ours: {end.said}")
+        self._judge(end, f"after the loss of a {part}, ")
         self._finish(place)
 
     def _lose(self, part: str, cluster: Cluster, job: Child, rng: np.random.Generator) -> None:
@@ -247,5 +245,6 @@ def ip(*args: str | None) -> None:
 
 
 CAMPAIGNS = tuple(
-    Lost(job, apart) for apart in (False, True) for job in JOBS if job.name in LOST_JOBS
+    Mixed(name, [Lost(job, apart) for job in JOBS if job.name in LOST_JOBS])
+    for name, apart in (("cluster", False), ("links", True))
 )
