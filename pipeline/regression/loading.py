@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 from ..errors import ModelError
+from ..storage.files import GROUP
+from ..storage.folders import read_one
 from ..storage.urls import normalize_url
 from .base import DoubleBasis
 from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
@@ -20,7 +22,8 @@ ESTIMATORS: dict[str, type[DoubleBasis]] = {
 def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
     """Return a fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
 
-    Loading runs no code from the file.
+    Loading runs no code from the file. While the model is replaced, the old or the new one is
+    returned.
 
     Raises
     ------
@@ -28,6 +31,10 @@ def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
         Nothing there, not a model, damaged, or a format this version does not know.
     """
     url = normalize_url(url)
+    return read_one(url, lambda: _load(url), last=GROUP)
+
+
+def _load(url: str) -> DoubleBasis:
     state = read_state(url)
     try:
         kind = ESTIMATORS[state["estimator"]]

@@ -6,14 +6,16 @@ import ctypes
 import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from .files import (
     discard,
     fsync,
     fsync_folder,
+    read_bytes,
     remove,
     staged,
     storage_errors,
@@ -23,6 +25,8 @@ from .urls import filesystem, local_path, normalize_url
 
 AT_WORKING_FOLDER = -100  # AT_FDCWD of fcntl.h: renameat2 then takes paths as rename does
 RENAME_EXCHANGE = 2  # of linux/fs.h: both names change places in one step
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -157,6 +161,42 @@ def _replace_in_two_steps(fresh: Path, path: Path) -> None:
             return
         raise
     discard(old.rename(partial_path(path)))  # never to be put back
+
+
+def read_one(url: str | os.PathLike[str], read: Callable[[], T], *, last: str) -> T:
+    """Return what ``read()`` makes of a folder: of the old one or the new, where it is replaced.
+
+    A reader opens file after file by the folder's name, so it could find files of both. It reads
+    again when another folder has taken the name meanwhile.
+
+    Parameters
+    ----------
+    last : str
+        As of `publish`: elsewhere than on local files its content tells two folders apart.
+    """
+    url = normalize_url(url)
+    while True:
+        before = _identity(url, last)
+        try:
+            value = read()
+        except Exception:
+            if _identity(url, last) == before:
+                raise
+            continue
+        if _identity(url, last) == before:
+            return value
+
+
+def _identity(url: str, last: str) -> object:
+    """Return what tells a folder from others that had or will have its name; None for none."""
+    path = local_path(url)
+    try:
+        if path is None:
+            return read_bytes(f"{url}/{last}")
+        found = path.stat()
+    except OSError:  # for `read` to explain
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns  # a number may be given again later
 
 
 def sync_folder(root: Path) -> None:

@@ -20,6 +20,7 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.errors import ModelError
+from bagbasis.regression import loading
 from bagbasis.storage import folders
 from tests.oracles.labelled import stored
 from tests.regression.predicting import BAGS, CODES, NAMES, N, Y, bases, classifier
@@ -100,6 +101,25 @@ def test_parameters_come_back(tmp_path, name):
     y = NAMES[CODES] if isinstance(model, DoubleBasisClassifier) else Y
     again = loaded.fit(BAGS, y)
     np.testing.assert_array_equal(again.predict(BAGS), model.fit(BAGS, y).predict(BAGS))
+
+
+@pytest.mark.parametrize("n_features", [32, 64])
+def test_model_that_is_replaced_while_it_is_read(url, fitted, monkeypatch, n_features):
+    """The reader gets the new model, and not the old one's state with the new one's arrays."""
+    other = regressor(n_features=n_features, alpha=7.0).fit(BAGS, Y)
+    fitted.save(url)
+    read_state = loading.read_state
+
+    def replaced(place):
+        state = read_state(place)
+        monkeypatch.setattr(loading, "read_state", read_state)
+        other.save(url, overwrite=True)
+        return state
+
+    monkeypatch.setattr(loading, "read_state", replaced)
+    loaded = load_model(url)
+    assert loaded.alpha_ == 7.0
+    np.testing.assert_array_equal(loaded.predict(BAGS), other.predict(BAGS))
 
 
 def test_model_remembers_its_data(tmp_path):
