@@ -1,5 +1,5 @@
 """What all tests share: no property is timed, for machines may be slow or busy; processes are
-forked from a server that has imported the library once; and long files run first."""
+forked from a server that has imported the library once; the order of files keeps cores busy."""
 
 import multiprocessing
 
@@ -7,14 +7,17 @@ import dask
 from distributed.utils import get_mp_context
 from hypothesis import settings
 
-LONGEST = (
-    "tests/jobs/experiments/",
+FIRST = (
+    "tests/oracles/test_table.py",  # one worker compiles nearly all kernels here; the other one
+    "tests/bags/",  # has files meanwhile that need none, so that few are compiled twice
+    "tests/test_packaging.py",
+    "tests/storage/",
+    "tests/ingest/",
+    "tests/jobs/experiments/",  # what takes longest comes next, not at the end
     "tests/execution/test_resume.py",
     "tests/retraining/test_survival.py",
-    "tests/bags/test_store_machine.py",
     "tests/object_stores/",
     "tests/tuning/test_tune_on_a_cluster.py",
-    "tests/test_packaging.py",
 )
 
 settings.register_profile("untimed", deadline=None)
@@ -29,5 +32,9 @@ multiprocessing.get_context("forkserver").set_forkserver_preload(
 
 
 def pytest_collection_modifyitems(items):
-    """Put the longest files first, so that no core waits for one of them at the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    """Order the files, so that no core compiles what the other one does or waits at the end."""
+
+    def rank(item):
+        return next((i for i, start in enumerate(FIRST) if item.nodeid.startswith(start)), 99)
+
+    items.sort(key=rank)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
+from bagbasis import HDDEmbedding
 from bagbasis.embeddings import hdd
 from bagbasis.jobs.experiments.data.samples import truncated_mixtures
 from bagbasis.jobs.experiments.js_gram import PAPER, agreement, true_distances
-from tests.jobs.experiments.contract import Contract, make
+from tests.jobs.experiments.contract import Contract
 from tests.oracles.hdd import kappa
 
 LEAST_R2 = {"entropies": 0.983, "coefficients": 0.988, "random features": 0.978}
@@ -48,12 +50,17 @@ def test_printed_measure_is_told_apart(monkeypatch):
     nodes = np.interp(shares, distribution / distribution[-1], grid)
     weights = np.full(5, distribution[-1] / 5)
     printed = (tuple(nodes.tolist()), tuple(weights.tolist()))
-    monkeypatch.setattr(hdd, "lambda_nodes", lambda *args: printed)
-    experiment = make("js-gram")
-    few = {"n_features": 2, "orthogonal": []}
-    experiment.settings = experiment.settings.model_copy(update=few)
-    true, estimates = experiment.kernels("js", 0)
-    assert agreement(true, estimates["coefficients"])["determination"] < 0.6
+    bags, densities = truncated_mixtures(0, 30, 2500)
+    true = true_distances("js", densities)[np.triu_indices(30, 1)]
+    variance = np.median(true)
+    found = []
+    for nodes in (hdd.lambda_nodes, lambda *args: printed):
+        monkeypatch.setattr(hdd, "lambda_nodes", nodes)
+        squares = pdist(HDDEmbedding("js").fit_transform(bags), "sqeuclidean")
+        kernels = (np.exp(-each / (2 * variance)) for each in (true, squares))
+        found.append(agreement(*kernels)["determination"])
+    assert found[0] > 0.955
+    assert found[1] < 0.6
 
 
 @pytest.mark.parametrize("distance", ["js", "hellinger", "tv", "chi2"])

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import dask
 import numpy as np
 import pytest
+from hyppo.independence import dcorr, hsic
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge
 
@@ -40,6 +41,17 @@ from bagbasis.jobs.experiments.peers_regression import (
 )
 from tests.jobs.experiments.contract import Contract, make, result
 from tests.jobs.running import refused, settings
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted():
+    """hyppo's functions as they are written: compiling those few takes half a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (dcorr, hsic):
+            for name, function in list(vars(module).items()):
+                if hasattr(function, "py_func"):
+                    patch.setattr(module, name, function.py_func)
+        yield
 
 
 class TestPeers(Contract):
