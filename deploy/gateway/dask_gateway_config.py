@@ -16,7 +16,12 @@ def lanes(options):
         "worker_cores": options.worker_cores,
         "worker_threads": 1,
         "worker_memory": int(options.worker_memory * 2**30),
-        "environment": {"BAGBASIS_LANE_CORES": str(options.worker_cores)},
+        "environment": {
+            "BAGBASIS_LANE_CORES": str(options.worker_cores),
+            # Dask's pages ask for no password: every account of the nodes could read them
+            "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
+            "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
+        },
     }
 
 

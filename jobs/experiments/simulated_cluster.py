@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,12 +24,14 @@ import dask
 import numpy as np
 import psutil
 from distributed import Client, Scheduler, Worker
+from distributed.security import Security
 from numpy.typing import NDArray
 
+from bagbasis.clusters.tls import closed_http
 from bagbasis.errors import ClusterError
 from bagbasis.execution import Report
 
-LOOPBACK = "127.0.0.1"  # nobody else can reach the simulated cluster
+LOOPBACK = "127.0.0.1"
 PROCESSES = 2  # that the workers share
 AT_A_TIME = 50  # workers that are started together
 NUMBERS = 128  # of a simulated partial result
@@ -72,35 +75,51 @@ def simulated_cluster(n_workers: int) -> Iterator[tuple[psutil.Process, int]]:
     ClusterError
         A process ended before its part was there.
     """
+    security = Security.temporary()  # every account of the machine can reach its loopback
     with ExitStack() as stack:
-        scheduler = stack.enter_context(_process("scheduler"))
+        scheduler = stack.enter_context(_process(security, "scheduler"))
         address = _first_line(scheduler)
         process = psutil.Process(scheduler.pid)
         bare = process.memory_info().rss
         parts = [len(part) for part in np.array_split(np.arange(n_workers), PROCESSES)]
         shares = [
-            stack.enter_context(_process("workers", address, str(part))) for part in parts if part
+            stack.enter_context(_process(security, "workers", address, str(part)))
+            for part in parts
+            if part
         ]
         for share in shares:
             _first_line(share)
-        stack.enter_context(Client(address))
+        stack.enter_context(Client(address, security=security))
         yield process, bare
 
 
 @contextmanager
-def _process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def _process(security: Security, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Return it ends when its standard input does: with this block, or with this process."""
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        env={**os.environ, **_as_environment(security)},
     )
     try:
         yield process
     finally:
         process.kill()
         process.communicate()
+
+
+def _as_environment(security: Security) -> dict[str, str]:
+    """Return certificates as settings of Dask; others can not read a process's environment."""
+    prefix = "DASK_DISTRIBUTED__COMM__"
+    variables = {f"{prefix}REQUIRE_ENCRYPTION": "True"}
+    for role in ("scheduler", "worker"):
+        files = security.get_tls_config_for_role(role)
+        variables[f"{prefix}TLS__CA_FILE"] = files["ca_file"]
+        for name in ("cert", "key"):
+            variables[f"{prefix}TLS__{role}__{name}".upper()] = files[name]
+    return variables
 
 
 def _first_line(process: subprocess.Popen[str]) -> str:
@@ -112,7 +131,8 @@ def _first_line(process: subprocess.Popen[str]) -> str:
 
 
 async def _scheduler() -> None:
-    async with Scheduler(host=LOOPBACK, port=0, dashboard_address=f"{LOOPBACK}:0") as scheduler:
+    options: dict[str, Any] = {"port": 0, "dashboard_address": f"{LOOPBACK}:0", "dashboard": False}
+    async with Scheduler(host=LOOPBACK, protocol="tls://", **options) as scheduler:
         await _until_input_ends(scheduler.address)
 
 
@@ -141,11 +161,12 @@ async def _until_input_ends(ready: str) -> None:
 def main(part: str, *arguments: str) -> None:
     """Be the scheduler, or a number of workers of one at an address."""
     logging.getLogger("distributed").setLevel(logging.ERROR)
-    if part == "scheduler":
-        asyncio.run(_scheduler())
-    else:
-        address, n_workers = arguments
-        asyncio.run(_workers(address, int(n_workers)))
+    with closed_http(False):
+        if part == "scheduler":
+            asyncio.run(_scheduler())
+        else:
+            address, n_workers = arguments
+            asyncio.run(_workers(address, int(n_workers)))
 
 
 if __name__ == "__main__":

@@ -179,8 +179,8 @@ def _open(
 ) -> tuple[Client, str]:
     """Return the client, and where to look when workers do not come."""
     if isinstance(profile, AddressProfile):
-        check_address(profile.address, profile.insecure)
-        client = _at(profile.address, security_of(profile), profile.timeout)
+        security = security_of(profile)
+        client = _at(profile.address, security, profile.timeout, insecure=profile.insecure)
         return client, _NO_WORKERS.format(address=profile.address)
     try:
         if isinstance(profile, JobQueueProfile):
@@ -220,7 +220,9 @@ def _at(
     security: Security | None,
     timeout: float,
     end: Callable[[], Any] | None = None,
+    insecure: bool = False,
 ) -> Client:
+    check_address(address, insecure)
     if address.startswith("tls://"):
         check_handshake(address, security or Security(), timeout)
     try:

@@ -148,7 +148,7 @@ def test_simulated_workers_are_many_and_end():
         assert len(processes) == 1 + PROCESSES
         addresses = current_client().scheduler_info(n_workers=-1)["workers"]
         assert len(addresses) == 7
-        assert all(address.startswith("tcp://127.0.0.1:") for address in addresses)
+        assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
         assert len({worker["id"] for worker in addresses.values()}) == 7
         assert scheduler in processes
         assert bare > 2**24
