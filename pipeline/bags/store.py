@@ -73,8 +73,9 @@ class BagStore(Snapshot):
             Points in a stored chunk, of bags and of responses; default two MiB of them.
             Sixteen chunks are one object.
         overwrite : bool
-            Replace a bag store that is there; nothing else is ever replaced. A bag store without
-            committed bags (what a killed job leaves) is replaced anyway.
+            Replace a bag store that is there; nothing else is ever replaced, nor a folder that
+            also holds files of others, nor a symbolic link. A bag store without committed bags
+            (what a killed job leaves) is replaced anyway.
 
         Raises
         ------

@@ -17,7 +17,7 @@ from bagbasis.bags import Bags
 from bagbasis.bags.writer import AppendSession
 from bagbasis.errors import DataError, ModelError, StoreError, WriterBusyError
 from bagbasis.regression import Checkpoints
-from bagbasis.storage import transactions
+from bagbasis.storage import lock, transactions
 from bagbasis.tuning.cache import store_identity
 from tests.bags.processes import BATCH, append_batch, batch, hold, model_of, running
 from tests.oracles.labelled import labelled_bags, stored
@@ -199,7 +199,7 @@ def test_one_commit_at_a_time(store, tmp_path, monkeypatch):
             fcntl.flock(file, operation)
 
     stand_in = SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX)
-    monkeypatch.setattr(transactions, "fcntl", stand_in)
+    monkeypatch.setattr(lock, "fcntl", stand_in)
     thread = threading.Thread(target=append_batch, args=(store,))
     with open(tmp_path / "data" / "r" / transactions.LOCK, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
