@@ -82,6 +82,8 @@ class MeansRidge:
 
     def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""
+        if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
+            return np.empty((0, len(self.mean_coefficients_)))
         rows: NDArray[np.float64] = self.ridge.predict(means_of(bags))
         return rows.reshape(len(bags), -1)
 

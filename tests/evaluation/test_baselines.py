@@ -19,6 +19,7 @@ from bagbasis import (
 from bagbasis.bags.splits import holdout_split
 from bagbasis.errors import DataError
 from bagbasis.evaluation import judge_held_out
+from bagbasis.execution.costs import pass_limits
 
 N = 300
 RNG = np.random.default_rng(3)
@@ -82,6 +83,16 @@ def test_errors_beside_models_of_classes_and_densities(store):
     found = judge_held_out(densities.fit(store, holdout=0.3), store)
     assert 0 < found["means_error"] < found["constant_error"]
     assert judge_held_out(DoubleBasisRegressor(*BASES).fit(store, target="x"), store) is None
+
+
+@pytest.mark.parametrize("target", ["x", "side"])
+def test_ranges_without_a_bag_held_out(store, target):
+    """Passes cut fine have tasks none of whose bags is judged: the errors are the same."""
+    kind = DoubleBasisRegressor if target == "x" else DoubleBasisClassifier
+    model = kind(*BASES).fit(store, target=target, holdout=0.02)
+    found = judge_held_out(model, store)
+    with pass_limits(small_task_seconds=1e-9, small_tasks=64):
+        assert judge_held_out(model, store) == pytest.approx(found)
 
 
 def test_bags_held_out_are_judged_by_default(store, tmp_path):
