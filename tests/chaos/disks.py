@@ -18,7 +18,8 @@ import numpy as np
 
 from tests.chaos.accounting import Mixed, Tally
 from tests.chaos.children import Child
-from tests.chaos.jobs import ALONE, JOBS, Job, Place
+from tests.chaos.contents import Place
+from tests.chaos.jobs import ALONE, JOBS, Job
 from tests.chaos.kills import Files, Killed
 from tests.storage.killing import before_writes
 

@@ -1,15 +1,12 @@
-"""The jobs that are killed: what is there before, how a user runs each again, what is then there.
+"""The jobs that are killed: what is there before, and how a user runs each again.
 
-Every function here runs in a child. What `look` returns is the same for the same content, and
-raises for anything that a reader could not use.
+Every function here runs in a child.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
-import re
 import shutil
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -20,19 +17,16 @@ from typing import Any
 import numba
 import numpy as np
 import pandas as pd
-import zarr
 
-from bagbasis import BagStore, load_model
+from bagbasis import BagStore
 from bagbasis.datasets import generate
-from bagbasis.errors import InterruptedStoreError, ModelError, StoreError
+from bagbasis.errors import StoreError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.jobs.retrain import CHAMPION_KEPT
 from bagbasis.registry import Registry
-from bagbasis.regression.stored_predictions import ATTRIBUTE
-from bagbasis.storage.files import names_in
-from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, zarr_store
 from tests.bags.processes import BATCH, append_batch
 from tests.chaos.children import tell
+from tests.chaos.contents import Place, bags_of, changes_of, line_of, model_of, predictions_at
 from tests.datasets.generating import SHIFTED
 from tests.jobs.running import bags, settings
 from tests.retraining.problems import create, estimator, grow
@@ -49,25 +43,6 @@ FITTED = {
     "model__random_features__n_features": 16,
     "holdout": 0.2,
 }
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a trial works: a folder, local or among objects, and a local one for tables."""
-
-    url: str
-    local: Path
-
-    @property
-    def is_local(self) -> bool:
-        return "://" not in self.url
-
-    @property
-    def store(self) -> str:
-        return f"{'' if self.is_local else 'icechunk+'}{self.url}/bags.zarr"
-
-    def at(self, name: str) -> str:
-        return f"{self.url}/{name}"
 
 
 @dataclass(frozen=True)
@@ -115,85 +90,11 @@ def command(*args: str) -> None:
     raise (OSError if is_ours else RawError)(result.stderr or repr(result.exception))
 
 
-# ------------------------------------------------------------------ what is there
-
-
-def digest(*parts: Any) -> str:
-    """A hash of arrays and of anything that can be printed."""
-    found = hashlib.sha256()
-    for part in parts:
-        array = np.asarray(part)
-        found.update(f"{array.dtype.kind}{array.shape}".encode())
-        is_plain = array.dtype.kind in "iufb"
-        found.update(array.tobytes() if is_plain else repr(array.tolist()).encode())
-    return found.hexdigest()[:12]
-
-
-def bags_of(url: str) -> list[str] | None:
-    """A hash of every bag of a store that was verified; None where none was ever made."""
-    try:
-        store = BagStore.open(url)
-    except InterruptedStoreError:
-        return None
-    except StoreError:
-        if not exists(url) or is_empty(url):
-            return None
-        raise
-    store.verify()
-    points, targets, ids = store.read(), store.targets(), store.ids()
-    responses = store.responses() if store.response_dims is not None else None
-    parts = [points, targets, ids, *([responses] if responses is not None else [])]
-    return [digest(*(part[i] for part in parts)) for i in range(store.n_bags)]
-
-
-def model_at(url: str) -> str | None:
-    """A hash of a saved model; None where there is none."""
-    if not exists(url):
-        return None
-    try:
-        model = load_model(url)
-    except ModelError as error:
-        if "://" in url and re.search("interrupted|not a saved model", str(error)):
-            return None  # folders of objects can not be exchanged
-        raise
-    return digest(model.coef_, model.intercept_, model.alpha_, sorted(model.report_)[:3])
-
-
-def predictions_at(url: str, format: str) -> str | None:
-    """A hash of written predictions and their ids."""
-    if not exists(url):
-        return None
-    if format == "parquet":
-        table = pd.read_parquet(url).sort_values("id")
-        return digest(*(table[name] for name in table))
-    if "data_url" not in attributes_of(url) or ATTRIBUTE not in attributes_of(url):
-        return None
-    group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
-    return digest(*(array[:] for _, array in sorted(group.arrays())))
-
-
-def changes_of(place: Place) -> list[str]:
-    """Every change of the champion; all models load.
-
-    By the models' content: their names depend on the snapshots of a store kept by Icechunk.
-    """
-    registry = Registry(place.at("registry"))
-    history = registry.history()
-    assert registry.current() == (history[-1].name if history else None)
-    assert all(record.damage is None for record in registry.list())
-    models = {change.name: model_at(registry.model_url(change.name)) for change in history}
-    return [f"{change.action} {models[change.name]}" for change in history]
-
-
 # ------------------------------------------------------------------ stores
 
 
 def nothing(place: Place) -> None:
     """Nothing is there before, or swept after."""
-
-
-def look_at_store(place: Place) -> Any:
-    return bags_of(place.store)
 
 
 def empty_store(place: Place) -> None:
@@ -265,10 +166,6 @@ def fit(place: Place, **more: Any) -> None:
     values = {"model_url": place.at("m.zarr"), "report": place.local / "fit.json", **FITTED, **more}
     checkpoints = {"checkpoint_url": place.at("checkpoints"), "checkpoint_seconds": 1e-6}
     job("fit", data_url=place.store, **checkpoints, **values)
-
-
-def look_at_model(place: Place) -> Any:
-    return model_at(place.at("m.zarr"))
 
 
 def store_and_model(place: Place) -> None:
@@ -363,26 +260,20 @@ def retrain_as_it_grows(place: Place, growth: tuple[int, ...] = GROWTH[1:]) -> N
         retrain(place)
 
 
-def look_at_line(place: Place) -> Any:
-    """Changes of the champion, then the reports; a registry that is not there has none."""
-    reports = [name for name in names_in(place.at("rounds")) if not name.startswith(".")]
-    return [*changes_of(place), *(reports if len(reports) == len(GROWTH) else [])]
-
-
 JOBS = (
-    Job("create", nothing, create_and_append, look_at_store, append_one),
-    Job("append", empty_store, append, look_at_store, append_one),
-    Job("overwrite", labelled_store, overwrite, look_at_store, overwrite, keeps=False),
-    Job("ingest", write_tables, ingest, look_at_store, lambda p: ingest(p, overwrite="true")),
+    Job("create", nothing, create_and_append, bags_of, append_one),
+    Job("append", empty_store, append, bags_of, append_one),
+    Job("overwrite", labelled_store, overwrite, bags_of, overwrite, keeps=False),
+    Job("ingest", write_tables, ingest, bags_of, lambda p: ingest(p, overwrite="true")),
     Job(
         "generate",
         nothing,
         generate_bags,
-        look_at_store,
+        bags_of,
         lambda place: generate_bags(place, overwrite=True),
     ),
-    Job("fit", labelled_store, fit, look_at_model, refit),
-    Job("refit", store_and_model, refit, look_at_model, refit),
+    Job("fit", labelled_store, fit, model_of, refit),
+    Job("refit", store_and_model, refit, model_of, refit),
     *(
         Job(
             f"predict-{format}",
@@ -394,7 +285,7 @@ JOBS = (
         )
         for format in ("zarr", "parquet")
     ),
-    Job("tune", labelled_store, tune, look_at_model, lambda p: tune(p, overwrite="true")),
+    Job("tune", labelled_store, tune, model_of, lambda p: tune(p, overwrite="true")),
     Job(
         "promote",
         three_models,
@@ -406,7 +297,7 @@ JOBS = (
         "retrain",
         begun_line,
         retrain_as_it_grows,
-        look_at_line,
+        line_of,
         lambda place: retrain_as_it_grows(place, (*GROWTH[1:], 160)),
     ),
 )

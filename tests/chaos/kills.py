@@ -21,7 +21,8 @@ from tests.chaos.accounting import (
     grow_old,
 )
 from tests.chaos.children import Child, End, run
-from tests.chaos.jobs import JOBS, REFUSALS, Job, Place
+from tests.chaos.contents import Place
+from tests.chaos.jobs import JOBS, REFUSALS, Job
 
 MOST_KILLS = 3  # of one job, until it is left to finish
 SWEPT = 0.3  # share of the trials whose leftovers grow old and are swept

@@ -23,7 +23,8 @@ from distributed.security import Security
 
 from tests.chaos.accounting import Mixed, Tally, Wrong
 from tests.chaos.children import Child, End, tell
-from tests.chaos.jobs import CLUSTER, JOBS, Job, Place
+from tests.chaos.contents import Place
+from tests.chaos.jobs import CLUSTER, JOBS, Job
 from tests.chaos.kills import Files, Killed
 from tests.clusters.encrypted import certificates, profile
 

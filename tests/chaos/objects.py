@@ -20,7 +20,8 @@ import s3fs  # noqa: F401 (likewise)
 
 from tests.chaos.accounting import Mixed, Tally
 from tests.chaos.children import Child, End, ask, run, tell
-from tests.chaos.jobs import JOBS, Job, Place
+from tests.chaos.contents import Place
+from tests.chaos.jobs import JOBS, Job
 from tests.chaos.kills import MOST_KILLS, Ground, Killed
 from tests.object_stores.moto_server import OneAtATime, serving
 

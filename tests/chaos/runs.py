@@ -12,7 +12,8 @@ import numpy as np
 from bagbasis.jobs.runs import Status, record, runs_in
 from tests.chaos.accounting import Tally
 from tests.chaos.children import PATIENCE, Child, End, run, tell
-from tests.chaos.jobs import FITTED, Job, Place, command, labelled_store, look_at_model
+from tests.chaos.contents import Place, model_of
+from tests.chaos.jobs import FITTED, Job, command, labelled_store
 from tests.chaos.kills import Files, Killed
 from tests.jobs.running import settings
 
@@ -95,5 +96,5 @@ class Submitted(Killed):
             kill_drivers(place)
 
 
-SUBMIT = Job("submit", labelled_store, submit_until_done, look_at_model, look_at_model)
+SUBMIT = Job("submit", labelled_store, submit_until_done, model_of, model_of)
 CAMPAIGNS = (Submitted(SUBMIT, Files),)

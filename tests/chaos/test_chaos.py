@@ -11,7 +11,8 @@ import pytest
 
 from tests.chaos import children, kills
 from tests.chaos.accounting import Lost, Stuck, Tally, Wrong
-from tests.chaos.jobs import Job, Place
+from tests.chaos.contents import Place
+from tests.chaos.jobs import Job
 from tests.chaos.kills import Files, Killed, check_between
 
 

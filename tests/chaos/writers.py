@@ -11,7 +11,8 @@ import numpy as np
 
 from tests.chaos.accounting import Mixed, Tally, Wrong
 from tests.chaos.children import Child, End, tell
-from tests.chaos.jobs import ALONE, JOBS, REFUSALS, Place
+from tests.chaos.contents import Place
+from tests.chaos.jobs import ALONE, JOBS, REFUSALS
 from tests.chaos.kills import Files, Killed, check_between
 
 REPLACED = ("overwrite", "ingest", "generate")  # stores that the second call may make anew

@@ -1,0 +1,119 @@
+"""What is there: the same for the same content; whatever a reader could not use is raised."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import zarr
+
+from bagbasis import BagStore, load_model
+from bagbasis.errors import InterruptedStoreError, ModelError, StoreError
+from bagbasis.registry import Registry
+from bagbasis.regression.stored_predictions import ATTRIBUTE
+from bagbasis.storage.files import names_in
+from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, zarr_store
+
+N_ROUNDS = 3  # of the line that is looked at
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a trial works: a folder, local or among objects, and a local one for tables."""
+
+    url: str
+    local: Path
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.url
+
+    @property
+    def store(self) -> str:
+        return f"{'' if self.is_local else 'icechunk+'}{self.url}/bags.zarr"
+
+    def at(self, name: str) -> str:
+        return f"{self.url}/{name}"
+
+
+def digest(*parts: Any) -> str:
+    """A hash of arrays and of anything that can be printed."""
+    found = hashlib.sha256()
+    for part in parts:
+        array = np.asarray(part)
+        found.update(f"{array.dtype.kind}{array.shape}".encode())
+        is_plain = array.dtype.kind in "iufb"
+        found.update(array.tobytes() if is_plain else repr(array.tolist()).encode())
+    return found.hexdigest()[:12]
+
+
+def bags_of(place: Place) -> list[str] | None:
+    """A hash of every bag of a store that was verified; None where none was ever made."""
+    url = place.store
+    try:
+        store = BagStore.open(url)
+    except InterruptedStoreError:
+        return None
+    except StoreError:
+        if not exists(url) or is_empty(url):
+            return None
+        raise
+    store.verify()
+    points, targets, ids = store.read(), store.targets(), store.ids()
+    responses = store.responses() if store.response_dims is not None else None
+    parts = [points, targets, ids, *([responses] if responses is not None else [])]
+    return [digest(*(part[i] for part in parts)) for i in range(store.n_bags)]
+
+
+def model_of(place: Place) -> str | None:
+    return model_at(place.at("m.zarr"))
+
+
+def model_at(url: str) -> str | None:
+    """A hash of a saved model; None where there is none."""
+    if not exists(url):
+        return None
+    try:
+        model = load_model(url)
+    except ModelError as error:
+        if "://" in url and re.search("interrupted|not a saved model", str(error)):
+            return None  # folders of objects can not be exchanged
+        raise
+    return digest(model.coef_, model.intercept_, model.alpha_)
+
+
+def predictions_at(url: str, format: str) -> str | None:
+    """A hash of written predictions and their ids."""
+    if not exists(url):
+        return None
+    if format == "parquet":
+        table = pd.read_parquet(url).sort_values("id")
+        return digest(*(table[name] for name in table))
+    if "data_url" not in attributes_of(url) or ATTRIBUTE not in attributes_of(url):
+        return None
+    group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+    return digest(*(array[:] for _, array in sorted(group.arrays())))
+
+
+def changes_of(place: Place) -> list[str]:
+    """Every change of the champion; all models load.
+
+    By the models' content: their names depend on the snapshots of a store kept by Icechunk.
+    """
+    registry = Registry(place.at("registry"))
+    history = registry.history()
+    assert registry.current() == (history[-1].name if history else None)
+    assert all(record.damage is None for record in registry.list())
+    models = {change.name: model_at(registry.model_url(change.name)) for change in history}
+    return [f"{change.action} {models[change.name]}" for change in history]
+
+
+def line_of(place: Place) -> Any:
+    """Changes of the champion, then the reports; a registry that is not there has none."""
+    reports = [name for name in names_in(place.at("rounds")) if not name.startswith(".")]
+    return [*changes_of(place), *(reports if len(reports) == N_ROUNDS else [])]
