@@ -59,6 +59,25 @@ def model_of(n_bags: int) -> StoreModel:
     return model
 
 
+def check_two_appends(store: BagStore, n: int, *writers: Any) -> None:
+    """Let two writers of ``n`` batches begin at once; each batch is there, whole and once."""
+    with writers[0] as (_, one), writers[1] as (_, two):
+        for pipe in (one, two):
+            assert pipe.recv() == "ready"
+        for pipe in (one, two):
+            pipe.send("go")
+        for pipe in (one, two):
+            assert pipe.recv() == "appended"
+    store.refresh().verify()
+    ids = store.ids().tolist()
+    assert sorted(ids) == list(range(2 * n * BATCH))
+    for i in range(2 * n):
+        at = ids.index(BATCH * i)
+        assert ids[at : at + BATCH] == list(range(BATCH * i, BATCH * (i + 1)))
+        for found, given in zip(store.read(at, at + BATCH), batch(i)[0], strict=True):
+            np.testing.assert_array_equal(found, given)
+
+
 def append_for_ever(pipe: Connection, url: str) -> None:
     """Append batch after batch until the process is killed."""
     store = BagStore.open(url)

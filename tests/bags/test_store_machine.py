@@ -202,6 +202,7 @@ class StoreMachine(RuleBasedStateMachine):
             store = BagStore.open(self.url)
             store.verify()
             self.model.check(store)
+            shutil.rmtree(self.folder)
 
 
 class LocalMachine(StoreMachine):
@@ -222,12 +223,6 @@ class LocalMachine(StoreMachine):
         self.append([1], "default")
         assert not list(Path(self.url).rglob("*.partial"))
 
-    def teardown(self):
-        """Remove the folder."""
-        super().teardown()
-        if hasattr(self, "folder"):
-            shutil.rmtree(self.folder)
-
 
 class IcechunkMachine(StoreMachine):
     """A store kept by Icechunk."""
@@ -236,12 +231,6 @@ class IcechunkMachine(StoreMachine):
         """Return a URL in a new folder."""
         self.folder = Path(tempfile.mkdtemp())
         return f"icechunk+file://{self.folder}/s"
-
-    def teardown(self):
-        """Remove the folder."""
-        super().teardown()
-        if hasattr(self, "folder"):
-            shutil.rmtree(self.folder)
 
 
 def machine_settings(max_examples: int) -> settings:

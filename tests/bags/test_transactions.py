@@ -19,7 +19,15 @@ from bagbasis.errors import DataError, ModelError, StoreError, WriterBusyError
 from bagbasis.regression import Checkpoints
 from bagbasis.storage import lock, transactions
 from bagbasis.tuning.cache import store_identity
-from tests.bags.processes import BATCH, append_batch, batch, hold, model_of, running
+from tests.bags.processes import (
+    BATCH,
+    append_batch,
+    batch,
+    check_two_appends,
+    hold,
+    model_of,
+    running,
+)
 from tests.oracles.labelled import labelled_bags, stored
 
 ROUNDS = 4
@@ -130,24 +138,8 @@ def test_second_of_two_sessions(store):
 
 def test_two_processes_append_at_once(store):
     """Every append of two processes is there, whole and once; both see the other's in the end."""
-    with (
-        running(append_rounds, store.url, 0) as (_, one),
-        running(append_rounds, store.url, ROUNDS) as (_, two),
-    ):
-        for pipe in (one, two):
-            assert pipe.recv() == "ready"
-        for pipe in (one, two):
-            pipe.send("go")
-        for pipe in (one, two):
-            assert pipe.recv() == "appended"
-    store.refresh().verify()
-    ids = store.ids().tolist()
-    assert sorted(ids) == list(range(2 * ROUNDS * BATCH))
-    for i in range(2 * ROUNDS):
-        at = ids.index(BATCH * i)
-        assert ids[at : at + BATCH] == list(range(BATCH * i, BATCH * (i + 1)))
-        for found, given in zip(store.read(at, at + BATCH), batch(i)[0], strict=True):
-            np.testing.assert_array_equal(found, given)
+    writers = [running(append_rounds, store.url, first) for first in (0, ROUNDS)]
+    check_two_appends(store, ROUNDS, *writers)
 
 
 def test_overtaken_append_is_written_again(store, monkeypatch):

@@ -13,7 +13,7 @@ from bagbasis import Bags, BagStore, load_model
 from bagbasis.errors import ModelError, StoreError, WriterBusyError
 from bagbasis.storage.files import names_in, reading, writing
 from bagbasis.storage.lock import writer_lock
-from tests.bags.processes import BATCH, append_batch, batch, hold, model_of
+from tests.bags.processes import BATCH, append_batch, batch, check_two_appends, hold, model_of
 from tests.object_stores.elsewhere import N_ROUNDS, append_rounds, elsewhere
 from tests.regression.predicting import fitted
 from tests.storage.objects import among_objects
@@ -130,23 +130,8 @@ def test_moto_existence_is_never_old(bucket, tmp_path):
 def test_moto_two_appends_at_once(s3, store):
     """Two processes that append at the same time: every append is there, once, and neither waits
     for a lock."""
-    firsts = [0, N_ROUNDS]
-    with (
-        elsewhere(s3, append_rounds, store.url, firsts[0]) as (_, one),
-        elsewhere(s3, append_rounds, store.url, firsts[1]) as (_, two),
-    ):
-        for pipe in (one, two):
-            assert pipe.recv() == "ready"
-        for pipe in (one, two):
-            pipe.send("go")
-        for pipe in (one, two):
-            assert pipe.recv() == "appended"
-    store.refresh().verify()
-    assert sorted(store.ids().tolist()) == list(range(2 * N_ROUNDS * BATCH))
-    for i in range(2 * N_ROUNDS):
-        at = store.ids().tolist().index(BATCH * i)
-        for found, given in zip(store.read(at, at + BATCH), batch(i)[0], strict=True):
-            np.testing.assert_array_equal(found, given)
+    writers = [elsewhere(s3, append_rounds, store.url, first) for first in (0, N_ROUNDS)]
+    check_two_appends(store, N_ROUNDS, *writers)
 
 
 def test_moto_killed_writer(s3, store):
