@@ -30,6 +30,7 @@ from bagbasis.execution.tasks import task_graph
 from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.feature_map import FeatureMap
 from bagbasis.regression.outcomes import Reals
+from bagbasis.regression.penalties import Penalties
 from bagbasis.regression.ridge import solve, solve_gcv
 from bagbasis.regression.statistics import StatisticsBuilder
 
@@ -148,7 +149,7 @@ def solve_seconds(p: Params, progress: Callback, seed: int) -> dict[str, float]:
         found = {"one": cpu_seconds(lambda: solve(statistics, 1.0, 1e-7), n_rounds)}
         if p["gcv"]:
             grid = np.geomspace(1e-3, 1e3, 17)
-            found["gcv"] = cpu_seconds(lambda: solve_gcv(statistics, grid), n_rounds)
+            found["gcv"] = cpu_seconds(lambda: solve_gcv(statistics, Penalties(grid)), n_rounds)
     return found
 
 

@@ -28,14 +28,16 @@ from .checkpoints import CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features
 from .linear_model import BagsLike, LinearModel
 from .outcomes import Outcome
+from .penalties import Penalties, warn_at_edge
 from .ridge import (
     RidgeSolution,
-    default_alphas,
     solve,
     solve_bytes,
     solve_gcv,
     solve_validation,
 )
+from .statistics import RidgeStatistics
+from .summary import Summary
 
 Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
 """Of bags in memory: targets, or one response per bag."""
@@ -47,7 +49,7 @@ TrainingBags = BagsLike | LabelledBags
 
 TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
 
-Penalties = Sequence[float] | NDArray[np.float64]
+PenaltiesLike = Sequence[float] | NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,8 @@ class DoubleBasis(LinearModel):
         self,
         embedding: Embedding | None = None,
         random_features: RandomFourierFeatures | None = None,
-        alpha: str | float | Penalties = "gcv",
-        alphas: Penalties | None = None,
+        alpha: str | float | PenaltiesLike = "gcv",
+        alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,
         precision: str = "float32",
     ) -> None:
@@ -188,6 +190,10 @@ class DoubleBasis(LinearModel):
         """Solve, and set every fitted attribute, from the statistics of the problem's bags."""
         with lane():
             solution = self._solve(problem, features, holdout, statistics)
+        if len(solution.alphas) > 1:
+            train = statistics.train
+            given = (self.penalties(train), self.precision, _is_summed(train))
+            warn_at_edge(solution.alpha, *given)
         solved = np.column_stack([solution.coef, solution.intercept]).T
         problem.outcome.check_finite(solved, "the solution", TOO_LARGE)
         self.features_ = features
@@ -228,20 +234,29 @@ class DoubleBasis(LinearModel):
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
     ) -> RidgeSolution:
         train, units = statistics.train, problem.outcome.units()
-        grid = self.alpha_grid(train.n)
+        penalties = self.penalties(train)
         if self.alpha == "validation":
             if statistics.validation is None:
                 raise ModelError("no validation statistics")
-            return solve_validation(train, statistics.validation, grid, self.rounding, units)
-        if len(grid) > 1 or self.alpha == "gcv":
-            return solve_gcv(train, grid, units)
-        return solve(train, float(grid[0]), self.rounding)
+            given = (penalties, self.rounding, units)
+            return solve_validation(train, statistics.validation, *given)
+        if len(penalties) > 1 or self.alpha == "gcv":
+            return solve_gcv(train, penalties, units)
+        return solve(train, float(penalties.values[0]), self.rounding)
 
-    def alpha_grid(self, n_rows: int) -> NDArray[np.float64]:
-        """Return the penalties that are tried for so many rows, shape (n,)."""
-        values: float | Penalties
+    def penalties(self, train: Summary) -> Penalties:
+        """Return the penalties that may be tried for these rows."""
+        if isinstance(self.alpha, str) and self.alphas is None:
+            return Penalties.default(train.n, self.precision, _is_summed(train))
+        return Penalties(self.given_penalties())
+
+    def given_penalties(self) -> NDArray[np.float64]:
+        """Return the penalties among the parameters, shape (n,); of none those for one row."""
+        values: float | PenaltiesLike
         if isinstance(self.alpha, str):
-            values = default_alphas(max(1, n_rows)) if self.alphas is None else self.alphas
+            if self.alphas is None:
+                return Penalties.default(1, "float64", is_summed=False).values
+            values = self.alphas
         else:
             values = self.alpha
         try:
@@ -262,7 +277,7 @@ class DoubleBasis(LinearModel):
             raise ParameterError(f"alpha is {self.alpha!r}; expected a number ≥ 0, a list, {names}")
         if self.alphas is not None and not isinstance(self.alpha, str):
             raise ParameterError(f"alphas is the grid of alpha={names}")
-        grid = self.alpha_grid(1)
+        grid = self.given_penalties()
         if grid.size == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
             given = self.alpha if self.alphas is None else self.alphas
             raise ParameterError(f"penalties are {given!r}; expected finite numbers ≥ 0")
@@ -271,3 +286,8 @@ class DoubleBasis(LinearModel):
         check_choice("precision", self.precision, ("float32", "float64"))
         check_share("validation_fraction", self.validation_fraction)
         check_share("holdout", holdout, zero=True)
+
+
+def _is_summed(summary: Summary) -> bool:
+    """Whether it holds products, which are in the working precision, and not rows."""
+    return isinstance(summary, RidgeStatistics)

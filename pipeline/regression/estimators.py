@@ -41,7 +41,9 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
         generalised cross-validation. "gcv" and "validation" search ``alphas``.
     alphas : list of float ≥ 0, optional
-        The grid of "gcv" and "validation"; default n · 10^−7 … n · 10 in half decades.
+        The grid of "gcv" and "validation". By default half decades from n · 10^−12 (in float32
+        10^−9, or 10^−7 where bags are more than features) to n · 10², of which with many
+        features only those about the best one are tried. A best one at the edge is warned of.
     validation_fraction : float in (0, 1)
         Share of the bags that alpha="validation" holds out, by a hash of their index. They have
         their own statistics, so the path takes one pass, and the final fit uses all bags.

@@ -7,7 +7,7 @@ leaves the intercept unpenalised.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,12 +15,13 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .spectrum import SPECTRUM_FACTORS, Solver, Spectrum
+from .penalties import Path, Penalties, search, try_all
+from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
 from .summary import Floats, Summary
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_EXPONENTS = np.arange(-7.0, 1.5, 0.5)
+PART_SIZE = 512  # rows, or features, of the part that says where a search begins
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,6 @@ class RidgeSolution:
     alpha: float
     alphas: NDArray[np.float64]
     scores: NDArray[np.float64]
-
-
-def default_alphas(n_rows: int) -> NDArray[np.float64]:
-    """Return n · 10^−7 … n · 10 in half decades: trace(ZᵀZ) = n for paired random features."""
-    return n_rows * 10.0**DEFAULT_EXPONENTS
 
 
 def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> int:
@@ -64,13 +60,11 @@ def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:
         solved = spectrum.back(spectrum.least_norm(noise * summary.trace))
     else:
         solved = _solve_one(summary, alpha)
-    return _solution(summary, solved, alpha, np.array([float(alpha)]), np.full(1, np.nan))
+    return _solution(summary, solved, alpha)
 
 
 def solve_gcv(
-    summary: Summary,
-    alphas: Sequence[float] | NDArray[np.float64],
-    units: NDArray[np.float64] | None = None,
+    summary: Summary, penalties: Penalties, units: NDArray[np.float64] | None = None
 ) -> RidgeSolution:
     """Return the λ of least generalised cross-validation score.
 
@@ -79,33 +73,36 @@ def solve_gcv(
     (k,), by default its variance, and they are averaged.
     """
     check_rows(summary)
-    grid = np.asarray(alphas, dtype=np.float64)
-    solver = Spectrum(summary)
-    scores = np.array([_gcv_score(summary, solver, float(alpha), units) for alpha in grid])
-    best = least(grid, scores)
-    return _solution(summary, solver.back(solver.solve(best)), best, grid, scores)
+    solver = _solver(summary, penalties)
+
+    def score(alpha: float) -> float:
+        return _gcv_score(summary, solver, alpha, units)
+
+    path = _path(summary, penalties, solver, score)
+    best = solver.back(solver.solve(path.best))
+    return _solution(summary, best, path.best, path)
 
 
 def solve_validation(
     train: Summary,
     held_out: Summary,
-    alphas: Sequence[float] | NDArray[np.float64],
+    penalties: Penalties,
     noise: float,
     units: NDArray[np.float64] | None = None,
 ) -> RidgeSolution:
     """Return the λ of least error on held-out rows, see `score_validation`, fitted on all."""
-    scores = score_validation(train, held_out, alphas, noise, units)
-    return _refitted(train, held_out, alphas, noise, scores)
+    path = score_validation(train, held_out, penalties, noise, units)
+    return _refitted(train, held_out, noise, path)
 
 
 def score_validation(
     train: Summary,
     held_out: Summary,
-    alphas: Sequence[float] | NDArray[np.float64],
+    penalties: Penalties,
     noise: float,
     units: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Return the error of each λ on held-out rows, from what is known of these.
+) -> Path:
+    """Return errors of penalties on held-out rows, from what is known of these.
 
     With several targets each one's error is divided by its ``units``, by default its variance,
     and they are averaged.
@@ -120,48 +117,64 @@ def score_validation(
         squares = mean_squared_error(psi, np.ldexp(fitted.intercept, -held_out.exponents))
         return float(np.mean(_relative_error(held_out, squares, units)))
 
-    return _errors(train, alphas, noise, error)
+    return _errors(train, penalties, noise, error)
 
 
 def solve_judged(
     train: Summary,
     held_out: Summary,
-    alphas: Sequence[float] | NDArray[np.float64],
+    penalties: Penalties,
     noise: float,
     error: Callable[[RidgeSolution], float],
 ) -> RidgeSolution:
     """Return the λ whose solution on ``train`` has the least error, then fitted on all."""
-    return _refitted(train, held_out, alphas, noise, _errors(train, alphas, noise, error))
+    return _refitted(train, held_out, noise, _errors(train, penalties, noise, error))
 
 
 def _errors(
     train: Summary,
-    alphas: Sequence[float] | NDArray[np.float64],
+    penalties: Penalties,
     noise: float,
     error: Callable[[RidgeSolution], float],
-) -> NDArray[np.float64]:
-    """Return the error of the solution at each λ: all from one spectrum where that is cheaper."""
+) -> Path:
+    """Return the errors of solutions on ``train``."""
     check_rows(train)
-    if len(alphas) <= SPECTRUM_FACTORS:
-        return np.array([error(solve(train, float(alpha), noise)) for alpha in alphas])
-    spectrum = Spectrum(train)
-    scores = []
-    for alpha in alphas:
-        solved = spectrum.back(spectrum.solve(float(alpha)))
-        scores.append(error(_solution(train, solved, float(alpha), alphas, np.empty(0))))
-    return np.array(scores)
+    if not penalties.searched and len(penalties) <= SPECTRUM_FACTORS:
+        return try_all(penalties, lambda alpha: error(solve(train, alpha, noise)))
+    solver = _solver(train, penalties)
+
+    def score(alpha: float) -> float:
+        solved = solver.back(solver.solve(alpha))
+        return error(_solution(train, solved, alpha))
+
+    return _path(train, penalties, solver, score)
 
 
-def _refitted(
-    train: Summary,
-    held_out: Summary,
-    alphas: Sequence[float] | NDArray[np.float64],
-    noise: float,
-    scores: NDArray[np.float64],
-) -> RidgeSolution:
-    grid = np.asarray(alphas, dtype=np.float64)
-    final = solve(train + held_out, least(grid, scores), noise)
-    return replace(final, alphas=grid, scores=scores)
+def _refitted(train: Summary, held_out: Summary, noise: float, path: Path) -> RidgeSolution:
+    final = solve(train + held_out, path.best, noise)
+    return replace(final, alphas=path.alphas, scores=path.scores)
+
+
+def _solver(summary: Summary, penalties: Penalties) -> Solver:
+    """Return factors where few penalties are tried, unless the problem is small anyway."""
+    is_long = penalties.searched and summary.size > PART_SIZE
+    return Factors(summary) if is_long else Spectrum(summary)
+
+
+def _path(
+    summary: Summary, penalties: Penalties, solver: Solver, score: Callable[[float], float]
+) -> Path:
+    """Score all penalties; with factors only those about the best, found from a small part."""
+    if isinstance(solver, Spectrum):
+        return try_all(penalties, score)
+    part = summary.part(PART_SIZE)
+    spectrum, share = Spectrum(part), part.size / summary.size
+    scores = try_all(
+        penalties.times(share), lambda alpha: _gcv_score(part, spectrum, alpha, None)
+    ).scores
+    best = len(scores) - 1 - int(np.argmin(scores[::-1]))  # of equal ones the largest
+    # a part has less to fit with, and so its best penalty below the whole's
+    return search(penalties, score, min(best + 1, len(scores) - 1))
 
 
 def _gcv_score(
@@ -173,22 +186,6 @@ def _gcv_score(
         return np.inf
     rss = summary.residual_squares(solver.solve(alpha), solver.right_side, alpha)
     return float(np.mean(_relative_error(summary, rss / n, units)) / freedom**2)
-
-
-def least(grid: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
-    """Return the λ of least score.
-
-    Raises
-    ------
-    DataError
-        A score that is not a number.
-    """
-    if np.isnan(scores).any():
-        raise DataError(
-            f"the score of the penalty {grid[np.isnan(scores)][0]:g} is not a number: bring the "
-            "targets to ordinary units (divide them by a constant), or give the penalty, alpha="
-        )
-    return float(grid[int(np.argmin(scores))])
 
 
 def _solve_one(summary: Summary, alpha: float) -> Floats:
@@ -210,19 +207,16 @@ def _solve_one(summary: Summary, alpha: float) -> Floats:
 
 
 def _solution(
-    summary: Summary,
-    solved: Floats,
-    alpha: float,
-    alphas: Sequence[float] | NDArray[np.float64],
-    scores: NDArray[np.float64],
+    summary: Summary, solved: Floats, alpha: float, path: Path | None = None
 ) -> RidgeSolution:
     coef = summary.coefficients(solved)
     intercept = (summary.sum_y - summary.sum_z @ coef) / summary.n
     with np.errstate(over="ignore"):  # refused where the target's name is known
         coef = np.ldexp(coef, summary.exponents)
         intercept = np.ldexp(intercept, summary.exponents)
+    path = path or Path(np.array([float(alpha)]), np.full(1, np.nan))
     psi = np.ascontiguousarray(coef.T)
-    return RidgeSolution(psi, intercept, float(alpha), np.asarray(alphas, np.float64), scores)
+    return RidgeSolution(psi, intercept, float(alpha), path.alphas, path.scores)
 
 
 def _relative_error(

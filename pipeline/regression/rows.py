@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import DTypeLike, NDArray
 
+from ..bags.sampling import spread_rows
 from ..execution.costs import Cost
 from .statistics import RidgeStatistics, StatisticsBuilder
 from .summary import Floats, Judge, units_of
@@ -64,6 +65,11 @@ class RidgeRows:
         builder = StatisticsBuilder(self.z.shape[1], self.y.shape[1], self.z.dtype)
         builder.add(self.z, self.y)
         return builder.finish()
+
+    def part(self, size: int) -> RidgeRows:
+        """See `Summary`."""
+        rows = spread_rows(np.arange(self.n), size)
+        return RidgeRows(self.z[rows], self.y[rows], self.exponents)
 
     def in_units(self, exponents: NDArray[np.int64]) -> RidgeRows:
         """See `Summary`."""

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import DTypeLike, NDArray
 
+from ..bags.sampling import spread_rows
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from .statistics_kernels import add_sums, add_triangle, gram_float32, gram_float64, unpack_centred
 from .summary import NO_UNIT, Floats, Judge, units_of
@@ -132,6 +133,14 @@ class RidgeStatistics:
     def statistics(self) -> RidgeStatistics:
         """See `Summary`."""
         return self
+
+    def part(self, size: int) -> RidgeStatistics:
+        """See `Summary`."""
+        chosen = spread_rows(np.arange(self.n_features), size)
+        i, j = (chosen[half] for half in np.triu_indices(len(chosen)))
+        gram = self.gram[i * self.n_features - i * (i - 1) // 2 + j - i]
+        sums = {"sum_z": self.sum_z[chosen], "cross": self.cross[:, chosen]}
+        return replace(self, gram=gram, **sums)
 
     def matrix(self, shift: float = 0.0) -> NDArray[np.float64]:
         """See `Summary`."""

@@ -62,6 +62,9 @@ class Summary(Protocol):
     def statistics(self) -> Any:  # noqa: ANN401  # `RidgeStatistics`, which imports this
         """Return the sums of the rows."""
 
+    def part(self, size: int) -> Any:  # noqa: ANN401  # of its own kind
+        """Return a part of order ``size``: every so-many-th row, or feature."""
+
     def matrix(self, shift: float = 0.0) -> Floats:
         """M + shift·I, in Fortran order, a new array; only the lower triangle is set."""
 

@@ -18,7 +18,7 @@ from ..errors import ParameterError
 from ..execution import Progress
 from ..random_features import RandomFourierFeatures
 from .accumulate import FitStatistics
-from .base import DoubleBasis, Labels, Penalties, Problem, Target, TrainingBags
+from .base import DoubleBasis, Labels, PenaltiesLike, Problem, Target, TrainingBags
 from .checkpoints import CheckpointsLike
 from .density_prediction import DensityPrediction, ProjectedScore, resolve_response, where
 from .feature_map import FeatureMap
@@ -71,8 +71,8 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         embedding: Embedding | None = None,
         random_features: RandomFourierFeatures | None = None,
         response_embedding: Embedding | None = None,
-        alpha: str | float | Penalties = "gcv",
-        alphas: Penalties | None = None,
+        alpha: str | float | PenaltiesLike = "gcv",
+        alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,
         precision: str = "float32",
     ) -> None:
@@ -135,8 +135,8 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
             validation,
             holdout_split(holdout),
         )
-        grid = self.alpha_grid(statistics.train.n)
-        return solve_judged(statistics.train, held_out, grid, self.rounding, score)
+        penalties = self.penalties(statistics.train)
+        return solve_judged(statistics.train, held_out, penalties, self.rounding, score)
 
     def learn(
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics

@@ -25,7 +25,8 @@ from ..execution.progress import silent
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import identify_outcome
-from ..regression.ridge import least, score_validation
+from ..regression.penalties import Penalties
+from ..regression.ridge import score_validation
 from ..regression.summary import Summary
 from ..storage.files import discard_empty
 from ..storage.urls import normalize_url
@@ -183,17 +184,17 @@ class _Tuner:
                 f"needs {LEAST_HELD_OUT}: label more bags, or take more with first_bags"
             )
         with lane():
-            alphas = self._penalties(train.n, rung)
+            penalties = self._penalties(train, rung)
             given = (self.estimator.rounding, self._units(held_out))
-            errors = score_validation(train, held_out, alphas, *given)
+            path = score_validation(train, held_out, penalties, *given)
         return Score(
-            float(errors.min()),
+            float(path.scores.min()),
             rung.n_bags,
             train.n,
             held_out.n,
-            least(alphas, errors),
-            tuple(alphas.tolist()),
-            tuple(errors.tolist()),
+            path.best,
+            tuple(path.alphas.tolist()),
+            tuple(path.scores.tolist()),
             time.perf_counter() - begun,
         )
 
@@ -243,9 +244,11 @@ class _Tuner:
         scaled: NDArray[np.float64] = units * (np.mean(variance / units) or 1.0)
         return scaled
 
-    def _penalties(self, n_train: int, rung: Rung) -> NDArray[np.float64]:
-        grid: NDArray[np.float64] = self.estimator.alpha_grid(n_train)
-        return grid if self._penalties_per_bag else grid * (rung.n_bags / self.order.n_bags)
+    def _penalties(self, train: Summary, rung: Rung) -> Penalties:
+        penalties = self.estimator.penalties(train)
+        if self._penalties_per_bag:
+            return penalties
+        return penalties.times(rung.n_bags / self.order.n_bags)
 
     @property
     def _penalties_per_bag(self) -> bool:
@@ -256,7 +259,7 @@ class _Tuner:
         base = self.estimator
         settings = {
             "features": self.candidates[c].features.to_dict(),
-            "penalties": base.alpha_grid(1).tolist(),
+            "penalties": base.given_penalties().tolist(),
             "penalties_a_bag": self._penalties_per_bag,
             "validation_fraction": float(base.validation_fraction),
             "precision": base.precision,

@@ -11,10 +11,21 @@ from functools import partial
 import numpy as np
 import scipy.linalg
 from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import RidgeCV
 
-from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    connect,
+)
+from bagbasis.datasets import Digits
 from bagbasis.execution import lane
 from bagbasis.jobs.experiments.peers_regression import fit_dask, fit_sklearn
+from bagbasis.regression.penalties import Penalties
+from bagbasis.regression.ridge import solve, solve_gcv
+from bagbasis.regression.statistics import StatisticsBuilder
 from tests.oracles.table import TIMED
 
 from .data import mixture_store
@@ -104,11 +115,57 @@ def memory(n_bags: int = 100_000, n_features: int = 2048) -> list[Row]:
     return [Row(name, large, small, large / small, large / small, large / small, "≤ 1.05")]
 
 
+def solving() -> list[Row]:
+    """A penalty by GCV: of more rows than features against one Cholesky factor of that size, and
+    of 1,257 digits against scikit-learn's `RidgeCV` on the same float32 features."""
+    rows = []
+    for n_features in (4096, 8192):
+        z = np.random.default_rng(0).random((n_features + n_features // 2, n_features), np.float32)
+        builder = StatisticsBuilder(n_features, 1)
+        builder.add(z, z[:, :8].sum(axis=1, keepdims=True) ** 2)
+        sums = builder.finish()
+        penalties = Penalties.default(sums.n, "float32", is_summed=True)
+        rows.append(
+            pair(
+                f"solve with GCV / Cholesky, D = {n_features:,}",
+                partial(_in_lane, solve_gcv, sums, penalties),
+                partial(_in_lane, solve, sums, 1.0, 1e-7),
+                repeats=2,
+                target="≤ 6",
+                floor=True,
+            )
+        )
+    digits = Digits(split="train")
+    bags, labels = digits.block(0)
+    assert len(bags) == digits.n_bags
+    model = DoubleBasisClassifier(ProjectionEmbedding(), RandomFourierFeatures(3000))
+    model.fit(bags, labels[:, 0])
+    z = np.concatenate([z.copy() for _, z, _ in model.features_.blocks(bags, "float32")])
+    peer = RidgeCV(len(bags) * 10.0 ** np.arange(-9, 2.5, 0.5))
+    rows.append(
+        pair(
+            f"fit with GCV / RidgeCV on its features, {len(bags):,} digits, D = 3,000",
+            lambda: model.fit(bags, labels[:, 0]),
+            partial(_in_lane, peer.fit, z, labels == model.classes_),
+            repeats=3,
+            target="≤ 1",
+            floor=True,
+        )
+    )
+    return rows
+
+
+def _in_lane(call: Callable[..., object], *given: object) -> None:
+    with lane():
+        call(*given)
+
+
 SUITES: dict[str, Callable[[], list[Row]]] = {
     "table": table,
     "floor": floor,
     "peers": peers,
     "memory": memory,
+    "solving": solving,
     "hdd": hdd,
     "serving": serving,
 }

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import RandomFourierFeatures
+from bagbasis.regression.penalties import Penalties
 from bagbasis.regression.ridge import solve, solve_gcv, solve_validation
 from bagbasis.regression.rows import RidgeRows
 from bagbasis.regression.statistics import MANY_TARGETS, RidgeStatistics, StatisticsBuilder
@@ -83,7 +84,7 @@ def regression() -> Iterator[Implementation]:
         )
     yield Implementation(
         "gcv scores",
-        lambda z, y: solve_gcv(collected(z, y), ALPHAS).scores,
+        lambda z, y: solve_gcv(collected(z, y), Penalties(ALPHAS)).scores,
         lambda z, y: ridge.gcv_scores(z, y, ALPHAS),
         feature_rows,
         120,
@@ -119,7 +120,7 @@ def _held(z: NDArray[Any]) -> NDArray[np.bool_]:
 def _validation_scores(z: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     held = _held(z)
     train, apart = collected(z[~held], y[~held]), collected(z[held], y[held])
-    return solve_validation(train, apart, ALPHAS, 1e-14).scores
+    return solve_validation(train, apart, Penalties(ALPHAS), 1e-14).scores
 
 
 def _fields(solution: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -21,6 +21,7 @@ from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.regression.accumulate import FitStatistics
 from bagbasis.regression.partials import read_partial, write_partial
+from bagbasis.regression.penalties import Penalties
 from bagbasis.regression.ridge import solve, solve_gcv, solve_validation
 from tests.oracles.labelled import labelled_bags
 from tests.oracles.ridge_entries import collected, feature_rows
@@ -31,8 +32,8 @@ GRID = 10.0 ** np.arange(-6, 3)
 SOLVERS = {
     "fixed": lambda rows, apart: solve(rows, 0.1, 1e-14),
     "least squares": lambda rows, apart: solve(rows, 0.0, 1e-14),
-    "gcv": lambda rows, apart: solve_gcv(rows, GRID),
-    "validation": lambda rows, apart: solve_validation(rows, apart, GRID, 1e-14),
+    "gcv": lambda rows, apart: solve_gcv(rows, Penalties(GRID)),
+    "validation": lambda rows, apart: solve_validation(rows, apart, Penalties(GRID), 1e-14),
 }
 
 

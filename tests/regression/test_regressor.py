@@ -118,12 +118,12 @@ def test_gcv_against_the_hat_matrix(alpha):
 
 
 def test_default_grid_follows_the_number_of_fitted_bags():
-    """Without a grid: n · 10^−7 … n · 10, n the bags that are fitted."""
+    """Without a grid: n · 10^−12 … n · 10² in double, n the bags that are fitted."""
     y = Y.copy()
     y[::2] = np.nan
     model = regressor(alpha="gcv").fit(BAGS, y)
-    assert len(model.alphas_) == 17
-    np.testing.assert_allclose(model.alphas_[[0, -1]], [150e-7, 1500])
+    assert len(model.alphas_) == 29
+    np.testing.assert_allclose(model.alphas_[[0, -1]], [150e-12, 15_000])
 
 
 def test_validation_against_refitting():

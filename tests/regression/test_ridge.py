@@ -9,7 +9,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from bagbasis.errors import DataError
-from bagbasis.regression.ridge import default_alphas, solve, solve_gcv, solve_validation
+from bagbasis.regression.penalties import Penalties, search, warn_at_edge
+from bagbasis.regression.ridge import solve, solve_gcv, solve_judged, solve_validation
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, kept
 
@@ -107,7 +108,7 @@ def test_gcv_chooses_the_least_score(known, n):
     """Scores are those of the hat matrix, with fewer rows than features too, and the solution
     that of the best penalty."""
     z, y = feature_rows(np.random.default_rng(4), n)
-    ours = solve_gcv(known(z, y), GRID)
+    ours = solve_gcv(known(z, y), Penalties(GRID))
     scores = ridge.gcv_scores(z, y, GRID)
     np.testing.assert_allclose(ours.scores, scores, rtol=1e-6)
     assert ours.alpha == GRID[scores.argmin()]
@@ -120,8 +121,8 @@ def test_gcv_chooses_the_least_score(known, n):
 def test_gcv_does_not_see_the_unit_of_a_target(known):
     """A target in millionths weighs as much in the choice as one in millions."""
     z, y = feature_rows(np.random.default_rng(5), 200)
-    ours = solve_gcv(known(z, y), GRID)
-    scaled = solve_gcv(known(z, y * [1e6, 1.0, 1e-6]), GRID)
+    ours = solve_gcv(known(z, y), Penalties(GRID))
+    scaled = solve_gcv(known(z, y * [1e6, 1.0, 1e-6]), Penalties(GRID))
     np.testing.assert_allclose(ours.scores, scaled.scores, rtol=1e-6)
 
 
@@ -133,9 +134,9 @@ def test_constant_target(known, chooser):
 
     def chosen(columns):
         if chooser == "gcv":
-            return solve_gcv(known(z, y[:, columns]), GRID)
+            return solve_gcv(known(z, y[:, columns]), Penalties(GRID))
         parts = (known(z[i::2], y[i::2][:, columns]) for i in (0, 1))
-        return solve_validation(*parts, GRID, 1e-14)
+        return solve_validation(*parts, Penalties(GRID), 1e-14)
 
     both, alone = chosen([0, 1]), chosen([0])
     assert np.isfinite(both.scores).all()
@@ -150,7 +151,7 @@ def test_validation_path_equals_refitting(known):
     z, y = feature_rows(np.random.default_rng(7), 300)
     held = np.arange(300) % 7 == 0
     train, apart = known(z[~held], y[~held]), known(z[held], y[held])
-    ours = solve_validation(train, apart, GRID, 1e-14)
+    ours = solve_validation(train, apart, Penalties(GRID), 1e-14)
     scores = ridge.validation_scores(z, y, held, GRID)
     np.testing.assert_allclose(ours.scores, scores, rtol=1e-8)
     assert ours.alpha == GRID[scores.argmin()]
@@ -163,11 +164,14 @@ def test_nothing_to_fit_or_to_validate_on(known):
     """No rows, or no held-out rows, is an error that says which."""
     z, y = feature_rows(np.random.default_rng(8), 20)
     rows, nothing = known(z, y), known(z[:0], y[:0])
-    for attempt in (lambda: solve(nothing, 1.0, 1e-14), lambda: solve_gcv(nothing, GRID)):
+    for attempt in (
+        lambda: solve(nothing, 1.0, 1e-14),
+        lambda: solve_gcv(nothing, Penalties(GRID)),
+    ):
         with pytest.raises(DataError, match="no labelled bags to fit"):
             attempt()
     with pytest.raises(DataError, match="no labelled bag was held out"):
-        solve_validation(rows, nothing, GRID, 1e-14)
+        solve_validation(rows, nothing, Penalties(GRID), 1e-14)
 
 
 def test_memory_that_is_not_set_is_not_read(monkeypatch):
@@ -177,7 +181,10 @@ def test_memory_that_is_not_set_is_not_read(monkeypatch):
 
     def all_coefficients():
         solutions = [solve(train, alpha, 1e-14) for alpha in (0.0, 0.1)]
-        solutions += [solve_gcv(train, GRID), solve_validation(train, apart, GRID, 1e-14)]
+        solutions += [
+            solve_gcv(train, Penalties(GRID)),
+            solve_validation(train, apart, Penalties(GRID), 1e-14),
+        ]
         return np.stack([solution.coef for solution in solutions])
 
     expected = all_coefficients()
@@ -186,8 +193,83 @@ def test_memory_that_is_not_set_is_not_read(monkeypatch):
     np.testing.assert_array_equal(all_coefficients(), expected)
 
 
-def test_default_grid():
-    """n · 10^−7 to n · 10 in half decades."""
-    grid = default_alphas(1000)
-    assert len(grid) == 17
-    np.testing.assert_allclose(grid[[0, 1, -1]], [1e-4, 10**-3.5, 1e4])
+@pytest.mark.parametrize(
+    ("precision", "is_summed", "least"),
+    [
+        ("float64", True, -12),
+        ("float64", False, -12),
+        ("float32", False, -9),
+        ("float32", True, -7),
+    ],
+)
+def test_default_penalties(precision, is_summed, least):
+    """Half decades, from what the precision bears to n · 10²."""
+    values = Penalties.default(1000, precision, is_summed).values
+    np.testing.assert_allclose(np.diff(np.log10(values)), 0.5)
+    np.testing.assert_allclose(values[[0, -1]], [1000 * 10.0**least, 1e5])
+
+
+SEARCHED = Penalties.default(300, "float64", is_summed=True)
+CHOICES = {
+    "gcv": lambda train, held, penalties: solve_gcv(train, penalties),
+    "validation": lambda train, held, penalties: solve_validation(train, held, penalties, 1e-14),
+    "judged": lambda train, held, penalties: solve_judged(
+        train,
+        held,
+        penalties,
+        1e-14,
+        lambda fitted: float(((fitted.coef - 1) ** 2).sum()),
+    ),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("noise", [1e-4, 0.1, 10.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_finds_what_the_spectrum_does(known, choice, noise, seed, monkeypatch):
+    """The penalty, its neighbours' scores, and the solution are those of all penalties from one
+    spectrum, from a few factors."""
+    rng = np.random.default_rng(seed)
+    z, y = feature_rows(rng, 300)
+    y += noise * rng.normal(size=y.shape)
+    parts = known(z[::2], y[::2]), known(z[1::2], y[1::2])
+    exact = CHOICES[choice](*parts, SEARCHED)
+    assert len(exact.alphas) == len(SEARCHED)
+    monkeypatch.setattr("bagbasis.regression.ridge.PART_SIZE", 20)
+    found = CHOICES[choice](*parts, SEARCHED)
+    same = np.isin(exact.alphas, found.alphas)
+    assert 2 <= same.sum() < len(SEARCHED)
+    np.testing.assert_allclose(found.scores, exact.scores[same], rtol=1e-4)
+    assert found.alpha == exact.alpha
+    np.testing.assert_allclose(found.coef, exact.coef, atol=1e-6 * np.abs(exact.coef).max())
+
+
+def test_a_search_leaves_what_can_not_be_solved():
+    """Penalties below the rounding of the products count as infinitely bad, from where they are."""
+    path = search(Penalties(10.0 ** np.arange(-9, 1)), _score, 1)
+    assert path.best == 1e-4
+    np.testing.assert_array_equal(np.isinf(path.scores), path.alphas < 0.5e-5)
+    assert search(Penalties(np.array([1.0, 2.0])), lambda alpha: np.inf, 0).best == 2.0
+    assert len(search(Penalties(np.array([1.0])), lambda alpha: 1.0, 0).alphas) == 1
+
+
+def _score(alpha):
+    if alpha < 0.5e-5:
+        raise np.linalg.LinAlgError
+    return (np.log10(alpha) + 4) ** 2
+
+
+@pytest.mark.parametrize(
+    ("alphas", "best", "message"),
+    [
+        ([1.0, 10.0, 100.0], 1.0, "is the least of those allowed: a smaller one may be better"),
+        ([1.0, 10.0, 100.0], 100.0, "is the largest of those allowed: a larger one may be better"),
+        ([1.0, 10.0, 100.0], 10.0, ""),
+        ([1.0], 1.0, ""),
+    ],
+)
+def test_a_penalty_at_the_edge_is_said(alphas, best, message, caplog):
+    """With what to do; float32's limit where it is one."""
+    warn_at_edge(best, Penalties(np.array(alphas)), "float32", is_summed=True)
+    assert (message in caplog.text) if message else not caplog.text
+    assert ("precision='float64'" in caplog.text) == ("least" in message)

@@ -21,6 +21,7 @@ from bagbasis import (
 from bagbasis.bags.plan import split_evenly
 from bagbasis.execution.costs import pass_limits
 from bagbasis.regression import ridge as solvers
+from bagbasis.regression.penalties import Penalties
 from bagbasis.regression.rows import RidgeRows
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
@@ -70,11 +71,13 @@ def test_any_rows_on_a_path(problem, known):
     z, y, alpha = problem
     grid = alpha * 10.0 ** np.arange(0, 4, 0.5)
     if len(z) > 3 and np.linalg.matrix_rank(z - z.mean(axis=0)) < len(z) - 2:
-        scores = solvers.solve_gcv(known(z, y), grid).scores
+        scores = solvers.solve_gcv(known(z, y), Penalties(grid)).scores
         np.testing.assert_allclose(scores, ridge.gcv_scores(z, y, grid), rtol=1e-5)
     held = np.arange(len(z)) % 3 == 0
     if len(z) > 4:
-        ours = solvers.solve_validation(known(z[~held], y[~held]), known(z[held], y[held]), grid, 0)
+        ours = solvers.solve_validation(
+            known(z[~held], y[~held]), known(z[held], y[held]), Penalties(grid), 0
+        )
         np.testing.assert_allclose(
             ours.scores, ridge.validation_scores(z, y, held, grid), rtol=1e-5, atol=1e-9
         )

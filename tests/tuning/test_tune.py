@@ -64,7 +64,7 @@ def test_halving_finds_the_best_of_all(store):
     assert [rung.n_candidates for rung in result.rungs] == [9, 3]
     full = []
     for candidate in result.candidates:
-        alphas = 0.75 * N * 10.0 ** np.arange(-7, 1.5, 0.5)
+        alphas = 0.75 * N * 10.0 ** np.arange(-12, 2.5, 0.5)
         full.append(min(errors_by_loop(candidate.features, store.read(), Y, alphas)))
     assert result.winner == int(np.argmin(full))
     for before, after in zip(result.scores, result.scores[1:], strict=False):
