@@ -132,4 +132,5 @@ def _keep_asking(cluster: dask_jobqueue.JobQueueCluster, n_jobs: int) -> None:
     """
     again = PeriodicCallback(lambda: cluster.scale(jobs=n_jobs), 1000 * _SECONDS_BETWEEN_REQUESTS)
     cluster.periodic_callbacks["jobs-that-ended"] = again
+    assert cluster.loop is not None  # it is open
     cluster.loop.add_callback(again.start)
