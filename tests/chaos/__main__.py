@@ -33,6 +33,7 @@ CAMPAIGNS: tuple[Campaign, ...] = (
 
 COLUMNS = ("campaign", "trials", "kills", "lost", "wrong", "stuck", "junk bytes", "seconds")
 MEMORY, MEMORY_BYTES = "/dev/shm", 2**30  # and what has to be free there
+LINE_SECONDS = 30.0  # between two lines of progress where none can be overwritten
 KINDS = ("lost", "wrong", "stuck")
 
 
@@ -49,11 +50,12 @@ def main() -> int:
     ready = [one for one in campaigns if missing[one.name] is None]
     rng = np.random.default_rng(options.seed)
     order = {one.name: place for one, place in zip(ready, rng.permutation(len(ready)), strict=True)}
+    shown = 0.0
     try:
         while ready and time.monotonic() < deadline:
             # time is shared alike: whoever has had the least goes on
             one = min(ready, key=lambda one: (tallies[one.name].seconds, order[one.name]))
-            _show(tallies, one.name, deadline)
+            shown = _show(tallies, one.name, deadline, shown)
             if not _step(one, tallies[one.name], begun, root, options):
                 ready.remove(one)
     except KeyboardInterrupt:
@@ -118,15 +120,16 @@ def _memory() -> str | None:
     return MEMORY if there else None
 
 
-def _show(tallies: dict[str, Tally], name: str, deadline: float) -> None:
-    """One line that moves."""
+def _show(tallies: dict[str, Tally], name: str, deadline: float, shown: float) -> float:
+    """One line that moves, or one each half a minute; when that was."""
+    now, is_moving = time.monotonic(), sys.stdout.isatty()
+    if now - shown < (0 if is_moving else LINE_SECONDS):
+        return shown
     kills = sum(tally.kills for tally in tallies.values())
     faults = sum(tally.faults.total() for tally in tallies.values())
-    left = max(0.0, deadline - time.monotonic())
-    line = f"{left / 60:5.1f} min left, {kills} kills, {faults} faults: {name}"
-    end = "\r" if sys.stdout.isatty() else "\n"
-    if sys.stdout.isatty() or int(left) % 30 == 0:
-        print(f"{line:<78}", end=end, flush=True)
+    line = f"{max(0.0, deadline - now) / 60:5.1f} min left, {kills} kills, {faults} faults: {name}"
+    print(f"{line:<78}", end="\r" if is_moving else "\n", flush=True)
+    return now
 
 
 def _table(tallies: dict[str, Tally], missing: dict[str, str | None]) -> None:

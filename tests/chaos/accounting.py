@@ -103,6 +103,7 @@ class Mixed(Campaign):
     def __init__(self, name: str, parts: Sequence[Campaign]) -> None:
         self.name, self.parts = name, parts
         self._begun: set[int] = set()
+        self._broken: dict[int, Fault] = {}  # those that could not begin
 
     def missing(self) -> str | None:
         return self.parts[0].missing()
@@ -113,11 +114,16 @@ class Mixed(Campaign):
     def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
         i = int(rng.integers(len(self.parts)))
         part, place = self.parts[i], folder / self.parts[i].name
-        try:
-            if i not in self._begun:
-                self._begun.add(i)
-                place.mkdir()
+        if i not in self._begun:
+            self._begun.add(i)
+            place.mkdir()
+            try:
                 part.begin(place)
+            except Fault as fault:
+                self._broken[i] = fault
+        try:
+            if i in self._broken:
+                raise self._broken[i]
             part.trial(rng, place, tally)
         except Fault as fault:
             raise type(fault)(f"{part.name}: {fault}") from fault

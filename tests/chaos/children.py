@@ -6,6 +6,7 @@ what it likes over a pipe, and what it prints goes to a file.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import signal
@@ -25,6 +26,7 @@ from tests.chaos.accounting import Stuck
 from tests.storage.killing import before_writes
 
 PATIENCE = 150.0  # seconds until a child that does not end counts as stuck
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 ONE_CORE = {"BAGBASIS_LANE_CORES": "1", "OMP_NUM_THREADS": "1"}
 
 _lock = threading.Lock()  # of the pipe, in a child
@@ -229,6 +231,7 @@ def _live(
     _pipe = pipe
     try:
         os.setsid()
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # none outlives the parent
         log = os.open(Child.log_of(place), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         for number, fd in enumerate((os.open(os.devnull, os.O_RDONLY), log, log)):
             os.dup2(fd, number)
