@@ -77,11 +77,15 @@ def check_store(client: Client, url: str) -> None:
     StoreError
         It can not be opened here.
     ClusterError
-        Names the workers that can not open it, or see another one, and why.
+        Names the workers that can not open it, or see another one, and why; or the scheduler is
+        gone.
     """
     store = BagStore.open(url)
     here = (store.n_dims, store.n_bags, store.n_points)
-    seen = client.run(_look_at, normalize_url(url), on_error="return")
+    try:
+        seen = client.run(_look_at, normalize_url(url), on_error="return")
+    except OSError as error:
+        raise ClusterError(f"the scheduler is gone ({error})") from error
     reasons: dict[str, list[str]] = {}
     for address, found in seen.items():
         reason = _difference(found, here)

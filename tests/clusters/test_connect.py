@@ -14,9 +14,11 @@ import dask
 import numpy as np
 import pytest
 from distributed import LocalCluster
+from distributed.comm import CommClosedError
 from distributed.core import Status
 
 from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
+from bagbasis.clusters.cluster_checks import check_store
 from bagbasis.clusters.profiles import LocalProfile, load_profile, walltime_seconds
 from bagbasis.clusters.tls import check_address
 from bagbasis.errors import ClusterError, ConfigError, StoreError
@@ -285,6 +287,18 @@ def test_scheduler_that_ends_meanwhile(tmp_path):
         with pytest.raises(ClusterError, match="the scheduler is gone"):
             connect(path, progress=lambda *now: stack.close())
     assert current_client() is None
+
+
+def test_scheduler_that_ends_while_workers_look_at_the_store(tmp_path):
+    """Its connection breaks off: one line."""
+    stored(tmp_path / "s.zarr", BAGS, Y)
+
+    class Gone:
+        def run(self, *args, **options):
+            raise CommClosedError("Stream is closed")
+
+    with pytest.raises(ClusterError, match=r"the scheduler is gone \(Stream is closed\)"):
+        check_store(Gone(), str(tmp_path / "s.zarr"))
 
 
 @pytest.mark.filterwarnings("error:Mismatched versions")
