@@ -7,201 +7,30 @@ what an error is, and what a saved model keeps.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore, Responses
 from ..bags.labelled import LabelledBags
-from ..bags.labels import ResponseBags, Targets
+from ..bags.labels import ResponseBags
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
+from .outcome_base import FLOAT, Column, Outcome, Prediction, Rows
 
-Rows = NDArray[np.float64]
-FLOAT = np.dtype(np.float64)
-
-Labels = Any
-"""Those of a batch of bags, an array or `Responses`: each kind of outcome takes its own."""
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """What is predicted for n bags.
-
-    Attributes
-    ----------
-    values : shape (n,) or (n, k)
-        Targets, classes, or coefficients of densities.
-    probabilities : float64, shape (n, n_classes), or None
-        Of classes only.
-    """
-
-    values: NDArray[Any]
-    probabilities: Rows | None = None
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by the names that they have in a store of predictions."""
-        if self.probabilities is None:
-            return {"predictions": self.values}
-        return {"predictions": self.values, "probabilities": self.probabilities}
-
-
-@dataclass(frozen=True)
-class Column:
-    """Shape and type of an array of predictions, except its first axis, the bags."""
-
-    tail: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-
-class Outcome(ABC):
-    """A kind of label with everything decided: immutable, small, picklable.
-
-    Attributes
-    ----------
-    key : str
-        Where a saved model keeps what only this kind of outcome has.
-    names : tuple of str
-        The store's targets; empty for labels in memory, and for responses.
-    n_targets : int
-        Columns that are regressed, k.
-    measure : str
-        What `error` is, in words.
-    """
-
-    key: ClassVar[str]
-
-    if TYPE_CHECKING:  # at run time an inherited property would shadow a field of its name
-
-        @property
-        def names(self) -> tuple[str, ...]:
-            """See above."""
-
-        @property
-        def n_targets(self) -> int:
-            """See above."""
-
-        @property
-        def measure(self) -> str:
-            """See above."""
-
-    # ------------------------------------------------------------------ labels
-
-    def take_labels(self, store: BagStore) -> LabelledBags:
-        """Return the bags of a store with the labels of this kind.
-
-        Raises
-        ------
-        DataError
-            The store has none, or others.
-        """
-        if not self.names:
-            raise DataError(
-                f"{store.url}: the model was fitted to labels in memory, whose name in a store is "
-                "not known; give LabelledBags(store, Targets(names))"
-            )
-        store.target_columns(self.names)
-        return LabelledBags(store, Targets(self.names))
-
-    @abstractmethod
-    def encode(self, labels: Labels) -> tuple[Rows, int]:
-        """Return what is regressed, and the points of responses outside their box.
-
-        Parameters
-        ----------
-        labels : shape (n, number of targets), or `Responses`
-            Of bags that all have one.
-
-        Returns
-        -------
-        float64, shape (n, k)
-        """
-
-    def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        """Return labels among some blocks that have no column yet, sorted.
-
-        The blocks are read only where there can be such labels.
-        """
-        return np.empty(0)
-
-    # ------------------------------------------------------------------ predictions
-
-    def predict(self, scores: Rows) -> Prediction:
-        """Turn the regression's raw rows, shape (n, k), into predictions."""
-        return Prediction(scores)
-
-    def stored(self) -> dict[str, Column]:
-        """Describe the arrays of `Prediction.arrays` before there are any."""
-        return {"predictions": Column((self.n_targets,), FLOAT)}
-
-    @abstractmethod
-    def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
-        """Return the predictions as named columns of a table."""
-
-    def call(self, j: int) -> str:
-        """Name column ``j`` of what is regressed, for messages."""
-        return f"target {self.names[j]!r}" if self.names else f"target {j + 1}"
-
-    def check_finite(self, rows: Rows, what: str, remedy: str) -> None:
-        """Raise DataError for the first column of (n, k) that holds an infinity or NaN.
-
-        The message says ``what`` the rows are, and how to put it right.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(np.add.reduce(rows, axis=None)):
-                return
-        bad = ~np.isfinite(rows).all(axis=0)
-        if bad.any():
-            raise DataError(f"{what} of {self.call(int(bad.argmax()))} is not finite; {remedy}")
-
-    # ------------------------------------------------------------------ errors
-
-    def losses(self, scores: Rows, targets: Rows) -> Rows:
-        """Measure how wrong raw rows are about encoded labels, one row per bag."""
-        return np.asarray((scores - targets) ** 2)
-
-    def error(self, losses: Rows, variances: Rows) -> float:
-        """Return one number from the mean loss of each column; lower is better.
-
-        ``variances`` are those of the encoded labels, shape (k,).
-        """
-        return float(losses.sum())
-
-    def constant_error(self, mean: Rows, variances: Rows) -> float:
-        """Return the error of the best constant from mean and variance of the encoded labels."""
-        return self.error(variances, variances)
-
-    def units(self) -> Rows | None:
-        """Return what each target's squared error is divided by where a penalty is chosen.
-
-        None: by the variance of the target.
-        """
-        return None
-
-    # ------------------------------------------------------------------ descriptions
-
-    def describe(self) -> dict[str, Any]:
-        """Return what reports and stores of predictions say of it, in types that JSON knows."""
-        return self.to_dict()
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Return what a saved model keeps of it beside the names: one item, under `key`."""
-
-    @classmethod
-    @abstractmethod
-    def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
-        """Return the outcome of a model with k columns from what `to_dict` gave.
-
-        Raises
-        ------
-        ValueError
-            It does not fit k columns.
-        """
+__all__ = [
+    "OUTCOMES",
+    "Classes",
+    "Densities",
+    "Outcome",
+    "Prediction",
+    "Reals",
+    "Rows",
+    "identify_outcome",
+]
 
 
 @dataclass(frozen=True)
