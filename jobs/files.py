@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bagbasis.errors import StoreError
-from bagbasis.storage.files import read_bytes, write_json
+from bagbasis.storage.files import read_bytes, storage_errors, write_json
 from bagbasis.storage.urls import local_path, normalize_url
 from bagbasis.storage.zarr_stores import check_no_link
 
@@ -43,12 +43,13 @@ def run_and_report(
 def check_report_place(url: str | os.PathLike[str]) -> None:
     """Raise StoreError unless a report may be written there: nothing, or an older one, is there."""
     url = normalize_url(url)
-    check_no_link(url)
-    path = local_path(url)
-    if path is None or path.is_file() or not path.exists():
-        content = read_bytes(url)
-        if not content or is_report(content):
-            return
+    with storage_errors(url, "can not be written"):  # a name that is too long, a closed folder
+        check_no_link(url)
+        path = local_path(url)
+        if path is None or path.is_file() or not path.exists():
+            content = read_bytes(url)
+            if not content or is_report(content):
+                return
     raise StoreError(f"{url}: exists and is no report of a job; move it, or give another place")
 
 

@@ -1,17 +1,27 @@
 """Checks of parameters: each returns the value, or raises ParameterError.
 
-The message names the parameter, its value and what is expected of it.
+The message names the parameter, its value and what is expected of it. Types that an annotation
+says in full are checked by `checked`, bounds by the functions below, arrays by `as_array`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import inspect
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, wraps
 from math import inf
 from numbers import Integral, Real
-from typing import TypeVar
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from .errors import ParameterError
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .errors import DataError, ParameterError, shown
+
+P = ParamSpec("P")
+R = TypeVar("R")
 Other = TypeVar("Other")
 """A value that is accepted beside the numbers, such as None or "auto"."""
 
@@ -44,7 +54,7 @@ def check_integer(
             return number
     bounds = f" ≥ {least}" if most is None else f" from {least} to {most}"
     kind = "even integer" if even else "integer"
-    raise ParameterError(f"{name} is {value!r}; expected an {kind}{bounds}{_or_one_of(other)}")
+    raise ParameterError(f"{name} is {shown(value)}; expected an {kind}{bounds}{_or_one_of(other)}")
 
 
 def check_number(
@@ -87,7 +97,7 @@ def check_number(
         bounds = f" ≥ {least:g}" if least is not None else f" > {above:g}"
     else:
         bounds = f" {upper}".rstrip()
-    raise ParameterError(f"{name} is {value!r}; expected a {kind}{bounds}{_or_one_of(other)}")
+    raise ParameterError(f"{name} is {shown(value)}; expected a {kind}{bounds}{_or_one_of(other)}")
 
 
 def check_share(name: str, value: object, *, zero: bool = False) -> float:
@@ -102,7 +112,7 @@ def check_share(name: str, value: object, *, zero: bool = False) -> float:
     if 0 < number < 1 or (zero and number == 0):
         return number
     lower = "0 ≤" if zero else "0 <"
-    raise ParameterError(f"{name} is {value!r}; expected a share, {lower} {name} < 1")
+    raise ParameterError(f"{name} is {shown(value)}; expected a share, {lower} {name} < 1")
 
 
 def check_seed(name: str, value: object) -> int:
@@ -117,7 +127,7 @@ def check_seed(name: str, value: object) -> int:
         return check_integer(name, value, 0, SEEDS - 1)
     except ParameterError:
         expected = "expected an integer ≥ 0 and below 2^64"
-        raise ParameterError(f"{name} is {value!r}; {expected}") from None
+        raise ParameterError(f"{name} is {shown(value)}; {expected}") from None
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> str:
@@ -130,13 +140,177 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> str:
     """
     if isinstance(value, str) and value in choices:
         return value
-    raise ParameterError(f"{name} is {value!r}; expected one of {list(choices)}")
+    raise ParameterError(f"{name} is {shown(value)}; expected one of {list(choices)}")
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return ``value`` if it is True or False.
+
+    Raises
+    ------
+    ParameterError
+        Anything else, 1 and 0 among it.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ParameterError(f"{name} is {shown(value)}; expected True or False")
+
+
+def check_dtype(name: str, value: object) -> np.dtype[Any]:
+    """Return the dtype if it is float32 or float64.
+
+    Raises
+    ------
+    ParameterError
+        Anything else.
+    """
+    try:
+        dtype = np.dtype(value) if value is not None else None  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        dtype = None
+    if dtype in (np.float32, np.float64):
+        return dtype
+    raise ParameterError(f"{name} is {shown(value)}; expected float32 or float64")
+
+
+def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """Return ``value`` as numpy has it, without a copy where it is an array already.
+
+    Raises
+    ------
+    DataError
+        Lists of different lengths, masked values, or values that are none of ``dtype``.
+    """
+    if np.ma.is_masked(value):
+        raise DataError(f"{name}: {np.ma.count_masked(value)} values are masked; leave them out")
+    try:
+        array = np.asarray(value)
+        if dtype is None:
+            return array
+        if array.dtype.kind in "USTcmM":
+            raise TypeError(f"it holds {array.dtype}")
+        return array.astype(dtype, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = "" if dtype is None else f" of {np.dtype(dtype)}"
+        raise DataError(f"{name} is not an array{kind} ({error})") from error
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that refuses arguments of other types than its annotations say.
+
+    Checked are annotations of numbers, flags, texts, paths, functions, our classes, and lists and
+    mappings of these: True is no number, a text no list, and NaN and infinity are no numbers. What
+    numpy's types describe is left to the function.
+
+    Raises
+    ------
+    ParameterError
+        Of the function returned; names the parameter.
+    """
+    signature, inner = inspect.signature(function), inspect.unwrap(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        _check_types(inner, signature.bind(*args, **kwargs).arguments)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def check_fields(instance: object) -> None:
+    """Refuse fields of a dataclass as `checked` does arguments; for its ``__post_init__``."""
+    for kind in type(instance).__mro__[:-1]:
+        _check_types(kind, vars(instance))
+
+
+def _check_types(owner: Any, values: Mapping[str, object]) -> None:  # noqa: ANN401
+    for name, (annotation, words) in _plain_annotations(owner).items():
+        if name in values and not _fits(values[name], annotation):
+            raise ParameterError(f"{name} is {shown(values[name])}; expected {words}")
+
+
+_WORDS = {
+    NoneType: "None",
+    bool: "True or False",
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    os.PathLike: "a path",
+    Callable: "a function",
+    Mapping: "a mapping",
+    dict: "a dictionary",
+    Iterable: "something to iterate over",
+}
+
+
+@cache
+def _plain_annotations(owner: Any) -> dict[str, tuple[Any, str]]:  # noqa: ANN401
+    """Return each annotation that can be checked, and what it accepts in words."""
+    space = vars(inspect.getmodule(owner))
+    found = {}
+    for name, annotation in inspect.get_annotations(owner).items():
+        try:
+            kind = annotation
+            if isinstance(annotation, str):
+                kind = eval(annotation, dict(space))  # noqa: S307 - of our own source
+        except (NameError, TypeError):  # of imports for type checkers alone
+            continue
+        words = list(dict.fromkeys(_words_of(kind)))
+        if name != "return" and "" not in words:
+            found[name] = kind, " or ".join(words)
+    return found
+
+
+def _words_of(annotation: Any) -> Iterator[str]:  # noqa: ANN401
+    """Yield what each member of an annotation accepts; "" for one that can not be checked."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        for member in inner:
+            yield from _words_of(member)
+    elif origin in (Sequence, tuple):
+        is_nested = get_origin(inner[0]) in (Sequence, Mapping, tuple)
+        kinds = [""] if is_nested else list(_words_of(inner[0]))
+        named = " or ".join(words.partition(" ")[2] + "s" for words in kinds)
+        yield "" if "" in kinds else f"a list of {named}"
+    elif annotation is None or (origin or annotation) in _WORDS:
+        yield _WORDS[origin or annotation or NoneType]
+    else:
+        is_ours = inspect.isclass(annotation) and annotation.__module__.startswith(__package__)
+        is_checked = is_ours and not getattr(annotation, "_is_protocol", False)
+        article = "an" if is_ours and annotation.__name__[0] in "AEIOU" else "a"
+        yield f"{article} {annotation.__name__}" if is_checked else ""
+
+
+def _fits(value: Any, annotation: Any) -> bool:  # noqa: ANN401
+    if "" in _words_of(annotation):
+        return True
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return any(_fits(value, member) for member in inner)
+    if origin in (Sequence, tuple):
+        is_list = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))
+        return is_list and all(_fits(item, inner[0]) for item in value)
+    if origin in (Mapping, dict):
+        is_mapping = isinstance(value, origin)
+        return is_mapping and all(
+            _fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items()
+        )
+    if annotation is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    if annotation is float:
+        return -inf < _as_float(value) < inf
+    if annotation is bool:
+        return isinstance(value, (bool, np.bool_))
+    return isinstance(value, NoneType if annotation is None else (origin or annotation))
 
 
 def _as_float(value: object) -> float:
     """Return a real number as a float; NaN, which no bound admits, for anything else."""
     if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:  # an integer of more than 308 digits
+            return inf
     return float("nan")
 
 

@@ -1,4 +1,4 @@
-"""scikit-learn's base classes, with the types that it does not declare.
+"""scikit-learn's base classes with the types that it does not declare, and its check of matrices.
 
 It has no annotations: to a type checker a class with one of its bases would have every attribute
 there is, and ``model.fitt()`` would be no error.
@@ -7,6 +7,12 @@ there is, and ``model.fitt()`` would be no error.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import validate_data
+
+from .errors import DataError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -50,4 +56,26 @@ if TYPE_CHECKING:
 else:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 
-__all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin", "TransformerMixin"]
+
+def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray[Any]:
+    """Return the matrix that scikit-learn's `validate_data` gives.
+
+    Raises
+    ------
+    DataError
+        What it refuses.
+    """
+    if np.ma.is_masked(X):
+        raise DataError("X: values are masked; leave them out")
+    try:
+        return validate_data(estimator, X, **options)
+    except (TypeError, ValueError) as error:
+        kind = MatrixTypeError if isinstance(error, TypeError) else DataError
+        raise kind(f"X can not be used: {error}") from error
+
+
+class MatrixTypeError(DataError, TypeError):
+    """A matrix of another kind; scikit-learn's own checks of estimators expect a TypeError."""
+
+
+__all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin", "TransformerMixin", "validated"]

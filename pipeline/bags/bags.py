@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..errors import DataError
+from ..errors import DataError, shown
+from ..params import as_array, check_dtype
+from .ids import as_ids
 
 AnyRagged = TypeVar("AnyRagged", bound="Ragged")
 IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
@@ -32,6 +34,7 @@ class Ragged(Sequence[np.ndarray]):
         self.points = _as_points(points)
         self.offsets = _as_offsets(offsets, len(self.points))
         self._check_sizes()
+        ids = None if ids is None else as_ids(ids, len(self))[0]
         check_finite(self.points, self.offsets, ids, self.OWNER)
 
     @classmethod
@@ -130,6 +133,9 @@ class Bags(Ragged):
         DataError
             No bags, an empty bag, differing dimensions, or values that are not finite numbers.
         """
+        if isinstance(arrays, (str, bytes, Mapping)) or not isinstance(arrays, Iterable):
+            raise DataError(f"expected a list with one array per bag, got {shown(arrays)}")
+        dtype = None if dtype is None else check_dtype("dtype", dtype)
         parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]
         if not parts:
             raise DataError("no bags: the list is empty, so the dimension is not known")
@@ -201,7 +207,7 @@ def check_finite(
 
 def _as_points(points: ArrayLike) -> NDArray[Any]:
     """Return points as a contiguous float32 or float64 array; DataError for any other shape."""
-    array = np.asarray(points)
+    array = as_array("points", points)
     if array.ndim != 2 or array.shape[1] == 0:
         raise DataError(f"points have shape {array.shape}; expected (n_points, n_dims)")
     return np.ascontiguousarray(array, dtype=_float_dtype(array, "points"))
@@ -217,10 +223,7 @@ def as_bag(array: ArrayLike, name: str, empty: bool = False) -> NDArray[Any]:
     DataError
         Another shape, no points, or values that are not real numbers.
     """
-    try:
-        bag = np.asarray(array)
-    except ValueError as error:
-        raise DataError(f"{name} is not an (n_points, n_dims) array ({error})") from error
+    bag = as_array(name, array)
     if bag.ndim == 1:
         bag = bag[:, None]
     if bag.ndim != 2 or bag.shape[1] == 0:
@@ -240,7 +243,7 @@ def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
 
 def _as_offsets(offsets: ArrayLike, n_points: int) -> NDArray[np.int64]:
     """Return offsets as contiguous int64; DataError unless they run from 0 to ``n_points``."""
-    array = np.asarray(offsets)
+    array = as_array("offsets", offsets)
     if array.dtype.kind not in "iu":
         raise DataError(f"offsets have dtype {array.dtype}; expected integers")
     if array.ndim != 1 or len(array) == 0 or array[0] != 0 or array[-1] != n_points:

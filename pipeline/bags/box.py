@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import DataError, ParameterError
-from ..params import check_number
+from ..errors import DataError, ParameterError, shown
+from ..params import as_array, check_fields, check_integer, check_number, checked
 
+MOST_DIMS = 10_000  # a box is 20,000 numbers in JSON then; nothing here learns from so many
 MARGIN = 0.01  # of the data's range, on each side of a measured box
 QUANTILE = 0.001  # of the points, on each side of what a measured box is laid around
 REACH = 0.25  # of what lies between these quantiles: as far beyond them a measured box may go
@@ -28,37 +29,47 @@ class Box:
 
     def __post_init__(self) -> None:
         """Refuse ranges that are not finite with lo < hi."""
+        check_fields(self)
         if len(self.lo) != len(self.hi) or not self.lo:
             raise DataError(f"box has {len(self.lo)} lower and {len(self.hi)} upper bounds")
         _check_ranges(self.lo, self.hi, "box")
 
     @classmethod
+    @checked
     def unit(cls, n_dims: int) -> Box:
-        """Return [0, 1]^d."""
+        """Return [0, 1]^d; ParameterError for n_dims beyond `MOST_DIMS`."""
+        check_integer("n_dims", n_dims, most=MOST_DIMS)
         return cls((0.0,) * n_dims, (1.0,) * n_dims)
 
     @classmethod
-    def of(cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int, name: str = "box") -> Box:
+    @checked
+    def of(
+        cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int | None, name: str = "box"
+    ) -> Box:
         """Return the box given as one (lo, hi) per dimension; None is the unit cube.
 
-        ``name`` is what messages call it.
+        ``name`` is what messages call it; ``n_dims`` None stands for as many as the box has.
 
         Raises
         ------
         DataError
             Another number of dimensions, or a range that is not finite with lo < hi.
+        ParameterError
+            ``n_dims`` beyond `MOST_DIMS`.
         """
-        if box is None:
+        check_integer("n_dims", n_dims, most=MOST_DIMS, other=(None,))
+        if box is None and n_dims is not None:
             return cls.unit(n_dims)
         if not isinstance(box, Box):
             try:
-                bounds = np.array(box, dtype=np.float64).reshape(len(box), 2)
+                bounds = np.array(box, dtype=np.float64)
+                bounds = bounds.reshape(len(bounds), 2)
             except (TypeError, ValueError):
-                raise DataError(f"{name} {box!r} is not one (lo, hi) per dimension") from None
+                raise DataError(f"{name} {shown(box)} is not one (lo, hi) per dimension") from None
             lo, hi = bounds.T.tolist()
             _check_ranges(lo, hi, name)
             box = cls(tuple(lo), tuple(hi))
-        if box.n_dims != n_dims:
+        if n_dims is not None and box.n_dims != n_dims:
             raise DataError(f"{name} has {box.n_dims} dimensions, the points have {n_dims}")
         return box
 
@@ -79,7 +90,9 @@ class Box:
         A dimension without range (lo = hi) is widened by half a unit (or by its own magnitude
         times 1e-3, if that is more), so that its points lie in the middle of the box.
         """
-        low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
+        low, high = as_array("lo", lo, np.float64), as_array("hi", hi, np.float64)
+        if low.ndim != 1 or low.shape != high.shape:
+            raise DataError(f"lo and hi have shapes {low.shape} and {high.shape}; expected (d,)")
         if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
             first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
             reach = REACH * (last - first)
@@ -112,12 +125,18 @@ class Box:
     def to_unit(self, points: NDArray[Any]) -> NDArray[Any]:
         """Map points to coordinates that lie in [0, 1] inside the box, float64."""
         lo, hi = np.array(self.lo), np.array(self.hi)
-        return (points - lo) / (hi - lo)
+        return (self._points(points) - lo) / (hi - lo)
 
     def from_unit(self, points: NDArray[Any]) -> NDArray[Any]:
         """Undo `to_unit`."""
         lo, hi = np.array(self.lo), np.array(self.hi)
-        return lo + points * (hi - lo)
+        return lo + self._points(points) * (hi - lo)
+
+    def _points(self, points: NDArray[Any]) -> NDArray[Any]:
+        array = as_array("points", points, np.float64)
+        if array.shape[-1:] != (self.n_dims,):
+            raise DataError(f"points have shape {array.shape}; expected (…, {self.n_dims})")
+        return array
 
 
 def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:

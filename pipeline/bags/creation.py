@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from numpy.typing import DTypeLike
 
-from ..errors import ParameterError, StoreError
-from ..params import check_integer
+from ..errors import ParameterError, StoreError, shown
+from ..params import check_dtype, check_integer, checked
 from ..storage.files import storage_errors
 from ..storage.lock import Hold
 from ..storage.zarr_stores import (
@@ -18,12 +17,15 @@ from ..storage.zarr_stores import (
     is_empty,
     writer_store,
 )
+from .box import MOST_DIMS
 from .schema import ARRAYS, ATTRIBUTE, RESPONSE_ARRAYS, StoreMeta, arrays_of, read_attributes
 from .writer import WRITING
 
 NODES = "|".join(["responses", *(array.name for array in ARRAYS + RESPONSE_ARRAYS)])
+MOST_CHUNK_BYTES = 2**31 - 2**16  # more than Blosc compresses at once
 
 
+@checked
 def check_parameters(
     n_dims: int,
     target_names: Sequence[str],
@@ -33,20 +35,18 @@ def check_parameters(
     response_dims: int | None = None,
 ) -> None:
     """Raise ParameterError for what `BagStore.create` can not use."""
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ParameterError(f"dtype is {dtype}; points are float32 or float64")
-    check_integer("n_dims", n_dims)
-    check_integer("chunk_points", chunk_points, other=(None,))
-    check_integer("response_dims", response_dims, other=(None,))
-    if isinstance(target_names, str):
-        raise ParameterError(f"target_names is {target_names!r}; expected a list of names")
+    itemsize = check_dtype("dtype", dtype).itemsize
+    check_integer("n_dims", n_dims, most=MOST_DIMS)
+    check_integer("response_dims", response_dims, most=MOST_DIMS, other=(None,))
+    most = MOST_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
+    check_integer("chunk_points", chunk_points, most=most, other=(None,))
     if len(set(target_names)) != len(target_names):
-        raise ParameterError(f"target names are not unique: {list(target_names)}")
+        raise ParameterError(f"target names are not unique: {shown(list(target_names))}")
     for name, classes in class_names.items():
         if name not in target_names:
             raise ParameterError(f"class_names of {name!r}: no such target")
         if len(set(classes)) != len(classes):
-            raise ParameterError(f"class_names of {name!r} are not unique: {list(classes)}")
+            raise ParameterError(f"class_names of {name!r} are not unique: {shown(list(classes))}")
 
 
 def is_vacant(url: str) -> bool:

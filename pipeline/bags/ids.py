@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..params import as_array
 
 Ids = NDArray[Any]
+LARGEST_ID = 2**63 - 1
 
 
 def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
@@ -22,11 +24,13 @@ def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
     DataError
         Another length, or values that are neither 64-bit integers nor (Unicode) strings.
     """
-    array = np.asarray(ids)
+    array = as_array("ids", ids)
+    if array.dtype.kind == "U" and not isinstance(ids, np.ndarray):
+        array = np.array(ids, dtype=object)  # numpy's texts lose NULs at the end, and take numbers
     if array.shape != (n_bags,):
         raise DataError(f"ids have shape {array.shape}; expected one per bag, ({n_bags},)")
     if array.dtype.kind in "iu":
-        if array.dtype.kind == "u" and n_bags and array.max() > np.iinfo(np.int64).max:
+        if array.dtype.kind == "u" and n_bags and array.max() > LARGEST_ID:
             raise DataError(f"id {array.max()} is too large; integer ids are below 2**63")
         return array.astype(np.int64), "int64"
     if array.dtype.kind in "UT" or all(isinstance(value, str) for value in array.tolist()):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, ParameterError
-from .bags import Bags, as_bags
+from ..params import as_array
+from .bags import Bags, Ragged, as_bags
 from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
 from .responses import Responses, as_responses
@@ -53,10 +55,33 @@ def with_targets(
         raise DataError("no bags to fit")
     if y is None:
         raise DataError("y is missing: one target, or a row of targets, a bag")
-    values = np.asarray(y)
+    values = as_targets(y)
     if values.ndim not in (1, 2) or len(values) != len(bags) or values.size == 0:
         raise DataError(f"y has shape {values.shape}, there are {len(bags)} bags")
     return LabelledBags(bags, Targets((), values.reshape(len(bags), -1))), values.ndim == 1
+
+
+def as_targets(y: LabelsLike) -> NDArray[Any]:
+    """Return targets of bags in memory as an array.
+
+    Raises
+    ------
+    DataError
+        Responses in their place, or lists that numpy makes no array of.
+    """
+    try:
+        if not isinstance(y, Ragged):
+            values = as_array("y", y)  # type: ignore[arg-type]  # refuses others
+            if values.ndim != 3:
+                return values
+    except DataError:
+        items = list(y) if isinstance(y, Sequence) else []
+        if not any(isinstance(item, (np.ndarray, list, tuple)) for item in items):
+            raise
+    raise DataError(
+        "y holds one array of points per bag: those are responses, not targets; fit a "
+        "TripleBasisRegressor to them, or a KernelSmoother with responses="
+    )
 
 
 def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> LabelledBags:

@@ -8,8 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..errors import DataError
+from ..errors import DataError, shown
+from ..params import check_dtype, check_integer, checked
 from .bags import Bags, IdsLike, Ragged, as_bag, offsets_of
+from .box import MOST_DIMS
+from .ids import as_ids
+
+MOST_BAGS = 2**28  # made at once: their offsets take 2 GiB
 
 
 class Responses(Ragged):
@@ -39,8 +44,12 @@ class Responses(Ragged):
     OWNER: ClassVar[str] = "the response of "
 
     @classmethod
+    @checked
     def none(cls, n_bags: int, n_dims: int, dtype: DTypeLike = np.float32) -> Responses:
         """Make the responses of bags of which none has one."""
+        check_integer("n_bags", n_bags, 0, MOST_BAGS)
+        check_integer("n_dims", n_dims, most=MOST_DIMS)
+        dtype = check_dtype("dtype", dtype)
         return cls.trusted(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
 
     @property
@@ -73,6 +82,7 @@ class Responses(Ragged):
             )
 
 
+@checked
 def as_responses(
     data: Responses | Bags | Sequence[ArrayLike | None],
     n_bags: int,
@@ -105,12 +115,16 @@ def as_responses(
             f"expected responses, got one array of shape {data.shape}; pass a list with one "
             "(n_points, n_dims) array per bag, None for a bag without"
         )
+    if not isinstance(data, Sequence | np.ndarray) or isinstance(data, str | bytes):
+        raise DataError(f"expected one response per bag, or None, got {shown(data)}")
     if len(data) != n_bags:
         raise DataError(f"{len(data)} responses for {n_bags} bags; use None for a bag without")
+    ids = None if ids is None else as_ids(ids, n_bags)[0]
     if not isinstance(data, (Responses, Bags)):
         data = _join_responses(data, n_dims, ids)
     elif n_dims not in (None, data.n_dims):
         raise DataError(f"responses have dimension {data.n_dims}, expected {n_dims}")
+    dtype = None if dtype is None else check_dtype("dtype", dtype)
     with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
         points = data.points if dtype is None else data.points.astype(dtype, copy=False)
     return Responses(points, data.offsets, ids)

@@ -10,6 +10,7 @@ import zarr
 from numpy.typing import NDArray
 
 from ..errors import DataError, StoreError
+from ..params import checked
 from ..storage.urls import filesystem
 from ..storage.zarr_stores import zarr_store
 from .bags import Bags
@@ -131,6 +132,7 @@ class Snapshot:
 
     # ------------------------------------------------------------------ reading
 
+    @checked
     def read(self, start: int = 0, stop: int | None = None) -> Bags:
         """Read bags ``start:stop``, in the units of the data.
 
@@ -142,6 +144,7 @@ class Snapshot:
         offsets = self.offsets(start, stop)
         return Bags.trusted(self._points(POINTS, offsets, start), offsets - offsets[0])
 
+    @checked
     def responses(self, start: int = 0, stop: int | None = None) -> Responses:
         """Read the responses of bags ``start:stop``, in the units of the data.
 
@@ -156,10 +159,12 @@ class Snapshot:
         points = self._points(RESPONSE_POINTS, offsets, start)
         return Responses.trusted(points, offsets - offsets[0])
 
+    @checked
     def offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
         """Read the rows at which bags ``start:stop`` begin, and the last ends; shape (n + 1,)."""
         return self._offsets(POINTS, start, stop)
 
+    @checked
     def response_offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
         """Read the offsets of responses: two are equal where a bag has none."""
         if self.response_dims is None:
@@ -169,6 +174,7 @@ class Snapshot:
             )
         return self._offsets(RESPONSE_POINTS, start, stop)
 
+    @checked
     def targets(
         self, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None
     ) -> NDArray[np.float64]:
@@ -177,6 +183,7 @@ class Snapshot:
         columns = self.target_columns(names)
         return self.read_array(TARGETS, start, stop)[:, columns]
 
+    @checked
     def target_columns(self, names: Sequence[str] | None = None) -> list[int]:
         """Return the column of each named target; all columns for None.
 
@@ -194,6 +201,7 @@ class Snapshot:
                 )
         return [self.target_names.index(name) for name in names]
 
+    @checked
     def ids(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Read the ids of bags ``start:stop``, shape (n,), int64 or strings."""
         start, stop = self._range(start, stop)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import ParameterError, WriterBusyError
+from ..params import checked
 from ..storage.lock import writer_lock
 from ..storage.urls import is_transactional, normalize_url
 from ..storage.zarr_stores import current_snapshot
@@ -35,6 +36,7 @@ class BagStore(Snapshot):
     # ------------------------------------------------------------------ creating and opening
 
     @classmethod
+    @checked
     def create(
         cls,
         url: str | os.PathLike[str],
@@ -131,6 +133,7 @@ class BagStore(Snapshot):
 
     # ------------------------------------------------------------------ writing
 
+    @checked
     def append(
         self,
         bags: Bags | Sequence[ArrayLike],
@@ -174,6 +177,7 @@ class BagStore(Snapshot):
                 if not is_transactional(self.url):
                     raise
 
+    @checked
     @contextmanager
     def appending(self, source: Mapping[str, Any] | None = None) -> Iterator[AppendSession]:
         """Open a session of many writes; its one commit comes when the block ends without an error.
@@ -194,6 +198,7 @@ class BagStore(Snapshot):
                 self.meta, self.snapshot = seen
                 self._arrays.clear()
 
+    @checked
     def verify(self, progress: Progress | None = None) -> None:
         """Check every invariant of the committed data.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
+from ..params import as_array
 
 
 @runtime_checkable
@@ -55,7 +56,7 @@ def targets_matrix(
     elif isinstance(targets, DataFrame):
         given = {str(name): targets[name] for name in targets.columns}
     else:
-        array = np.asarray(targets)
+        array = as_array("targets", targets)
         table = array[:, None] if array.ndim == 1 else array
         if table.ndim != 2 or table.shape[1] != len(names):
             raise DataError(
@@ -81,7 +82,7 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
 def _column(
     values: ArrayLike, name: str, classes: Sequence[str] | None, n_bags: int
 ) -> NDArray[np.float64]:
-    array = np.asarray(values)
+    array = as_array(f"target {name!r}", values)
     if array.shape != (n_bags,):
         raise DataError(f"target {name!r} has shape {array.shape}; expected ({n_bags},)")
     if classes is not None and array.dtype.kind in "OUT":

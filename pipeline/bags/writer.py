@@ -16,7 +16,7 @@ from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
 from .bags import Bags, IdsLike, check_finite
 from .box import Box
-from .ids import TakenIds, as_ids
+from .ids import LARGEST_ID, TakenIds, as_ids
 from .responses import Responses, as_responses
 from .schema import (
     IDS,
@@ -226,7 +226,9 @@ class AppendSession:
         if self._meta.id_kind == "str" and n_bags:
             raise DataError(f"{self._url} has string ids; pass ids, one per bag")
         first = n_bags if self._taken.max_id is None else self._taken.max_id + 1
-        return np.arange(first, first + n_new, dtype=np.int64), "int64"
+        if first + n_new - 1 > LARGEST_ID:
+            raise DataError(f"{self._url}: no integer follows the largest id {first - 1}; pass ids")
+        return first + np.arange(n_new, dtype=np.int64), "int64"
 
     def _given_ids(self, ids: IdsLike, n_new: int) -> tuple[NDArray[Any], str]:
         array, kind = as_ids(ids, n_new)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ParameterError
+from ..params import as_array, check_choice, check_integer, checked
+from .index_sets import MAX_FUNCTIONS
 
 # the position is the code that kernels take
 BASES = ("cosine", "trigonometric", "legendre")
@@ -15,11 +16,10 @@ BASES = ("cosine", "trigonometric", "legendre")
 
 def check_basis(basis: str) -> int:
     """Return the kernel's code of a basis; ParameterError for an unknown one."""
-    if basis not in BASES:
-        raise ParameterError(f"basis is {basis!r}; expected one of {list(BASES)}")
-    return BASES.index(basis)
+    return BASES.index(check_choice("basis", basis, BASES))
 
 
+@checked
 def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> NDArray[np.float64]:
     """φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
 
@@ -27,7 +27,8 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> NDArray[np.flo
     √2 sin(2πkx) for k = 1, 2, …. legendre: √(2k+1) P_k(2x − 1).
     """
     check_basis(basis)
-    u = np.asarray(x, dtype=np.float64).reshape(-1, 1)
+    check_integer("n_functions", n_functions, most=MAX_FUNCTIONS)
+    u = as_array("x", x, np.float64).reshape(-1, 1)
     k = np.arange(n_functions)
     if basis == "cosine":
         values = np.cos(np.pi * u * k)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
+from ..params import checked
 
 MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
 
 
+@checked
 @lru_cache(maxsize=64)
 def index_set(
     n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
@@ -43,6 +46,8 @@ def index_set(
         raise ParameterError(f"n_per_dim is {n_per_dim}; expected at least 1")
     if max_norm is not None and not 0 <= max_norm < np.inf:
         raise ParameterError(f"max_norm is {max_norm}; expected a finite number ≥ 0")
+    if max_norm is not None and max_norm > MAX_FUNCTIONS:
+        _refuse_size(n_dims)
     limit = np.inf if max_norm is None else max_norm**2 * (1 + 1e-12)
     length = n_per_dim if n_per_dim is not None else _functions_within(max_norm or 0.0, basis)
     _check_size(length, n_dims)
@@ -104,10 +109,14 @@ def prefix_runs(indices: NDArray[np.int64]) -> Prefixes:
 
 def _check_size(n_functions: int, n_dims: int) -> None:
     if n_functions > MAX_FUNCTIONS:
-        raise ParameterError(
-            f"the index set in {n_dims} dimensions has more than {MAX_FUNCTIONS} functions; "
-            "lower n_per_dim or max_norm, or use marginals=1 or 2"
-        )
+        _refuse_size(n_dims)
+
+
+def _refuse_size(n_dims: int) -> NoReturn:
+    raise ParameterError(
+        f"the index set in {n_dims} dimensions has more than {MAX_FUNCTIONS} functions; "
+        "lower n_per_dim or max_norm, or use marginals=1 or 2"
+    )
 
 
 def _functions_within(max_norm: float, basis: str) -> int:

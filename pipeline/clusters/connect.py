@@ -14,6 +14,7 @@ from distributed.security import Security
 from ..errors import ClusterError, ConfigError
 from ..execution.lanes import CORES_VARIABLE
 from ..execution.progress import Progress, silent
+from ..params import checked
 from .cluster_checks import check_store, check_versions, wait_for_workers
 from .profiles import (
     AddressProfile,
@@ -32,6 +33,7 @@ CORES_PER_LANE = 8
 _NO_WORKERS = "start workers (dask worker {address} --nthreads 1)"
 
 
+@checked
 def connect(
     target: str = "local",
     *,

@@ -51,7 +51,7 @@ def _memory(value: str) -> str:
     return value
 
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=100_000)]  # of workers, cores, pods
 Seconds = Annotated[float, Field(gt=0)]
 Memory = Annotated[str, AfterValidator(_memory)]
 Walltime = Annotated[str, AfterValidator(_walltime)]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 
 from ..errors import ParameterError
+from ..params import checked
 from .base import BLOCK, Dataset
 from .density_mapping import DensityMapping
 from .digits import Digits
@@ -31,6 +32,7 @@ __all__ = [
 DATASETS: dict[str, type[Dataset]] = {}
 
 
+@checked
 def register_dataset(cls: type[Dataset]) -> type[Dataset]:
     """Put a dataset into `DATASETS` under its ``name``; returns the class, to decorate it with.
 
@@ -49,6 +51,7 @@ for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, SyntheticMapping)
     register_dataset(_cls)
 
 
+@checked
 def make_dataset(name: str, **params: object) -> Dataset:
     """Make the dataset of that name in `DATASETS`.
 

@@ -15,6 +15,7 @@ from ..errors import ParameterError
 from ..params import check_integer
 
 BLOCK = 1024  # bags in a block: numpy is fast on so many, and their points take a few MiB
+MOST_VALUES = 2**28  # coordinates of one bag, which is made in memory: a GiB
 BLOCK_VALUES = 2**21  # coordinates in a block, at most, 8 MiB: of large bags it has fewer
 
 Block = tuple[Bags, NDArray[np.float64]]
@@ -146,8 +147,9 @@ class RandomDataset(Dataset):
                 raise ParameterError(f"n_points is {self.n_points}; expected a number or (lo, hi)")
             object.__setattr__(self, "n_points", tuple(self.n_points))
         lo, hi = self._size_range
-        check_integer("n_points", lo, 1)
-        check_integer("n_points", hi, lo)
+        most = MOST_VALUES // self.n_dims
+        check_integer("n_points", lo, 1, most)
+        check_integer("n_points", hi, lo, most)
 
     @property
     def _size_range(self) -> tuple[int, int]:
@@ -170,4 +172,5 @@ def block_rng(seed: int, index: int) -> np.random.Generator:
     The index is a spawn key and not a second word of entropy, so that no block shares its
     stream with ``SeedSequence(other_seed)``.
     """
+    check_integer("index", index, 0)
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(index,))))

@@ -10,8 +10,15 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Responses
 from ..bags.bags import offsets_of
-from ..params import check_integer
-from .base import RandomDataset, ResponseBlock, ResponseDataset, block_rng
+from ..params import check_integer, checked
+from .base import (
+    BLOCK,
+    MOST_VALUES,
+    RandomDataset,
+    ResponseBlock,
+    ResponseDataset,
+    block_rng,
+)
 from .mixtures import Mixtures
 
 MOST_COMPONENTS = 3
@@ -52,12 +59,14 @@ class DensityMapping(RandomDataset, ResponseDataset):
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
         super().__post_init__()
-        check_integer("n_response_points", self.n_response_points, 1)
+        check_integer("n_response_points", self.n_response_points, 1, MOST_VALUES // BLOCK)
 
+    @checked
     def mixtures(self, index: int) -> Mixtures:
         """Draw the densities that the bags of a block are drawn from."""
         return self._start(index)[2]
 
+    @checked
     def response_block(self, index: int) -> ResponseBlock:
         """Make a block: bags of p, and their responses, drawn from f(p)."""
         rng, sizes, p = self._start(index)

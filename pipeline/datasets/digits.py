@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from ..bags import Bags
 from ..bags.bags import offsets_of
-from ..params import check_choice
+from ..params import check_choice, checked
 from .base import BLOCK, Block, Dataset
 
 SIDE = 8  # pixels
@@ -54,6 +54,7 @@ class Digits(Dataset):
         """Images in the split."""
         return len(split_members(self.split, self.seed))
 
+    @checked
     def block(self, index: int) -> Block:
         """Make a block: bags of float32 points, and their targets."""
         intensities, labels = images()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bags.bags import offsets_of
+from ..bags.box import MOST_DIMS
 from ..params import check_integer
 from .base import Block, RandomDataset, block_rng
 
@@ -38,8 +39,8 @@ class Dirichlet(RandomDataset):
 
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
+        check_integer("n_categories", self.n_categories, 2, MOST_DIMS)
         super().__post_init__()
-        check_integer("n_categories", self.n_categories, 2)
 
     @property
     def n_dims(self) -> int:

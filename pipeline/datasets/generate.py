@@ -27,10 +27,12 @@ from ..errors import (
     WriterBusyError,
 )
 from ..execution import Progress, Report, current_client, lane, map_tasks
+from ..params import check_integer, check_number, checked
 from ..storage.urls import normalize_url
 from ..storage.zarr_stores import exists
 from .base import Dataset, ResponseBlock, ResponseDataset
 
+MOST_BAGS = 10**10  # a million tasks
 COMMIT_SECONDS = 30.0  # of work that a killed run may lose, and the tasks under way
 TASKS_PER_WORKER = 4  # made before the first of them is written: they wait on the workers
 BLOCKS_PER_TASK = 8  # without responses: 64 MiB of the largest, and 8 cores have one each
@@ -38,6 +40,7 @@ BLOCKS_PER_TASK = 8  # without responses: 64 MiB of the largest, and 8 cores hav
 logger = logging.getLogger(__name__)
 
 
+@checked
 def generate(
     dataset: Dataset,
     url: str | os.PathLike[str],
@@ -81,6 +84,7 @@ def generate(
         Somebody else appended in between.
     """
     n_bags = _check_n_bags(dataset, n_bags)
+    check_number("commit_seconds", commit_seconds, 0)
     source = {"dataset": dataset.name, "params": dataset.params, "n_bags": n_bags}
     store = _open_or_create(dataset, normalize_url(url), source, chunk_points, overwrite)
     with closing(_make_blocks(dataset, store.n_bags, n_bags, progress)) as blocks:
@@ -98,10 +102,7 @@ def _check_n_bags(dataset: Dataset, n_bags: int | None) -> int:
         if there_are is None:
             raise ParameterError(f"n_bags is missing: {dataset.name} has no end")
         return there_are
-    if n_bags < 1 or (there_are is not None and n_bags > there_are):
-        most = "" if there_are is None else f" and at most the {there_are} of {dataset.name}"
-        raise ParameterError(f"n_bags is {n_bags}; expected at least 1{most}")
-    return int(n_bags)
+    return check_integer("n_bags", n_bags, 1, MOST_BAGS if there_are is None else there_are)
 
 
 def _open_or_create(

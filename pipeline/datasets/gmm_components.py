@@ -50,7 +50,7 @@ class GMMComponents(RandomDataset):
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
         super().__post_init__()
-        if self.variant not in ("001", "004"):
+        if not isinstance(self.variant, str) or self.variant not in ("001", "004"):
             raise ParameterError(
                 f'variant is {self.variant!r}; expected "001" or "004" (in YAML with the quotes)'
             )

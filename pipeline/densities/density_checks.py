@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Box
-from ..errors import DataError, ParameterError
-from ..params import check_integer
+from ..errors import DataError, ParameterError, shown
+from ..params import as_array, check_integer
 
+MOST_MIDPOINTS = 2**27  # per dimension: their places take a GiB
 MOST_BYTES = 2**33  # of one array of values
 
 
 def checked_indices(indices: ArrayLike) -> NDArray[np.int64]:
     """Distinct multi-indices, zero among them, read-only int64 of shape (s, d)."""
-    array = np.asarray(indices)
+    array = as_array("indices", indices)
     if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu" or (array < 0).any():
         raise DataError(
             f"indices have shape {array.shape} and dtype {array.dtype}; expected (s, d) integers "
@@ -32,7 +33,7 @@ def checked_indices(indices: ArrayLike) -> NDArray[np.int64]:
 
 def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> NDArray[np.float64]:
     """Finite coefficients, read-only float64 of shape (n, n_functions)."""
-    array = np.asarray(coefficients, dtype=np.float64)
+    array = as_array("coefficients", coefficients, np.float64)
     if array.ndim != 2 or array.shape[1] != n_functions:
         raise DataError(
             f"coefficients have shape {array.shape}; expected (n, {n_functions}), a row per "
@@ -46,7 +47,7 @@ def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> NDArray[n
 
 def checked_threshold(threshold: ArrayLike, n: int) -> NDArray[np.float64]:
     """Finite thresholds, read-only float64 of shape (n,)."""
-    array = np.asarray(threshold, dtype=np.float64)
+    array = as_array("threshold", threshold, np.float64)
     if array.shape != (n,) or not np.isfinite(array).all():
         raise DataError(f"threshold has shape {array.shape}; expected ({n},) finite numbers")
     return _read_only(array)
@@ -54,7 +55,7 @@ def checked_threshold(threshold: ArrayLike, n: int) -> NDArray[np.float64]:
 
 def checked_points(points: ArrayLike, n_dims: int) -> NDArray[Any]:
     """Finite points, float32 or float64 of shape (n_points, n_dims)."""
-    array = np.asarray(points)
+    array = as_array("points", points)
     if array.ndim == 1 and n_dims == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != n_dims or array.dtype.kind not in "biuf":
@@ -72,7 +73,7 @@ def checked_points(points: ArrayLike, n_dims: int) -> NDArray[Any]:
 
 def check_grid(n: object) -> int:
     """Return the number of midpoints per dimension; ParameterError for what is none."""
-    return check_integer("grid", n)
+    return check_integer("grid", n, most=MOST_MIDPOINTS)
 
 
 def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
@@ -87,10 +88,12 @@ def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:
 
 def checked_dims(dims: ArrayLike, n_dims: int) -> list[int]:
     """Distinct dimensions as a list; ParameterError otherwise."""
-    chosen = np.atleast_1d(np.asarray(dims))
+    chosen = np.atleast_1d(as_array("dims", dims))
     distinct = len(np.unique(chosen)) == chosen.size > 0
     if chosen.dtype.kind not in "iu" or not distinct or chosen.min() < 0 or chosen.max() >= n_dims:
-        raise ParameterError(f"dims is {dims!r}; expected distinct dimensions of 0 to {n_dims - 1}")
+        raise ParameterError(
+            f"dims is {shown(dims)}; expected distinct dimensions of 0 to {n_dims - 1}"
+        )
     return [int(j) for j in chosen]
 
 

@@ -12,7 +12,7 @@ from ..bases import index_set, norms, project
 from ..bases.smoothness import KINDS, limits_of
 from ..embeddings.base import BagsLike, BoxLike, refuse_outside
 from ..errors import DataError, ParameterError
-from ..params import check_choice, check_number
+from ..params import check_choice, check_number, checked
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 from .series import Densities
 
@@ -20,6 +20,7 @@ MOST_BYTES = 2**33  # of all coefficients: what a workstation can hold
 logger = logging.getLogger(__name__)
 
 
+@checked
 def estimate_densities(
     bags: BagsLike,
     method: str = "series",

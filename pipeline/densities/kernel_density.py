@@ -9,7 +9,7 @@ from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
 from ..embeddings.base import SHARE, BagsLike, BoxLike
 from ..errors import DataError
-from ..params import check_number
+from ..params import check_number, checked
 from ..threads import KERNELS
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
 from .reflected_kernels import reflected_density
@@ -17,6 +17,7 @@ from .reflected_kernels import reflected_density
 REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
 
 
+@checked
 def kde_at(
     bags: BagsLike, points: ArrayLike, bandwidth: float, box: BoxLike | None = None
 ) -> NDArray[np.float64]:

@@ -22,11 +22,11 @@ from ..bases.smoothness import (
     series_candidates,
 )
 from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike, outside_error
-from ..errors import DataError, ParameterError
+from ..errors import DataError, ParameterError, shown
 from ..execution import Progress
 from ..execution.costs import Cost
 from ..execution.passes import Folded, Reduction, run_pass
-from ..params import check_choice
+from ..params import as_array, check_choice, checked
 from .kernel_density import check_bandwidth
 
 MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512  # functions: a store's pass takes seconds a million
@@ -74,6 +74,7 @@ class Smoothness:
         return float(self.candidates[alike[-1 if self.kind == "kde" else 0]])
 
 
+@checked
 def choose_smoothness(
     data: BagStore | BagsLike,
     kind: str = "series",
@@ -223,9 +224,9 @@ def check_estimate(kind: str, shape: str, basis: str, out_of_box: str) -> None:
 
 def checked_candidates(kind: str, shape: str, candidates: ArrayLike) -> NDArray[np.float64]:
     """Distinct candidates, ascending; ParameterError for one out of range."""
-    values = np.unique(np.asarray(candidates, dtype=np.float64))
+    values = np.unique(as_array("candidates", candidates, np.float64))
     if values.size == 0 or not np.isfinite(values).all():
-        raise ParameterError(f"candidates are {candidates!r}; expected finite numbers")
+        raise ParameterError(f"candidates are {shown(candidates)}; expected finite numbers")
     for value in values:
         check_smoothness(kind, shape, float(value))
     return values

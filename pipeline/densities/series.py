@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..bags import Bags, Box
 from ..bases.functions import check_basis
 from ..errors import DataError, ParameterError
+from ..params import check_integer, checked
 from .density_checks import (
+    MOST_BYTES,
     box_contains,
     box_volume,
     check_bytes,
@@ -166,6 +168,7 @@ class Densities:
         values[:, ~box_contains(self.box, x)] = 0.0
         return values
 
+    @checked
     def on_grid(self, n: int | None = None) -> NDArray[np.float64]:
         """Density values at n midpoints per dimension of the box; `grid_axes` has their places.
 
@@ -196,11 +199,13 @@ class Densities:
         out /= self.volume
         return out.reshape(len(self), *(n,) * self.n_dims)
 
+    @checked
     def grid_axes(self, n: int | None = None) -> list[NDArray[np.float64]]:
         """Where `on_grid` evaluates: the n midpoints of each dimension, in the data's units."""
         unit = midpoints(self.resolution if n is None else check_grid(n))
         return [lo + unit * (hi - lo) for lo, hi in zip(self.box.lo, self.box.hi, strict=True)]
 
+    @checked
     def valid(self, grid: int | None = None) -> Densities:
         """Return the nearest valid densities max(p − c, 0), with c such that they integrate to one.
 
@@ -224,6 +229,7 @@ class Densities:
         constant = (self.indices == 0).all(axis=1)
         return self.coefficients[:, constant].sum(axis=1)
 
+    @checked
     def l2_distance(self, other: Densities) -> NDArray[np.float64]:
         """(∫ (p_i − q_i)²)^½ of each pair, shape (n,), by Parseval (004, eq. 2.10-2.13).
 
@@ -273,6 +279,7 @@ class Densities:
         box = Box(tuple(self.box.lo[j] for j in chosen), tuple(self.box.hi[j] for j in chosen))
         return Densities(self.coefficients[:, kept], self.indices[kept][:, chosen], self.basis, box)
 
+    @checked
     def sample(self, n: int, seed: int = 0) -> Bags:
         """Return n points drawn from each valid density, as one bag each, in the units of the data.
 
@@ -292,10 +299,10 @@ class Densities:
         Raises
         ------
         ParameterError
-            n below 1, a seed below 0, or a grid of more than 2^24 cells.
+            n below 1, a seed below 0, more than 8 GiB of points, or a grid of more than 2^24 cells.
         """
-        if n < 1 or seed < 0:
-            raise ParameterError(f"n is {n} and seed {seed}; expected n ≥ 1 and seed ≥ 0")
+        check_integer("n", n, most=MOST_BYTES // (8 * self.n_dims * max(1, len(self))))
+        check_integer("seed", seed, 0)
         grid = self.resolution
         if grid**self.n_dims > MOST_CELLS:
             raise ParameterError(

@@ -9,14 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 from ..bags import as_bags
 from ..embeddings.base import BagsLike
 from ..errors import DataError
-from ..params import check_number
+from ..params import as_array, check_number, checked
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec
 from .neighbours import Floats
 from .resources import Progress, require_memory
 
+MOST_SCALE = 1e150  # its square is a double still
 
+
+@checked
 def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
     """exp(−D / 2σ²) of squared distances ρ² = D (000, eq. 2.3), in [0, 1].
 
@@ -39,7 +42,7 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
         A scale that is neither positive nor "median".
     """
     divergences = _as_matrix(D)
-    sigma = check_number("scale", scale, above=0, other=("median",))
+    sigma = check_number("scale", scale, above=0, most=MOST_SCALE, other=("median",))
     sigma = median_scale(divergences) if isinstance(sigma, str) else sigma
     n, m = divergences.shape
     require_memory(f"the kernel of {n:,} × {m:,} bags", FLOAT_BYTES * n * m, ADVICE)
@@ -126,11 +129,12 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.alpha = alpha
         self.bandwidth = bandwidth
 
+    @checked
     def fit(
         self, X: BagsLike, y: object = None, progress: Progress | None = None
     ) -> DivergenceKernel:
         """Keep the training bags; a "median" scale takes the divergences of all their pairs."""
-        scale = check_number("scale", self.scale, above=0, other=("median",))
+        scale = check_number("scale", self.scale, above=0, most=MOST_SCALE, other=("median",))
         if isinstance(scale, str):
             self.fit_transform(X, y, progress)
         else:
@@ -138,6 +142,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
             self.scale_ = scale
         return self
 
+    @checked
     def fit_transform(
         self, X: BagsLike, y: object = None, progress: Progress | None = None
     ) -> Floats:
@@ -148,7 +153,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         BagError, DataError, ParameterError
             As `divergence_matrix`.
         """
-        scale = check_number("scale", self.scale, above=0, other=("median",))
+        scale = check_number("scale", self.scale, above=0, most=MOST_SCALE, other=("median",))
         self._keep(X)
         divergences = self._divergences(self.bags_, None, progress)
         if self._spec().is_directed:
@@ -157,6 +162,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.scale_ = median_scale(divergences) if isinstance(scale, str) else scale
         return kernel_matrix(divergences, self.scale_)
 
+    @checked
     def transform(self, X: BagsLike, progress: Progress | None = None) -> Floats:
         """Return the kernel of bags with the training bags, shape (n_bags, N)."""
         check_is_fitted(self)
@@ -191,7 +197,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
 
 
 def _as_matrix(D: ArrayLike) -> Floats:
-    matrix = np.asarray(D, dtype=np.float64)
+    matrix = as_array("D", D, np.float64)
     if matrix.ndim != 2:
         raise DataError(f"divergences have shape {matrix.shape}; expected (N, M)")
     if not np.isfinite(matrix).all():

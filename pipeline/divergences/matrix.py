@@ -11,6 +11,7 @@ from ..bags import Bags, as_bags, concatenate
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..embeddings.base import BagsLike
 from ..errors import DataError
+from ..params import checked
 from .mmd import TILE, squared_discrepancies
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
 from .neighbours import Floats, Ranks, SearchableBags, directed_matrix
@@ -23,6 +24,7 @@ ADVICE = (
 )
 
 
+@checked
 def divergence_matrix(
     X: BagsLike,
     Y: BagsLike | None = None,

@@ -6,11 +6,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..errors import DataError
 from ..params import check_choice
-from ..sklearn_bases import BaseEstimator, TransformerMixin
+from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
 from .neighbours import Floats
 from .resources import require_memory
 
@@ -100,7 +100,7 @@ class PSDRepair(KernelDecomposition):
     def transform(self, X: ArrayLike) -> Floats:
         """Repaired rows of new bags from their kernel with the training bags, shape (n, N)."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = validated(self, X, dtype=np.float64, reset=False)
         if self.method == "shift":
             return rows.copy()
         if self.method == "square":
@@ -198,7 +198,7 @@ class NystroemFeatures(KernelDecomposition):
     def transform(self, X: ArrayLike) -> Floats:
         """Features of bags from their kernel with the anchors, shape (n, m) → (n, r)."""
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False) @ self.projection_
+        return validated(self, X, dtype=np.float64, reset=False) @ self.projection_
 
 
 def check_square(estimator: BaseEstimator, kernel: ArrayLike, what: str) -> tuple[Floats, float]:
@@ -209,7 +209,7 @@ def check_square(estimator: BaseEstimator, kernel: ArrayLike, what: str) -> tupl
     DataError
         It is not square or not symmetric, or its eigendecomposition does not fit in memory.
     """
-    checked = validate_data(estimator, kernel, dtype=[np.float64, np.float32])
+    checked = validated(estimator, kernel, dtype=[np.float64, np.float32])
     n = len(checked)
     if checked.shape != (n, n):
         raise DataError(f"{what} has shape {checked.shape}; expected a square matrix, bags by bags")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ModelError
+from ..params import checked
 from .base import Description, Embedding, EmbeddingSpec, Sample, SeriesShape
 from .hdd import HDDEmbedding
 from .hdd_spec import HDDSpec
@@ -23,12 +24,14 @@ EMBEDDINGS: dict[str, tuple[Any, Any]] = {
 }
 
 
+@checked
 def spec_to_dict(spec: EmbeddingSpec) -> dict[str, Any]:
     """JSON-able, with the embedding's registered name."""
     name = next(name for name, (_, kind) in EMBEDDINGS.items() if type(spec) is kind)
     return {"name": name, **spec.to_dict()}
 
 
+@checked
 def spec_from_dict(values: dict[str, Any]) -> EmbeddingSpec:
     """Return the inverse of `spec_to_dict`; ModelError for a name this version does not know."""
     fields = dict(values)

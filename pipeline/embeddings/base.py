@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE
 from ..bases.coefficients import KernelArguments, kernel_arguments
-from ..errors import BagError, DataError, ParameterError
+from ..errors import BagError, DataError, ParameterError, shown
 from ..execution.costs import Cost
-from ..params import check_choice, check_integer
+from ..params import check_choice, check_fields, check_integer
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
@@ -96,8 +97,9 @@ class EmbeddingSpec(ABC):
 
     def __post_init__(self) -> None:
         """Keep plain values; refuse what cannot be used."""
-        box = self.box if isinstance(self.box, Box) else Box.of(self.box, len(self.box))
+        box = Box.of(self.box, None)
         object.__setattr__(self, "box", box)  # first: the others may depend on its dimension
+        check_fields(self)
         for name, value in self.checked().items():
             object.__setattr__(self, name, value)
 
@@ -235,6 +237,7 @@ class MarginalSpec(EmbeddingSpec):
 
 
 Spec = TypeVar("Spec", bound=EmbeddingSpec)
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
@@ -309,6 +312,25 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""
         return hasattr(self, "spec_")
+
+
+def fresh(
+    name: str, given: Estimator | None, kind: type[Any], default: type[Estimator]
+) -> Estimator:
+    """Return an estimator's parameter as it was before any fit; ``default()`` for None.
+
+    Raises
+    ------
+    ParameterError
+        Another thing than a ``kind``: a name, a class, or a fitted spec.
+    """
+    if given is None:
+        return default()
+    if not isinstance(given, kind):
+        made = f"{default.__name__}()"
+        raise ParameterError(f"{name} is {shown(given)}; expected one such as {made}, or None")
+    unfitted: Estimator = clone(given)
+    return unfitted
 
 
 def check_dims(bags: Bags, n_dims: int) -> None:

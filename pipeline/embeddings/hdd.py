@@ -10,9 +10,9 @@ import numpy as np
 from ..bags import Box
 from ..bases.smoothness import choose_bandwidth
 from ..errors import ParameterError
-from ..params import check_integer, check_number, check_seed
+from ..params import check_choice, check_integer, check_number, check_seed
 from .base import SHARE, BoxLike, Embedding, Sample
-from .hdd_measures import ORDERS, lambda_nodes
+from .hdd_measures import DISTANCES, ORDERS, lambda_nodes
 from .hdd_spec import DIRECT_IS_GONE, MAX_COEFFICIENTS, MAX_GRID, HDDSpec
 
 RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
@@ -148,6 +148,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> HDDSpec:
         """See `Embedding.decide`; the sample is read only for bandwidth="auto"."""
+        check_choice("distance", self.distance, DISTANCES)
         n_dims = box.n_dims
         marginals = check_integer("marginals", self.marginals, 1, n_dims, other=(None,))
         if marginals is None and n_dims > JOINT_DIMS:

@@ -14,8 +14,16 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ..bags import Bags, Box
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
+from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import BagError, DataError
-from ..params import check_choice, check_integer, check_number, check_seed
+from ..params import (
+    as_array,
+    check_choice,
+    check_integer,
+    check_number,
+    check_seed,
+    checked,
+)
 from ..random_features.frequencies import SPECTRA, draw_frequencies
 from ..threads import KERNELS
 from .base import SHARE, BoxLike, Description, Embedding, EmbeddingSpec, Sample
@@ -40,7 +48,7 @@ class MeanMapSpec(EmbeddingSpec):
         return {
             **super().checked(),
             "kernel": check_choice("kernel", self.kernel, SPECTRA),
-            "n_features": check_integer("n_features", self.n_features, 2, even=True),
+            "n_features": check_integer("n_features", self.n_features, 2, MAX_FUNCTIONS, even=True),
             "bandwidth": check_number("bandwidth", self.bandwidth, LEAST_BANDWIDTH),
             "nu": check_number("nu", self.nu, 0.5),
             "seed": check_seed("seed", self.seed),
@@ -191,6 +199,7 @@ def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) 
     return float(np.median(positive)) if len(positive) else 1.0
 
 
+@checked
 def mmd_squared(
     A: ArrayLike,
     sizes_A: ArrayLike | None = None,
@@ -238,15 +247,17 @@ def mmd_squared(
 
 
 def _rows(A: ArrayLike, name: str) -> NDArray[np.float64]:
-    rows = np.asarray(A, dtype=np.float64)
+    rows = as_array(name, A, np.float64)
     if rows.ndim != 2 or len(rows) == 0:
         raise DataError(f"{name} has shape {rows.shape}; expected (n_bags, n_features)")
+    if not np.isfinite(rows).all():
+        raise DataError(f"{name} holds NaN or infinity")
     return rows
 
 
 def _excess(rows: NDArray[np.float64], sizes: ArrayLike | None, name: str) -> NDArray[np.float64]:
     """(1 − ‖μ‖²)/(n − 1): what k(x, x) adds on average to the biased estimate."""
-    counts = np.asarray(sizes if sizes is not None else [])
+    counts = as_array(name, sizes if sizes is not None else [])
     if counts.shape != (len(rows),) or counts.dtype.kind not in "iu":
         raise DataError(f"{name} is to be the number of points of each of the {len(rows)} bags")
     if counts.min() < 2:

@@ -16,6 +16,7 @@ from ..errors import DataError
 from ..execution import Progress
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Reduction, run_pass
+from ..params import checked
 from ..regression.linear_model import FittedModel, ScoringModel
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable, take_subset
@@ -34,6 +35,7 @@ TOO_LARGE = "the targets, or what is predicted, are too large to be squared: div
 ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
+@checked
 def evaluate(
     model: FittedModel,
     data: BagStore | LabelledBags,
@@ -74,7 +76,7 @@ def evaluate(
 def natural_subset(model: FittedModel, data: BagStore | LabelledBags) -> str:
     """Return the subset that tells most of a model: "holdout" where it was fitted, else "all"."""
     fitted_to = getattr(model, "report_", {}).get("data_url")
-    return "holdout" if model.holdout_ and data.url == fitted_to else "all"
+    return "holdout" if getattr(model, "holdout_", 0) and data.url == fitted_to else "all"
 
 
 def evaluate_together(

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags.box import Box, box_or_quantile
+from ..bags.box import MOST_DIMS, Box, box_or_quantile
 from ..bags.creation import check_place, is_vacant
 from ..bags.store import BagStore
-from ..errors import DataError, ParameterError, StoreError, WriterBusyError
-from ..params import check_choice
+from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
+from ..params import check_choice, check_integer, checked
 from ..storage.files import remove
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
@@ -56,6 +56,7 @@ def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable
         raise
 
 
+@checked
 def ingest_arrays(
     arrays: Iterable[Any],
     url: str | os.PathLike[str],
@@ -118,8 +119,11 @@ def ingest_arrays(
     StoreError
         Something is stored at the URL, or it can not be written.
     """
+    check_integer("response_dims", response_dims, most=MOST_DIMS, other=(None,))
     classes = {name: list(labels) for name, labels in (class_names or {}).items()}
     names = list(target_names)
+    if targets is not None and not isinstance(targets, Iterable):
+        raise DataError(f"targets is {shown(targets)}; expected one per bag")
     rows = None if targets is None else iter(targets)
     if is_whole(targets):
         classes, columns = columns_of(targets, names, classes)
@@ -139,6 +143,7 @@ def ingest_arrays(
         return _write(create, batches, Boxes(box, response_box), source, options, response_dims)
 
 
+@checked
 def ingest_npz(
     path: str | os.PathLike[str],
     url: str | os.PathLike[str],
@@ -193,7 +198,7 @@ def ingest_npz(
             return _append(read_npz(file), BagStore.open(url), target_names, progress)
     with _naming(file), new_store(url, overwrite or mode == "overwrite") as create:
         found = read_npz(file)
-        classes, columns = columns_of(found.targets, target_names, {}, len(found.bags))
+        classes, columns = columns_of(found.targets, list(target_names), {}, len(found.bags))
         batches = slices_of(found.bags, columns, found.ids, found.responses, progress)
         source = {"job": "ingest", "from": file}
         options = {"class_names": classes, "dtype": dtype, "chunk_points": chunk_points}

@@ -14,6 +14,7 @@ from ..bags.plan import plan_partitions
 from ..bags.responses import Responses, as_response, as_responses
 from ..bags.targets import targets_matrix
 from ..errors import DataError
+from ..params import as_array
 
 BATCH_BYTES = 2**25  # of points that are written at once
 BATCH_BAGS = 2**16  # so that many tiny bags do not fill the memory with their objects
@@ -158,9 +159,9 @@ def columns_of(
         return classes, {}
     if _is_named(targets):
         keys = targets.keys() if isinstance(targets, Mapping) else targets.columns
-        given = {str(name): np.asarray(targets[name]) for name in keys}
+        given = {str(name): as_array(f"target {name!r}", targets[name]) for name in keys}
     else:
-        matrix = np.asarray(targets)
+        matrix = as_array("targets", targets)
         matrix = matrix[:, None] if matrix.ndim == 1 else matrix
         if matrix.ndim != 2 or (names and len(names) != matrix.shape[1]):
             raise DataError(
@@ -175,7 +176,7 @@ def columns_of(
     }
     n_bags = max(map(len, given.values()), default=0) if n_bags is None else n_bags
     floats = targets_matrix(given, names or list(given), classes, n_bags)
-    return classes, dict(zip(names or given, floats.T, strict=True))
+    return classes, dict(zip(names or given, floats.T, strict=False))  # one column without targets
 
 
 def default_names(n_targets: int) -> list[str]:

@@ -21,7 +21,7 @@ from ..bags.box import box_or_quantile
 from ..bags.creation import check_parameters
 from ..errors import DataError, ParameterError
 from ..execution import Progress, current_client
-from ..params import check_choice
+from ..params import check_choice, check_fields
 from .arrays import check_mode, new_store
 from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .table_files import Columns, Source, open_table
@@ -160,9 +160,13 @@ class TableIngest:
         ParameterError, DataError
             Names the parameter.
         """
+        check_fields(self)
         for name in ("coordinates", "targets", "response_coordinates"):
             names = getattr(self, name)
-            if isinstance(names, str) or len(set(names or ())) != len(names or ()):
+            if names is None:
+                continue
+            object.__setattr__(self, name, tuple(names))
+            if len(set(names)) != len(names):
                 raise ParameterError(
                     f"{name} is {names!r}; expected a list of different column names"
                 )
@@ -175,10 +179,12 @@ class TableIngest:
         if self.responses is not None and not self.response_coordinates:
             raise ParameterError("responses are given, but no response_coordinates; name them")
         for name in ("response_coordinates", "response_id_column", "response_box"):
-            if self.responses is None and getattr(self, name) not in (None, (), []):
+            given = getattr(self, name)
+            is_given = given is not None and not (isinstance(given, (tuple, list)) and not given)
+            if self.responses is None and is_given:
                 raise ParameterError(f"{name} is given, but no responses")
-        if isinstance(self.missing_values, str):
-            raise ParameterError(f"missing_values is {self.missing_values!r}; expected a list")
+        if self.missing_values is not None:
+            object.__setattr__(self, "missing_values", tuple(self.missing_values))
         for name, kind in (self.target_types or {}).items():
             check_choice(f"target_types of {name!r}", kind, TYPES)
             if name not in (self.targets or ()):

@@ -16,7 +16,8 @@ from ..embeddings import Embedding, EmbeddingSpec, MeanMapEmbedding
 from ..embeddings.base import check_dims
 from ..errors import BagError, DataError, ParameterError
 from ..execution import lane
-from ..params import check_integer, check_seed
+from ..execution.passes import check_memory
+from ..params import check_integer, check_seed, checked
 from ..random_features import RandomFourierFeatures
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 from .permutation import mmd_squared_of_splits, p_values, split_sums
@@ -75,6 +76,7 @@ class DriftResult:
         return {**asdict(self), "coordinates": [asdict(shift) for shift in self.coordinates]}
 
 
+@checked
 def drift_test(
     reference: ComparedBags,
     new: ComparedBags,
@@ -164,6 +166,8 @@ def drift_test(
     n_new = len(thinned.bags) - n_reference
     with lane():
         embeddings, n_outside = _embed(_resolve(embedding, thinned.bags, seed), thinned, sets)
+        needed = 8 * n_features * (4 * len(embeddings) + embeddings.shape[1])
+        check_memory(f"{n_features:,} features of {len(embeddings):,} bags", needed, "take fewer")
         features = _features(embeddings, n_features, seed)
         moments = means_and_spreads(thinned.bags)
         columns = np.hstack([features, standardised(moments)])

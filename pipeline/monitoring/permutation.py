@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..execution.passes import check_memory
+
 VALUES_PER_BLOCK = 2**24  # of the splits in memory: 128 MiB
 STREAM = 2**63  # of the seed: no block of frequencies has that number
 TIE = 1e-12  # splits of equal statistics may differ by rounding, and count as equal
@@ -32,7 +34,9 @@ def split_sums(
         The first row is that of the reference itself.
     """
     generator = np.random.Generator(np.random.Philox(key=np.array([seed, STREAM], np.uint64)))
-    out = np.empty((1 + n_permutations, columns.shape[1]))
+    shape = 1 + n_permutations, columns.shape[1]
+    check_memory(f"{n_permutations:,} permutations", 8 * shape[0] * shape[1], "take fewer")
+    out = np.empty(shape)
     observed = is_reference.astype(np.float64)
     out[0] = observed @ columns
     step = max(1, VALUES_PER_BLOCK // len(observed))

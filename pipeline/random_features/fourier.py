@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..execution.passes import check_memory
-from ..params import check_integer, check_number, check_seed
-from ..sklearn_bases import BaseEstimator, TransformerMixin
+from ..params import check_fields, check_integer, check_number, check_seed
+from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
 from ..threads import KERNELS
 from .fourier_kernels import sine_cosine
 from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies
@@ -35,13 +35,17 @@ class FourierSpec:
     orthogonal: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a scale whose frequencies, or phases, float32 does not hold.
+        """Refuse what can not be used, and a scale whose phases float32 does not hold.
 
         Raises
         ------
         ParameterError
         """
+        check_fields(self)
+        check_integer("n_inputs", self.n_inputs)
+        check_integer("n_features", self.n_features, 2, even=True)
         check_number("scale", self.scale, *SCALES)
+        check_seed("seed", self.seed)
 
     def frequencies(self) -> NDArray[np.float64]:
         """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
@@ -115,14 +119,14 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: object = None) -> RandomFourierFeatures:
         """Fix σ from the rows of X, shape (n_samples, n_inputs)."""
-        rows = validate_data(self, X, dtype=[np.float32, np.float64])
+        rows = validated(self, X, dtype=[np.float32, np.float64])
         self.spec_ = self.resolve(rows.shape[1], lambda: spread_rows(rows, MEDIAN_ROWS))
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Features, shape (n_samples, n_features), in the dtype of X (float32 or float64)."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
+        rows = validated(self, X, dtype=[np.float32, np.float64], reset=False)
         row_bytes = rows.itemsize * self.spec_.n_features
         needed = self.spec_.frequency_bytes(rows.dtype) + len(rows) * row_bytes
         check_memory(f"{self.spec_.n_features:,} features of {len(rows):,} rows", needed, FEWER)
@@ -138,7 +142,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         seed = check_seed("seed", self.seed)
         if isinstance(scale, str):
             scale = multiplier * median_distance(sample())
-        return FourierSpec(n_inputs, n_features, scale, seed, bool(self.orthogonal))
+        return FourierSpec(n_inputs, n_features, scale, seed, self.orthogonal)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names sin0 … and cos0 …."""

@@ -26,6 +26,7 @@ import numpy as np
 import zarr
 
 from ..errors import ModelError, ParameterError, WriterBusyError
+from ..params import checked
 from ..regression import load_model
 from ..regression.base import DoubleBasis
 from ..regression.saving import ATTRIBUTE, write_model
@@ -91,6 +92,7 @@ class Registry:
         Nothing is read or written before a method needs it; the first `register` makes it.
     """
 
+    @checked
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = normalize_url(url)
 
@@ -98,12 +100,14 @@ class Registry:
         """Show the URL."""
         return f"Registry({self.url!r})"
 
+    @checked
     def model_url(self, name: str) -> str:
         """Where a model of that name is, or would be, saved."""
         return f"{self.url}/{MODELS}/{name}.zarr"
 
     # ------------------------------------------------------------------ adding
 
+    @checked
     def register(
         self,
         model: DoubleBasis | str | os.PathLike[str],
@@ -170,6 +174,7 @@ class Registry:
 
     # ------------------------------------------------------------------ the champion
 
+    @checked
     def promote(self, name: str) -> None:
         """Make a registered model the champion; it is read and checked first.
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from ..bags import Responses
 from ..bags.inputs import with_targets
@@ -18,10 +17,11 @@ from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..embeddings import Embedding, ProjectionEmbedding
-from ..errors import ModelError, ParameterError
+from ..embeddings.base import fresh
+from ..errors import DataError, ModelError, ParameterError, shown
 from ..execution import Progress, lane
 from ..execution.passes import FEWER_FEATURES, check_memory
-from ..params import check_choice, check_share
+from ..params import as_array, check_choice, check_share
 from ..random_features import RandomFourierFeatures
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import CheckpointsLike, checkpoints_of
@@ -38,6 +38,8 @@ from .ridge import (
 )
 from .statistics import RidgeStatistics
 from .summary import Summary
+
+MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
 
 Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
 """Of bags in memory: targets, or one response per bag."""
@@ -224,9 +226,9 @@ class DoubleBasis(LinearModel):
         The embedding and the random features are cloned: a second fit does not use what the first
         one has decided.
         """
-        embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
-        second = self.random_features
-        random_features = clone(second) if second is not None else RandomFourierFeatures()
+        embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
+        second = RandomFourierFeatures
+        random_features = fresh("random_features", self.random_features, second, second)
         with lane():
             return resolve_features(source, embedding, random_features)
 
@@ -235,12 +237,13 @@ class DoubleBasis(LinearModel):
     ) -> RidgeSolution:
         train, units = statistics.train, problem.outcome.units()
         penalties = self.penalties(train)
-        if self.alpha == "validation":
+        chosen = self.alpha if isinstance(self.alpha, str) else ""
+        if chosen == "validation":
             if statistics.validation is None:
                 raise ModelError("no validation statistics")
             given = (penalties, self.rounding, units)
             return solve_validation(train, statistics.validation, *given)
-        if len(penalties) > 1 or self.alpha == "gcv":
+        if len(penalties) > 1 or chosen == "gcv":
             return solve_gcv(train, penalties, units)
         return solve(train, float(penalties.values[0]), self.rounding)
 
@@ -260,9 +263,9 @@ class DoubleBasis(LinearModel):
         else:
             values = self.alpha
         try:
-            return np.asarray(values, dtype=np.float64).reshape(-1)
-        except (TypeError, ValueError):
-            raise ParameterError(f"penalties are {values!r}; expected numbers ≥ 0") from None
+            return as_array("alpha", values, np.float64).reshape(-1)
+        except DataError:
+            raise ParameterError(f"penalties are {shown(values)}; expected numbers ≥ 0") from None
 
     @property
     def rounding(self) -> float:
@@ -274,13 +277,16 @@ class DoubleBasis(LinearModel):
         named = ("gcv", *self._on_held_out)
         names = " or ".join(f"'{name}'" for name in named)
         if isinstance(self.alpha, str) and self.alpha not in named:
-            raise ParameterError(f"alpha is {self.alpha!r}; expected a number ≥ 0, a list, {names}")
+            raise ParameterError(
+                f"alpha is {shown(self.alpha)}; expected a number ≥ 0, a list, {names}"
+            )
         if self.alphas is not None and not isinstance(self.alpha, str):
             raise ParameterError(f"alphas is the grid of alpha={names}")
         grid = self.given_penalties()
-        if grid.size == 0 or not (np.isfinite(grid) & (grid >= 0)).all():
+        if grid.size == 0 or not ((grid >= 0) & (grid <= MOST_ALPHA)).all():
             given = self.alpha if self.alphas is None else self.alphas
-            raise ParameterError(f"penalties are {given!r}; expected finite numbers ≥ 0")
+            most = f"finite numbers ≥ 0, at most {MOST_ALPHA:g}"
+            raise ParameterError(f"penalties are {shown(given)}; expected {most}")
         if grid.size > 1 and (grid == 0).any():
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
         check_choice("precision", self.precision, ("float32", "float64"))

@@ -25,6 +25,7 @@ from typing import Any
 from ..bags.plan import Range
 from ..errors import ParameterError
 from ..execution.costs import current_limits
+from ..params import checked
 from ..storage.files import discard, discard_empty, names_in, reading, writing
 from ..storage.urls import filesystem, normalize_url
 from .accumulate import FitPass, FitStatistics
@@ -66,6 +67,7 @@ class Checkpoints:
     array.
     """
 
+    @checked
     def __init__(self, url: str | os.PathLike[str], seconds: float = SECONDS) -> None:
         given: Any = seconds
         if not (isinstance(given, Real) and 0 < float(given) < float("inf")):
@@ -118,8 +120,8 @@ class Checkpoints:
     def _tasks(self, fit: FitPass) -> int:
         """In a group: by the cost model alone, so alike in every run."""
         n_tasks = len(fit.ranges)
-        by_seconds = int(self.seconds * n_tasks / fit.seconds)
-        return max(1, min(by_seconds, n_tasks // current_limits().groups))
+        by_seconds = self.seconds * n_tasks / fit.seconds
+        return max(1, int(min(by_seconds, n_tasks // current_limits().groups)))
 
 
 CheckpointsLike = Checkpoints | str | os.PathLike[str] | None

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, as_bags, concatenate
@@ -18,8 +17,10 @@ from ..bags.splits import Split
 from ..densities import Densities
 from ..densities.valid_densities import MOST_DIMS, quasi_random_points
 from ..embeddings import Embedding, ProjectionEmbedding, ProjectionSpec
+from ..embeddings.base import fresh
 from ..errors import DataError, ParameterError
 from ..execution import lane
+from ..params import as_array, checked
 from .feature_map import FeatureMap
 from .ridge import RidgeSolution
 
@@ -43,6 +44,7 @@ class DensityPrediction:
         """Predict coefficients of bags in memory, shape (n_bags, r)."""
         raise NotImplementedError
 
+    @checked
     def densities(self, X: Bags | Sequence[ArrayLike], project: bool = False) -> Densities:
         """Return the predicted densities of bags in memory.
 
@@ -60,6 +62,7 @@ class DensityPrediction:
         predicted = Densities(coefficients, spec.indices, spec.basis, spec.box)
         return predicted.valid() if project else predicted
 
+    @checked
     def predict_density(
         self,
         X: Bags | Sequence[ArrayLike],
@@ -98,6 +101,7 @@ class DensityPrediction:
         with lane():
             return predicted.at(at) if at is not None else predicted.on_grid(int(grid or 0))
 
+    @checked
     def sample(self, X: Bags | Sequence[ArrayLike], n: int, seed: int = 0) -> Bags:
         """Draw ``n`` points from each predicted density, or rather from the nearest valid one."""
         return self.densities(X, project=True).sample(n, seed=seed)
@@ -120,7 +124,7 @@ def where(at: ArrayLike | None, grid: int | None) -> tuple[NDArray[np.float64] |
     """Return the points, or the size of a grid; ParameterError unless one of them is given."""
     if (at is None) == (grid is None):
         raise ParameterError("give the points at=… or the number of points per dimension grid=…")
-    return (None if at is None else np.asarray(at, dtype=np.float64)), grid
+    return (None if at is None else as_array("at", at, np.float64)), grid
 
 
 def resolve_response(third: Embedding | None, pairs: LabelledBags) -> ProjectionSpec:
@@ -131,7 +135,7 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
     ParameterError
         An embedding whose vectors are not the coefficients of a density.
     """
-    embedding = clone(third) if third is not None else ProjectionEmbedding()
+    embedding = fresh("response_embedding", third, Embedding, ProjectionEmbedding)
     if not isinstance(embedding, ProjectionEmbedding) or embedding.marginals is not None:
         raise ParameterError(
             "response_embedding has to be a ProjectionEmbedding without marginals: its "

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Bags, BagStore
-from ..bags.inputs import with_targets
+from ..bags.inputs import as_targets, with_targets
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.labels import Targets
 from ..bags.plan import Range
 from ..bags.targets import MISSING
 from ..errors import DataError
 from ..execution import Progress
+from ..params import checked
 from ..sklearn_bases import ClassifierMixin, RegressorMixin
 from .base import DoubleBasis, Labels, Problem, Target, TrainingBags
 from .checkpoints import CheckpointsLike
@@ -70,6 +71,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     outcome_: Reals
     outcome_kind = Reals
 
+    @checked
     def fit(
         self,
         X: TrainingBags,
@@ -141,12 +143,13 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     outcome_: Classes
     outcome_kind = Classes
 
+    @checked
     def fit(
         self,
         X: TrainingBags,
         y: ArrayLike | None = None,
         *,
-        target: str | None = None,
+        target: Target = None,
         holdout: float = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
@@ -161,7 +164,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         """See `DoubleBasis.problem`."""
         names = None
         if labels is not None:
-            names, labels = _class_codes(np.asarray(labels))
+            names, labels = _class_codes(as_targets(labels))
         source, _ = with_targets(X, labels, target)
         if _n_targets(source) != 1:
             raise DataError("a classifier has one target; name it with target=")

@@ -14,6 +14,7 @@ from ..bags import Bags, BagStore, as_bags
 from ..errors import ModelError
 from ..execution import lane
 from ..execution.costs import Cost
+from ..params import checked
 from ..sklearn_bases import BaseEstimator
 from .feature_map import FeatureMap
 from .outcomes import OUTCOMES, Outcome, Prediction
@@ -203,6 +204,7 @@ class LinearModel(BaseEstimator):
 
     # ------------------------------------------------------------------ saving
 
+    @checked
     def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Save the model as Zarr arrays and JSON; see `save_model`."""
         save_model(self, url, overwrite)

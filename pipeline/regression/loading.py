@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from ..errors import ModelError
+from ..params import checked
 from ..storage.files import GROUP
 from ..storage.folders import read_one
 from ..storage.urls import normalize_url
@@ -19,6 +20,7 @@ ESTIMATORS: dict[str, type[DoubleBasis]] = {
 }
 
 
+@checked
 def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
     """Return a fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
 

@@ -16,6 +16,7 @@ from ..errors import ParameterError
 from ..execution import lane
 from ..execution.costs import plan_blocks
 from ..execution.passes import lazy_pass, rows_of
+from ..params import checked
 from ..random_features import RandomFourierFeatures
 from .feature_map import FeatureMap, resolve_features
 
@@ -28,6 +29,7 @@ class _Model(Protocol):
     def features_(self) -> FeatureMap: ...
 
 
+@checked
 def features(
     store: BagStore,
     embedding: Embedding,

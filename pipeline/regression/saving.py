@@ -19,7 +19,8 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from ..bags import Box
 from ..embeddings import EMBEDDINGS, Embedding
-from ..errors import ModelError, StoreError
+from ..errors import ModelError, StoreError, shown
+from ..params import checked
 from ..random_features import RandomFourierFeatures
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
@@ -66,6 +67,7 @@ class Saveable(Protocol):
         ...
 
 
+@checked
 def save_model(
     model: Saveable, url: str | os.PathLike[str], overwrite: bool = False, run: str | None = None
 ) -> None:
@@ -87,6 +89,8 @@ def save_model(
         Not fitted, something is stored at the URL, a symbolic link or a folder with files of
         others among it, or writing failed.
     """
+    if not hasattr(model, "state"):
+        raise ModelError(f"{shown(model)} is no model that can be saved")
     state = model.state()
     url = normalize_url(url)
     check_model_place(url, overwrite)

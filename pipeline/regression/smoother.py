@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,10 +21,11 @@ from ..bags.labels import Targets
 from ..bags.sampling import DISTANCE_SAMPLE, median_distance
 from ..bags.splits import holdout_split
 from ..embeddings import Embedding, ProjectionEmbedding
+from ..embeddings.base import fresh
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import Reduction, check_memory, run_pass
-from ..params import check_number, check_share
+from ..params import check_choice, check_flag, check_number, check_share, checked
 from ..sklearn_bases import BaseEstimator
 from .density_prediction import DensityPrediction, resolve_response
 from .feature_map import resolve_features
@@ -101,6 +101,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         self.precision = precision
         self.in_memory = in_memory
 
+    @checked
     def fit(
         self,
         X: BagsLike | LabelledBags,
@@ -133,7 +134,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         if isinstance(X, BagStore):
             X = copy(X)  # stays at these counts when X is appended to
         source, self.outcome_ = self._encoded(X, y, target, responses)
-        embedding = clone(self.embedding) if self.embedding is not None else ProjectionEmbedding()
+        embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
         with lane():
             self.features_ = resolve_features(source, embedding, None)
             bags = replace(source, left_out=holdout_split(holdout))
@@ -147,6 +148,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         self._choose(progress)
         return self
 
+    @checked
     def predict(self, X: BagsLike, progress: Progress | None = None) -> NDArray[np.float64]:
         """Smoothed targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
 
@@ -172,6 +174,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         """Smoothed coefficients of densities for bags in memory, shape (n_bags, r)."""
         return self.decision_rows(bags)
 
+    @checked
     def score(
         self,
         X: BagsLike,
@@ -187,6 +190,8 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         source, _ = with_targets(X, y, target)
         found = [(start + rows, labels) for (start, _), rows, labels in source.label_blocks()]
         known, truth = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if not len(truth):
+            raise DataError("no bag has a label to score against")
         predicted = self.predict(X).reshape(source.n_bags, -1)
         return float(r2_score(truth.astype(np.float64), predicted[known]))
 
@@ -278,9 +283,10 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
 
     def _check_parameters(self, holdout: float) -> None:
         check_share("holdout", holdout, zero=True)
+        fresh("response_embedding", self.response_embedding, Embedding, ProjectionEmbedding)
         check_number("bandwidth", self.bandwidth, 1e-18, 1e18, other=("loo",))
-        if self.precision not in ("float32", "float64"):
-            raise ParameterError(f"precision is {self.precision!r}; 'float32' or 'float64'")
+        check_choice("precision", self.precision, ("float32", "float64"))
+        check_flag("in_memory", self.in_memory)
 
 
 def _sampled(training: TrainingRows) -> RowBlock:

@@ -20,7 +20,7 @@ from ..bags.splits import holdout_split
 from ..errors import ModelError, StoreError
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
-from ..params import check_choice
+from ..params import check_choice, checked
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
@@ -115,6 +115,7 @@ def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
     return _join([ours, theirs])
 
 
+@checked
 def iter_predictions(
     model: FittedModel, store: BagStore, *, subset: str = "all", progress: Progress | None = None
 ) -> Iterator[PredictedBlock]:
@@ -140,6 +141,7 @@ def iter_predictions(
             yield block
 
 
+@checked
 def write_predictions(
     model: FittedModel,
     store: BagStore,

@@ -16,6 +16,7 @@ from ..bags.splits import holdout_split
 from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import Progress
+from ..params import checked
 from ..random_features import RandomFourierFeatures
 from .accumulate import FitStatistics
 from .base import DoubleBasis, Labels, PenaltiesLike, Problem, Target, TrainingBags
@@ -79,6 +80,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         super().__init__(embedding, random_features, alpha, alphas, validation_fraction, precision)
         self.response_embedding = response_embedding
 
+    @checked
     def fit(
         self,
         X: TrainingBags,
@@ -125,7 +127,12 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
     ) -> RidgeSolution:
         validation, held_out = self._validation, statistics.validation
-        if self.alpha != "projected" or validation is None or held_out is None:
+        if (
+            not isinstance(self.alpha, str)
+            or self.alpha != "projected"
+            or validation is None
+            or held_out is None
+        ):
             return super()._solve(problem, features, holdout, statistics)
         score = ProjectedScore.of(
             problem.source,
@@ -168,6 +175,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         """Return what `predict` gives for bags in memory."""
         return self.decision_rows(bags)
 
+    @checked
     def predict_density(
         self,
         X: BagsLike,

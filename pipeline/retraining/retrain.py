@@ -18,6 +18,7 @@ from ..bags import BagStore
 from ..config_errors import differences
 from ..errors import BusyError, ConfigError, WriterBusyError
 from ..execution import Progress
+from ..params import checked
 from ..registry import Registry
 from ..regression.checkpoints import checkpoints_of
 from ..storage.lock import writer_lock
@@ -68,6 +69,7 @@ class RoundResult:
 Outcome = RoundResult  # the name that it had before `regression.outcomes.Outcome`
 
 
+@checked
 def retrain(
     spec: Retraining, publish: Publish | None = None, computing: Computing | None = None
 ) -> RoundResult:

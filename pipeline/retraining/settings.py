@@ -10,11 +10,12 @@ from typing import Any, Protocol
 from ..bags import BagStore
 from ..bags.labelled import LabelledBags
 from ..errors import ParameterError
-from ..params import check_choice, check_integer, check_number, check_share
+from ..params import check_choice, check_fields, check_integer, check_number, check_share
 from ..regression.base import DoubleBasis
 from ..storage.urls import normalize_url
 
 ACTIONS = ("report", "refuse")
+MOST_DAYS = 36_525  # a hundred years; Python's dates end
 
 
 class Seen(Protocol):
@@ -54,7 +55,7 @@ class Window:
         if self.bags is not None and self.days is not None:
             raise ParameterError("a window has so many bags or so many days, not both")
         check_integer("bags of the window", self.bags, other=(None,))
-        check_number("days of the window", self.days, above=0, other=(None,))
+        check_number("days of the window", self.days, above=0, most=MOST_DAYS, other=(None,))
 
     def start(self, rounds: Sequence[Seen], first: int, stop: int, now: datetime) -> int:
         """Return the first bag of the window that ends at ``stop``.
@@ -159,7 +160,9 @@ class Retraining:
 
     def __post_init__(self) -> None:
         """Check the parameters."""
+        check_fields(self)
         check_share("holdout", self.holdout)
+        check_number("checkpoint_seconds", self.checkpoint_seconds, above=0)
         check_number("tolerance", self.tolerance, 0)
         for name in ("evaluate_bags", "min_new_bags", "recompute_every"):
             check_integer(name, getattr(self, name))

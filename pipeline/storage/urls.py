@@ -8,7 +8,7 @@ from typing import Any
 
 import fsspec
 
-from ..errors import NO_CREDENTIALS, StoreError, without_credentials
+from ..errors import NO_CREDENTIALS, ParameterError, StoreError, shown, without_credentials
 
 ICECHUNK = "icechunk+"  # begins the URL of a store that Icechunk keeps
 
@@ -20,8 +20,12 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     ------
     StoreError
         The URL holds credentials.
+    ParameterError
+        Neither text nor a path, or one with a NUL.
     """
-    text = os.fspath(url)
+    text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
+    if not isinstance(text, str) or "\0" in text:
+        raise ParameterError(f"{shown(url)} is no URL; expected a text or a path")
     for scheme in ("file://", "local://"):
         text = text.removeprefix(scheme)
     if "://" in text or "::" in text:

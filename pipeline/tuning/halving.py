@@ -22,6 +22,7 @@ from ..bags.splits import VALIDATION_SEED, Split, holdout_split
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.progress import silent
+from ..params import checked
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import identify_outcome
@@ -41,6 +42,7 @@ HELD_STATISTICS_BYTES = 2**30  # between rungs; what does not fit is accumulated
 LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
 
 
+@checked
 def tune(
     store: BagStore,
     estimator: DoubleBasis,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
-from ..errors import ParameterError
+from ..errors import ParameterError, shown
+from ..params import check_fields, check_integer, check_number, check_seed
 
 DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
@@ -40,17 +38,18 @@ class Search:
 
     def check(self) -> None:
         """Raise ParameterError for what can not be used."""
+        check_fields(self)
+        for name in ("embeddings", "scale_multipliers"):
+            if isinstance(getattr(self, name), (str, bytes)) or not isinstance(
+                getattr(self, name), Sized
+            ):
+                raise ParameterError(f"{name} is {shown(getattr(self, name))}; expected a list")
         if not len(self.embeddings):
             raise ParameterError("embeddings is empty; expected at least one embedding")
         if not len(self.scale_multipliers):
             raise ParameterError("scale_multipliers is empty; expected at least one number")
         for value in self.scale_multipliers:
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ParameterError(f"scale_multipliers holds {value!r}; expected numbers > 0")
-        if not (isinstance(self.eta, Integral) and self.eta >= 2):
-            raise ParameterError(f"eta is {self.eta!r}; expected an integer ≥ 2")
-        first = self.first_bags
-        if first is not None and not (isinstance(first, Integral) and first >= 1):
-            raise ParameterError(f"first_bags is {first!r}; expected an integer ≥ 1 or None")
-        if not (isinstance(self.seed, Integral) and 0 <= self.seed < 2**64):
-            raise ParameterError(f"seed is {self.seed!r}; expected an integer ≥ 0 and below 2^64")
+            check_number("a scale multiplier", value, above=0)
+        check_integer("eta", self.eta, 2)
+        check_integer("first_bags", self.first_bags, other=(None,))
+        check_seed("seed", self.seed)

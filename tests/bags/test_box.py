@@ -39,7 +39,7 @@ def test_a_box_is_one_pair_a_dimension():
         ([(0, 1, 2)], 1, "not one .lo, hi. per dimension"),
         ([("a", "b")], 1, "not one .lo, hi. per dimension"),
         (3.0, 1, "not one .lo, hi. per dimension"),
-        ([], 0, "box has 0 lower"),
+        ([], 1, "box has 0 lower"),
     ],
 )
 def test_wrong_boxes_name_the_dimension(box, n_dims, message):

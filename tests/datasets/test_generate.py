@@ -285,7 +285,7 @@ def test_a_rival_between_two_commits_is_noticed(tmp_path: Path) -> None:
     [
         (RAGGED, None, ParameterError, "n_bags is missing: gmm_components has no end"),
         (RAGGED, 0, ParameterError, "n_bags is 0"),
-        (Digits(split="test"), 541, ParameterError, "n_bags is 541; .*at most the 540 of digits"),
+        (Digits(split="test"), 541, ParameterError, "n_bags is 541; .*from 1 to 540"),
         (Shifted(short=True), 200, DataError, "shifted: block 2 holds 49 bags, expected 50"),
     ],
 )

@@ -223,7 +223,7 @@ def test_refused_uses():
         densities.on_grid(100_000)
     with pytest.raises(ParameterError, match="bytes; take a smaller grid"):
         densities.valid(100_000)
-    with pytest.raises(ParameterError, match=r"grid is 1\.5"):
+    with pytest.raises(ParameterError, match=r"n is 1\.5"):
         densities.on_grid(1.5)
     for dims in ([], [0, 0], [2], -1):
         with pytest.raises(ParameterError, match="expected distinct dimensions of 0 to 1"):

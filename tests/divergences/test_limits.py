@@ -37,7 +37,7 @@ X = random_bags(np.random.default_rng(0), (9, 9), 2)
     [
         ("kullback", {}, r"divergence is 'kullback'; expected one of \['kl', 'symmetric_kl'"),
         ("kl", {"k": 0}, "k of 'kl' is 0; expected an integer ≥ 1"),
-        ("kl", {"k": 2.5}, "k of 'kl' is 2.5"),
+        ("kl", {"k": 2.5}, r"is 2\.5; expected an integer"),
         ("l2", {"k": 1}, "k of 'l2' is 1; expected an integer ≥ 2"),
         ("renyi", {"alpha": 1}, "alpha is 1, where Rényi's divergence is 'kl'"),
         ("renyi", {"alpha": 0.0}, "alpha is 0.0"),

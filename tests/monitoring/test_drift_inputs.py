@@ -118,7 +118,7 @@ def test_a_bag_that_the_embedding_refuses(stored):
         ({"n_permutations": 0}, r"n_permutations is 0; expected an integer ≥ 1"),
         ({"seed": -1}, r"seed is -1; expected an integer ≥ 0 and below 2\^64"),
         ({"seed": 0.5}, r"seed is 0\.5; expected"),
-        ({"embedding": "js"}, r"embedding is 'js'; expected an embedding such as"),
+        ({"embedding": "js"}, r"embedding is 'js'; expected an Embedding or"),
         ({"embedding": MeanMapEmbedding(n_features=3)}, r"n_features is 3"),
     ],
 )

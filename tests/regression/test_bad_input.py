@@ -42,7 +42,7 @@ def store(tmp_path):
     [
         (None, "y is missing"),
         (Y[:-1] > 0, r"y has shape \(29,\), there are 30 bags"),
-        (np.zeros((30, 1, 1)), r"y has shape \(30, 1, 1\)"),
+        (np.zeros((30, 1, 1)), "y holds one array of points per bag"),
         (np.zeros((30, 0)), r"y has shape \(30, 0\)"),
         (np.where(Y > 1e-9, np.inf, Y), "y has an infinite value"),
         (Y + 1j, "y has dtype complex128; expected numbers"),

@@ -1,0 +1,109 @@
+"""What was taken in silence, or refused without a name, says now what it is and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    KernelSmoother,
+    ProjectionEmbedding,
+)
+from bagbasis.bags import Box
+from bagbasis.errors import BagbasisError, DataError, ParameterError
+from tests.contract.world import World
+
+MASKED = np.ma.masked_array(np.ones((6, 2)), mask=np.eye(6, 2))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return World(tmp_path_factory.mktemp("named"))
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda w: Bags.from_list([w.arrays[0], MASKED]), "bag 1: 2 values are masked"),
+        (lambda w: Bags(MASKED, [0, 6]), "points: 2 values are masked"),
+        (
+            lambda w: w.unfitted().fit(w.arrays, np.ma.masked_less(w.y, 0.5)),
+            "y: .* values are masked",
+        ),
+        (
+            lambda w: w.growing.append(
+                w.arrays, {"y": np.ma.masked_less(w.y, 0.5), "c": w.classes}
+            ),
+            "target 'y': .* values are masked",
+        ),
+        *[
+            (
+                lambda w, kind=kind: kind().fit(w.arrays, [*w.answers[:-1], np.ones((2, 1))]),
+                "with responses=",
+            )
+            for kind in (KernelSmoother, DoubleBasisRegressor, DoubleBasisClassifier)
+        ],
+        (lambda w: KernelSmoother().fit(w.arrays, Bags.from_list(w.answers)), "with responses="),
+        (
+            lambda w: DoubleBasisRegressor("projection").fit(w.arrays, w.y),
+            r"embedding is 'projection'; expected one such as ProjectionEmbedding\(\)",
+        ),
+        (
+            lambda w: DoubleBasisRegressor(ProjectionEmbedding).fit(w.arrays, w.y),
+            "embedding is <class .*; expected one such as ProjectionEmbedding",
+        ),
+        (
+            lambda w: BagStore.create(w.new(), 2, class_names={"a": "xyz"}, target_names=["a"]),
+            "class_names is .*; expected a mapping",
+        ),
+        (
+            lambda w: BagStore.create(w.new(), 2, target_names=[1]),
+            r"target_names is \[1\]; expected a list of texts",
+        ),
+        (lambda w: BagStore.create(w.new(), 10**9), "n_dims is 1000000000; expected .* to 10000"),
+        (lambda w: Box.unit(10**9), "n_dims is 1000000000"),
+        (lambda w: BagStore.open("a\0b"), "is no URL"),
+        (
+            lambda w: w.triple.predict_density(w.arrays, grid=1.5),
+            "grid is 1.5; expected an integer",
+        ),
+        (lambda w: w.store.read(True), "start is True; expected an integer"),
+    ],
+)
+def test_what_is_refused_by_name(world, call, told):
+    """The message names the parameter, and what is expected of it."""
+    with pytest.raises(BagbasisError, match=told):
+        call(world)
+
+
+def test_ids_at_the_end_of_the_integers(world):
+    """Behind the largest integer no id follows by itself, but others can be given."""
+    store = BagStore.create(world.new(), 2).append(world.arrays[:1], ids=[2**63 - 1])
+    with pytest.raises(DataError, match="no integer follows the largest id 9223372036854775807"):
+        store.append(world.arrays[:1])
+    assert store.append(world.arrays[:1], ids=[7]).ids().tolist() == [2**63 - 1, 7]
+
+
+def test_ids_are_kept_as_they_are(world):
+    """A NUL at the end stays; numbers among texts are no texts."""
+    store = BagStore.create(world.new(), 2).append(world.arrays[:2], ids=["z\0", "z"])
+    assert store.ids().tolist() == ["z\0", "z"]
+    with pytest.raises(DataError, match="expected integers or strings"):
+        store.append(world.arrays[:2], ids=["a", 1])
+
+
+def test_penalties_may_be_an_array(world):
+    """As a list is."""
+    grid = [0.1, 1.0]
+    fitted = [
+        DoubleBasisRegressor(world.embedding, world.second, a) for a in (grid, np.array(grid))
+    ]
+    first, second = (model.fit(world.arrays, world.y) for model in fitted)
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    second.save(world.new())
+    with pytest.raises(ParameterError, match="penalties are"):
+        DoubleBasisRegressor(alpha=np.array(["a"])).fit(world.arrays, world.y)

@@ -1,0 +1,120 @@
+"""Every public callable refuses what it can not use, by name, in one line, at once.
+
+Each parameter of each callable is given every value of `JUNK`. The call works, if the parameter's
+annotation leaves the value open, or it ends in an error of ours of at most 1,000 characters.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import resource
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import bagbasis
+from bagbasis import connect
+from bagbasis.errors import MOST_CHARACTERS, BagbasisError, ClusterError
+from tests.contract.examples import EXAMPLES, OPEN, SKIPPED, is_for_our_rooms
+from tests.contract.values import JUNK, annotations_of, leaves_open
+from tests.contract.world import World
+
+GUARD_SECONDS = 60  # of one call, on however busy a machine; in free ones it is milliseconds
+GUARD_BYTES = 4 * 2**30  # of memory beside what the process has
+
+
+def public_callables() -> Iterator[tuple[str, object]]:
+    """Every callable in the ``__all__`` of a room, and the public methods of classes there."""
+    for room in pkgutil.iter_modules(bagbasis.__path__):
+        module = importlib.import_module(f"bagbasis.{room.name}")
+        for name in getattr(module, "__all__", ()):
+            thing = getattr(module, name)
+            if not str(getattr(thing, "__module__", "")).startswith("bagbasis"):
+                continue
+            yield f"{room.name}.{name}", thing
+            for method in dir(thing) if inspect.isclass(thing) else ():
+                found = getattr(thing, method)
+                is_ours = str(getattr(found, "__module__", "")).startswith("bagbasis")
+                if is_ours and inspect.isroutine(found) and not method.startswith("_"):
+                    yield f"{room.name}.{name}.{method}", found
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return World(tmp_path_factory.mktemp("contract"))
+
+
+@contextmanager
+def guarded():
+    """Interrupt a call that does not end, and refuse it memory that nobody has."""
+
+    def stop(*_):
+        raise TimeoutError("the call does not end")
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as statm:
+        pages = int(statm.read().split()[0])
+    limit = pages * resource.getpagesize() + GUARD_BYTES
+    handler = signal.signal(signal.SIGALRM, stop)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+    signal.alarm(GUARD_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, handler)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def complaint(call, values, name, junk, is_open):
+    """What is wrong with how a call takes a value; None if nothing is."""
+    try:
+        with guarded(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call(**{**values, name: junk})
+    except (BagbasisError, NotFittedError) as error:
+        text = str(error)
+        if "\n" in text or not 0 < len(text) <= MOST_CHARACTERS:
+            return f"a message of {len(text)} characters in {text.count(chr(10)) + 1} lines"
+        return None
+    except BaseException as error:
+        return f"{type(error).__name__}: {str(error)[:150]}"
+    return None if is_open else "accepted"
+
+
+def test_every_public_callable_has_an_example():
+    """A new one without an example, and an example of one that is gone, fail here."""
+    public = {key for key, _ in public_callables() if not is_for_our_rooms(key)}
+    assert public == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("key", EXAMPLES)
+def test_values_that_no_parameter_wants(key, world, monkeypatch):
+    """Each is refused by name, or works where the annotation leaves it open."""
+
+    def no_cluster(profile):
+        raise ClusterError("no cluster is started here")
+
+    monkeypatch.setattr(sys.modules[connect.__module__], "_local", no_cluster)
+    monkeypatch.chdir(world.folder)  # texts are paths, too
+    public = dict(public_callables())[key]
+    call, values = EXAMPLES[key](world)
+    if call is not connect:
+        call(**values)
+    wrong = []
+    for name, annotation in annotations_of(public).items():
+        for what, junk in JUNK.items() if name not in ("self", "cls", "params") else ():
+            if what in SKIPPED.get(f"{key}.{name}", ()):
+                continue
+            call, values = EXAMPLES[key](world)
+            is_open = leaves_open(annotation, junk) or what in OPEN.get(f"{key}.{name}", ())
+            found = complaint(call, values, name, junk, is_open)
+            wrong += [] if found is None else [f"{name}={what}: {found}"]
+    assert not wrong, "\n" + "\n".join(wrong)

@@ -1,0 +1,117 @@
+"""Values that no parameter wants, and which of them an annotation leaves open."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import types
+from numbers import Integral, Real
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+
+
+class Foreign:
+    """A class of somebody else, which may be called with anything."""
+
+    def __init__(self, *values: object) -> None:
+        self.values = values
+
+
+JUNK: dict[str, Any] = {
+    "None": None,
+    "True": True,
+    "text": "no such thing",
+    "number in text": "1",
+    "NUL": "z\x00",
+    "empty text": "",
+    "bytes": b"x",
+    "fraction": 1.5,
+    "NaN": float("nan"),
+    "infinity": float("inf"),
+    "-1": -1,
+    "0": 0,
+    "10**9": 10**9,
+    "2**63": 2**63,
+    "2**64": 2**64,
+    "1e308": 1e308,
+    "complex": 1j,
+    "empty list": [],
+    "empty dict": {},
+    "mixed list": [1, "a"],
+    "ragged list": [[1.0], [1.0, 2.0]],
+    "list of None": [None],
+    "vector": np.array([1.0, 2.0]),
+    "four axes": np.zeros((2, 2, 2, 2)),
+    "NaNs": np.full((12, 2), np.nan),
+    "masked": np.ma.masked_array(np.ones((12, 2)), mask=np.eye(12, 2)),
+    "text array": np.array(["a", "b"]),
+    "object": object(),
+    "class": Foreign,
+}
+
+
+def leaves_open(annotation: object, value: object) -> bool:
+    """Whether a value may be accepted by what a parameter is annotated with.
+
+    Where numpy's wide unions or ``object`` say nothing, every value may.
+    """
+    members = get_args(annotation) if _is_union(annotation) else (annotation,)
+    return any(_member_leaves_open(member, value) for member in members)
+
+
+def _member_leaves_open(member: Any, value: object) -> bool:
+    origin = get_origin(member)
+    if member in (Any, object, inspect.Parameter.empty) or isinstance(member, (TypeVar, str)):
+        return True
+    if "numpy" in getattr(origin or member, "__module__", ""):
+        return True
+    if member in (None, types.NoneType):
+        return value is None
+    if origin is Literal:
+        return any(
+            value is one or (isinstance(value, str) and value == one) for one in member.__args__
+        )
+    if member is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    if member is float:
+        return isinstance(value, Real) and not isinstance(value, bool) and abs(value) < 2**1024
+    if member is str:
+        return isinstance(value, str)
+    if origin is collections.abc.Callable:
+        return callable(value)
+    if origin is not None:
+        return _container_leaves_open(origin, get_args(member), value)
+    if getattr(member, "_is_protocol", False):
+        return False
+    return not inspect.isclass(member) or isinstance(value, member)
+
+
+def _container_leaves_open(origin: type, inner: tuple[Any, ...], value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return issubclass(origin, collections.abc.Iterable)
+    if not isinstance(value, origin) or isinstance(value, (str, bytes)):
+        return False
+    if not isinstance(value, (list, tuple)):
+        return True
+    return all(leaves_open(inner[0], item) for item in value)
+
+
+def _is_union(annotation: object) -> bool:
+    return get_origin(annotation) in (Union, types.UnionType)
+
+
+def annotations_of(function: Any) -> dict[str, Any]:
+    """Return the annotation of each parameter, evaluated; ``object`` for those of type checkers."""
+    function = inspect.unwrap(function)
+    owner = function.__init__ if inspect.isclass(function) else function
+    owner = inspect.unwrap(getattr(owner, "__func__", owner))
+    space = vars(inspect.getmodule(function if inspect.isclass(function) else owner))
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        text = parameter.annotation
+        try:
+            found[name] = eval(text, dict(space)) if isinstance(text, str) else text  # noqa: S307
+        except NameError:
+            found[name] = object
+    return found
