@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -103,13 +104,18 @@ def load_config(
     try:
         return config_type.model_validate(values)
     except ValidationError as error:
-        wrong = first_error(TypeAdapter(config_type), error)
+        wrong = first_error(_adapter(config_type), error)
         key = wrong.key
         source = "" if path is None else f"{path}: "
         if any(f"{key}.".startswith(f"{one}.") or one.startswith(f"{key}.") for one in changed):
             source = "--set: "
         hint = f"; give it in the config file or with --set {key}=..." if wrong.is_missing else ""
         raise ConfigError(f"{source}{wrong.text}{hint}") from None
+
+
+@cache
+def _adapter(config_type: type[C]) -> TypeAdapter[C]:
+    return TypeAdapter(config_type)
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:

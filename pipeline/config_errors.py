@@ -9,6 +9,7 @@ import difflib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -57,7 +58,7 @@ class WrongValue:
 
 def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue:
     """Return the first error of values that an adapter, of a model or a union, refused."""
-    schema = adapter.json_schema()
+    schema = _schema_of(adapter)
     first = min(error.errors(), key=lambda one: _ORDER.get(one["type"], 1))
     said, value = first["msg"].removeprefix("Value error, "), first["input"]
     keys, node, owner = _locate(schema, first["loc"])
@@ -82,6 +83,11 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
     hint = closest(value, _choices(schema, node)) if isinstance(value, str) else ""
     expected = f"expected {accepted(schema, node)}{hint}"
     return WrongValue(key, f"key {key!r} is {shown(value)}; {expected}")
+
+
+@lru_cache(maxsize=32)
+def _schema_of(adapter: TypeAdapter[Any]) -> Schema:
+    return adapter.json_schema()
 
 
 def key_rows(kind: type[BaseModel]) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ import fsspec
 
 from ..errors import NO_CREDENTIALS, ParameterError, StoreError, shown, without_credentials
 
+MOST_BYTES = 255  # of a name, in the filesystems of Linux
 ICECHUNK = "icechunk+"  # begins the URL of a store that Icechunk keeps
 
 
@@ -21,7 +22,7 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     StoreError
         The URL holds credentials.
     ParameterError
-        Neither text nor a path, or one with a NUL.
+        Neither text nor a path, or one with a NUL, or with a name that no filesystem takes.
     """
     text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
     if not isinstance(text, str) or "\0" in text:
@@ -32,6 +33,8 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
         if text != without_credentials(text):
             raise StoreError(f"{text}: the URL {NO_CREDENTIALS}")
         return text.rstrip("/")
+    if any(len(part.encode("utf-8", "replace")) > MOST_BYTES for part in text.split("/")):
+        raise ParameterError(f"{shown(text)}: a name in a path has at most {MOST_BYTES} bytes")
     return str(Path(text).expanduser().absolute())
 
 
