@@ -61,10 +61,10 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\ninterrupted")
     finally:
+        _table(tallies, missing)
         for one in campaigns:
             if one.name in begun:
                 one.end()
-    _table(tallies, missing)
     is_bad = any(tally.is_bad for tally in tallies.values())
     if is_bad:
         print(f"what is left of failed trials is in {root}")

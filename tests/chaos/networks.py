@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import itertools
 import os
 import shutil
 import subprocess
@@ -32,7 +33,8 @@ N_WORKERS = 3
 LOST_JOBS = ("fit", "predict-zarr", "retrain")
 MOST_WRITES = 8  # of a worker, in these jobs: before one of them something is lost
 SUBNET = "10.213.77"  # of the namespaces
-CLONE_NEWNET = 0x40000000
+CLONE_NEWNET = 0x40000000  # of linux/sched.h
+_numbers = itertools.count()  # of machines, in the names of their namespaces
 DOWN_SECONDS = (0.5, 8.0)  # of a link that comes back
 # Dask waits for half a minute before it gives a silent peer up: shortened, for more trials
 TIMEOUTS = {"distributed.comm.timeouts.tcp": "15s", "distributed.comm.timeouts.connect": "10s"}
@@ -81,7 +83,8 @@ class Machines(Files):
 
     def __init__(self, apart: bool) -> None:
         super().__init__()
-        names = [f"chaos-{os.getpid()}-{i}" for i in range(N_WORKERS + 1)]
+        number = next(_numbers)
+        names = [f"chaos-{os.getpid()}-{number}-{i}" for i in range(N_WORKERS + 1)]
         self.spaces: list[str | None] = list(names) if apart else [None] * (N_WORKERS + 1)
         self.hosts = [f"{SUBNET}.{i + 1}" if apart else "127.0.0.1" for i in range(N_WORKERS + 1)]
 

@@ -145,7 +145,9 @@ class Objects(Ground):
         local = folder / "place"
         local.mkdir()
         self._server = Child(_moto, place=local)
-        self.environment = self._server.heard()
+        # a killed process leaves temporary files, which belong to the system
+        (folder / "tmp").mkdir()
+        self.environment = {"TMPDIR": str(folder / "tmp"), **self._server.heard()}
         self._port = int(self.environment["AWS_ENDPOINT_URL"].rpartition(":")[2])
         place = Place(f"s3://{BUCKET}/place", local)
         self._put({}, place)
@@ -249,6 +251,6 @@ class Failed(Killed):
 
 
 CAMPAIGNS = (
-    *(Killed(job, Objects, f"{job.name}-s3") for job in JOBS if "objects" in job.grounds),
+    Mixed("jobs-s3", [Killed(job, Objects) for job in JOBS if "objects" in job.grounds]),
     Mixed("network-s3", [Failed(job) for job in JOBS if job.name in FAILED]),
 )
