@@ -19,6 +19,8 @@ from bagbasis.regression.stored_predictions import ATTRIBUTE
 from bagbasis.storage.files import names_in
 from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, zarr_store
 
+# what loading says of a model among objects whose arrays or attributes are deleted or unwritten
+BETWEEN = r"interrupted|not a saved model|damaged model \(KeyError"
 N_ROUNDS = 3  # of the line that is looked at
 
 
@@ -81,7 +83,7 @@ def model_at(url: str) -> str | None:
     try:
         model = load_model(url)
     except ModelError as error:
-        if "://" in url and re.search("interrupted|not a saved model", str(error)):
+        if "://" in url and re.search(BETWEEN, str(error)):
             return None  # folders of objects can not be exchanged
         raise
     return digest(model.coef_, model.intercept_, model.alpha_)

@@ -145,7 +145,7 @@ class Cluster:
         self.address = self.scheduler.heard()
         self.workers = [self.add(i, at if i == 0 else None) for i in range(N_WORKERS)]
         folder = self.place.local.parent
-        keys = {"min_workers": N_WORKERS, "timeout": 60}
+        keys = {"min_workers": 1, "timeout": 60}
         self.profile = profile(folder, self.address, self.machines.certificates, **keys)
 
     def add(self, i: int, at: int | None = None) -> Child:

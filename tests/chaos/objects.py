@@ -96,6 +96,7 @@ class Proxy:
         plan = self._plan
         if head.split(b" ", 1)[0] in WRITING:
             if next(self._numbers) == plan.kill_at:
+                print(f"killed {'after' if plan.after else 'before'} {head.splitlines()[0]!r}")
                 if plan.after:
                     await self._ask(head + body)
                 await asyncio.to_thread(ask, "now")  # until it is dead
