@@ -18,14 +18,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from importlib.metadata import version
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from ..bags.plan import Range
 from ..errors import ParameterError
 from ..execution.costs import current_limits
-from ..params import checked
+from ..params import check_number, checked
 from ..storage.files import discard, discard_empty, names_in, reading, writing
 from ..storage.urls import filesystem, normalize_url
 from .accumulate import FitPass, FitStatistics
@@ -69,11 +68,8 @@ class Checkpoints:
 
     @checked
     def __init__(self, url: str | os.PathLike[str], seconds: float = SECONDS) -> None:
-        given: Any = seconds
-        if not (isinstance(given, Real) and 0 < float(given) < float("inf")):
-            raise ParameterError(f"seconds between checkpoints: {given!r}; expected a number > 0")
         self.url = normalize_url(url)
-        self.seconds = float(given)
+        self.seconds = check_number("seconds", seconds, above=0)
         self._used: set[str] = set()
 
     def keeper(self, fit: FitPass) -> FitKeeper:

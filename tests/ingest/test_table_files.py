@@ -211,4 +211,4 @@ def test_pages_that_are_unlike_their_checksums_are_found(options, tmp_path):
             with refused if i == group else nullcontext():
                 check_pages(piece, COLUMNS)
         with Database(2**28) as database, pytest.raises(DataError, match="checksum"):
-            survey_scan(Scan(COLUMNS, (file,)), "float32", database)
+            survey_scan(Scan(COLUMNS, (file,)), "float32", 0.0, database)
