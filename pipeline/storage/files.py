@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import BagbasisError, StoreError
-from .partials import is_partial, partial_path, sweep
+from .partials import is_partial, partial_path, sweep, sweep_within
 from .urls import ICECHUNK, filesystem, local_path, normalize_url
 
 GROUP = "zarr.json"  # the attributes of a Zarr group, without which a folder is of no kind
@@ -328,9 +328,13 @@ def remove(url: str | os.PathLike[str]) -> None:
 
 
 def discard_empty(url: str | os.PathLike[str]) -> None:
-    """Delete a local folder if nothing is in it; among objects there are no empty ones."""
+    """Delete a local folder if nothing is in it but what killed writers left a day ago.
+
+    That goes in any case. Among objects there are no empty folders.
+    """
     path = local_path(normalize_url(url))
     if path is not None:
+        sweep_within(path)
         with suppress(OSError):  # something is in it, or it is gone
             path.rmdir()
 

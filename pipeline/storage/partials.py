@@ -12,7 +12,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,7 +50,16 @@ def is_partial(name: str) -> bool:
 def sweep(path: Path) -> None:
     """Delete what killed writers of ``path`` left beside it, when nobody wrote to it for a day."""
     put_back(path)
-    for left in [*_beside(path, PARTIAL), *_beside(path, REPLACED)]:
+    _delete_old([*_beside(path, PARTIAL), *_beside(path, REPLACED)])
+
+
+def sweep_within(folder: Path) -> None:
+    """Delete what killed writers left in a folder, whatever it was to be, after a day."""
+    _delete_old([entry for entry in folder.glob(".*") if is_partial(entry.name)])
+
+
+def _delete_old(entries: Iterable[Path]) -> None:
+    for left in entries:
         with suppress(OSError):  # its writer has just finished
             inside = left.rglob("*") if left.is_dir() else ()
             last = max(entry.lstat().st_mtime for entry in (left, *inside))

@@ -16,8 +16,10 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 from zarr.codecs import BloscCodec, Crc32cCodec
+from zarr.errors import ContainsArrayError
 
 from ..bags import BagStore
+from ..errors import WriterBusyError
 from ..storage.files import names_in, remove, storage_errors
 from ..storage.zarr_stores import zarr_store
 from .candidates import digest
@@ -57,7 +59,7 @@ class RowCache:
         Raises
         ------
         StoreError
-            The place can not be written.
+            The place can not be written, or another tune makes the array.
         """
         with _kept_errors(self.url):
             try:
@@ -70,14 +72,19 @@ class RowCache:
 
     def _create(self) -> zarr.Group:
         group = zarr.open_group(zarr_store(self.url), mode="w", zarr_format=3)
-        group.create_array(
-            ROWS,
-            shape=(self.n_bags, self.n_columns),
-            chunks=(self.block_length, self.n_columns),
-            dtype=self.dtype,
-            compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
-            fill_value=MISSING,
-        )
+        try:
+            group.create_array(
+                ROWS,
+                shape=(self.n_bags, self.n_columns),
+                chunks=(self.block_length, self.n_columns),
+                dtype=self.dtype,
+                compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
+                fill_value=MISSING,
+            )
+        except ContainsArrayError as error:
+            raise WriterBusyError(
+                f"{self.url}: another tune of the same begins at the moment; wait for it"
+            ) from error
         group.update_attributes({ATTRIBUTE: FORMAT_VERSION})
         return group
 

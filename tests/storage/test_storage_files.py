@@ -11,6 +11,7 @@ import pytest
 
 from bagbasis.errors import DataError, ModelError, StoreError
 from bagbasis.storage.files import (
+    discard_empty,
     names_in,
     read_bytes,
     read_json,
@@ -151,7 +152,8 @@ def test_a_file_is_on_the_disk_before_it_is_seen(tmp_path, monkeypatch):
 
 
 def test_what_killed_writers_left_goes_after_a_day(tmp_path):
-    """The next writer of a name removes old partial files and folders of that name alone."""
+    """The next writer of a name removes old partial files and folders of that name alone; whoever
+    is done with a folder of checkpoints or caches removes those of any name."""
     target = tmp_path / "m[1].zarr"
     stale, folder, young, other = (
         partial_path(path) for path in (target, target, target, tmp_path / "n.zarr")
@@ -165,6 +167,8 @@ def test_what_killed_writers_left_goes_after_a_day(tmp_path):
         os.utime(path, (long_ago, long_ago))
     sweep(target)
     assert set(tmp_path.iterdir()) == {young, other, foreign}
+    discard_empty(tmp_path)
+    assert set(tmp_path.iterdir()) == {young, foreign}
 
 
 def test_a_folder_that_is_still_written_to_stays(tmp_path):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 
 from bagbasis import BagStore
-from bagbasis.errors import StoreError
+from bagbasis.errors import StoreError, WriterBusyError
 from bagbasis.tuning.cache import RowCache, discard_others, store_identity
 from tests.oracles.labelled import labelled_bags, stored
 from tests.storage.objects import among_objects
@@ -39,6 +40,20 @@ def check(found, block, dtype="float32"):
 
 def objects(folder):
     return sorted((Path(folder) / NAME / "rows" / "c").glob("*/0"))
+
+
+def test_two_that_make_a_cache_at_once(tmp_path, monkeypatch):
+    """The second is one line of ours."""
+    open_group = zarr.open_group
+
+    def overtaken(store, **options):
+        group = open_group(store, **options)
+        group.create_array("rows", shape=(1,), dtype="f4")
+        return group
+
+    monkeypatch.setattr(zarr, "open_group", overtaken)
+    with pytest.raises(WriterBusyError, match="another tune of the same begins"):
+        cache_at(tmp_path).open()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
