@@ -301,7 +301,7 @@ def test_progress_covers_each_rung_and_the_fit(store):
     [
         (Search([]), "embeddings is empty"),
         (Search([ProjectionEmbedding()], ()), "scale_multipliers is empty"),
-        (Search([ProjectionEmbedding()], (1.0, -2.0)), "scale_multipliers holds -2.0"),
+        (Search([ProjectionEmbedding()], (1.0, -2.0)), "a scale multiplier is -2.0"),
         (Search([ProjectionEmbedding()], eta=1), "eta is 1"),
         (Search([ProjectionEmbedding()], first_bags=0), "first_bags is 0"),
         (Search([ProjectionEmbedding()], first_bags=N + 1), f"there are {N} bags"),
@@ -324,7 +324,7 @@ def test_bad_search_is_refused_before_any_pass(store, monkeypatch, search, error
 
 def test_bad_estimators_are_refused(store):
     """Another kind of estimator, a bad penalty, and multipliers of a width that is a number."""
-    with pytest.raises(ParameterError, match="estimator is a ProjectionEmbedding"):
+    with pytest.raises(ParameterError, match="estimator is ProjectionEmbedding"):
         tune(store, ProjectionEmbedding(), SEARCH)
     with pytest.raises(ParameterError, match="penalties are -1"):
         tune(store, estimator(alpha=-1), SEARCH)
