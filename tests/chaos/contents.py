@@ -99,7 +99,8 @@ def predictions_at(url: str, format: str) -> str | None:
     if "data_url" not in attributes_of(url) or ATTRIBUTE not in attributes_of(url):
         return None
     group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
-    return digest(*(array[:] for _, array in sorted(group.arrays())))
+    arrays = [array[:] for _, array in sorted(group.arrays())]
+    return digest(*arrays) if arrays else None  # among objects what marks a folder goes last
 
 
 def changes_of(place: Place) -> list[str]:
