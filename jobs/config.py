@@ -62,7 +62,7 @@ class ClusterConfig(JobConfig):
 
     cluster: str = Field(
         default="none",
-        description="none (this process), local, a scheduler's tcp:// address, or a profile",
+        description="none (this process), local, a scheduler's address, or a profile",
     )
 
 

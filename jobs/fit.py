@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from bagbasis.regression.base import DoubleBasis
     from bagbasis.regression.checkpoints import Checkpoints
 
+
+logger = logging.getLogger(__name__)
 
 JUDGED = {
     "error": "the model",
@@ -44,7 +47,6 @@ class Config(FittingConfig, ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.evaluation import judge_held_out
     from bagbasis.regression.checkpoints import checkpoints_of
 
     from .model_place import ModelPlace
@@ -55,13 +57,13 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     ours = console.run is not None and place.is_ours()
     store = BagStore.open(config.data_url)
     config.model.check_target(config.target)
-    with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
-        model = _saved(place.url) if ours else None
-        if model is None:
-            model = _fitted(config, store, checkpoints, console)
-            place.save(model)
-    with running_on(config.cluster, store.url), console.progress("judge") as progress:
-        held_out = judge_held_out(model, store, progress)
+    with running_on(config.cluster, store.url):
+        with checkpoints_of(config.checkpoint_url, config.checkpoint_seconds) as checkpoints:
+            model = _saved(place.url) if ours else None
+            if model is None:
+                model = _fitted(config, store, checkpoints, console)
+                place.save(model)
+        held_out = _judged(model, store, console)
     report = {
         "model_url": place.url,
         "data_url": store.url,
@@ -77,6 +79,19 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         title = f"{held_out['measure']} on {held_out['n']} bags held out"
         console.table(title, ["", held_out["measure"]], rows)
     return {**report, "held_out": held_out}
+
+
+def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> dict[str, Any] | None:
+    """Judge the model, which is saved by now, on the bags held out; None where they can not be."""
+    from bagbasis.errors import DataError
+    from bagbasis.evaluation import judge_held_out
+
+    try:
+        with console.progress("judge") as progress:
+            return judge_held_out(model, store, progress)
+    except DataError as error:
+        logger.warning("the bags held out are not judged: %s", error)
+        return None
 
 
 def _saved(url: str) -> DoubleBasis | None:
@@ -97,7 +112,7 @@ def _fitted(
 
     model = config.model.with_embedding(config.embedding).estimator()
     labels: dict[str, Any] = {} if config.model.task == "densities" else {"target": config.target}
-    with running_on(config.cluster, store.url), console.progress("fit") as progress:
+    with console.progress("fit") as progress:
         try:
             return model.fit(
                 store,

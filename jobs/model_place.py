@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bagbasis.errors import ModelError
+from bagbasis.errors import ModelError, StoreError
 from bagbasis.storage.files import read_json
 from bagbasis.storage.urls import normalize_url
 from bagbasis.storage.zarr_stores import exists
@@ -75,6 +76,14 @@ def _mark(job: str, config: FittingConfig) -> str | None:
     """Return a name of the job by its config; None where nothing is left to do behind its model."""
     path = config.report_path
     values = plain(config.model_dump())
-    if path is None or read_json(path, lambda report: report["config"]) == values:
+    if path is None:
         return None
+    with suppress(StoreError):  # an empty file is no report
+        if read_json(path, lambda report: report["config"]) == values:
+            return None
+    from bagbasis import BagStore
+
+    # Of the same bags: a model of others is another one, which nobody may replace.
+    store = BagStore.open(config.data_url)
+    values |= {"n_bags": store.n_bags, "n_points": store.n_points, "snapshot": store.snapshot}
     return f"{job}-{hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]}"

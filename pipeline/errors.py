@@ -15,7 +15,7 @@ NO_CREDENTIALS = (
 # "user:password@" (in a github:// URL that is a repository), and keys of signed URLs and of APIs
 _CREDENTIALS = re.compile(
     r"(?<!github)(?P<user>://)[^/\s@]*:[^/\s]*@"
-    r"|(?P<key>[?&](?:sig|[\w.-]*(?:token|secret|password|signature|credential|accesskeyid|api_?key))=)"
+    r"|(?P<key>[?&](?:sig|[\w.-]*(?<!page)(?<!page_)(?<!next_)(?:token|secret|password|signature|credential|accesskeyid|api_?key))=)"
     r"[^&#\s'\"]+",
     re.IGNORECASE,
 )

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    Set,
+)
 from functools import cache, wraps
 from math import inf
 from numbers import Integral, Real
@@ -288,8 +297,7 @@ def _fits(value: Any, annotation: Any) -> bool:  # noqa: ANN401
     if origin in (Union, UnionType):
         return any(_fits(value, member) for member in inner)
     if origin in (Sequence, tuple):
-        is_list = isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes))
-        return is_list and all(_fits(item, inner[0]) for item in value)
+        return _is_listed(value) and all(_fits(item, inner[0]) for item in value)
     if origin in (Mapping, dict):
         is_mapping = isinstance(value, origin)
         return is_mapping and all(
@@ -302,6 +310,13 @@ def _fits(value: Any, annotation: Any) -> bool:  # noqa: ANN401
     if annotation is bool:
         return isinstance(value, (bool, np.bool_))
     return isinstance(value, NoneType if annotation is None else (origin or annotation))
+
+
+def _is_listed(value: object) -> bool:
+    """Return whether items are in an order: lists, arrays, pandas' indexes, the keys of a dict."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Collection):
+        return False
+    return isinstance(value, KeysView) or not isinstance(value, Set)
 
 
 def _as_float(value: object) -> float:

@@ -158,10 +158,10 @@ def _holding(url: str) -> Iterator[Hold]:
 def _start(hold: Hold, record: dict[str, Any]) -> Run:
     url = hold.url
     record = {**record, "submitted": time.time(), "attempt": uuid.uuid4().hex}
-    hold.write(RUN, json_bytes(record))
     log = local_log(url)
     with storage_errors(log, "the driver can not be started", kind=RunError):
         log.touch(PRIVATE)  # a queue would make it as the umask says
+    hold.write(RUN, json_bytes(record))
     # -P: the driver imports no script of the folder it starts in, whatever its name
     command = [sys.executable, "-P", "-m", "bagbasis.jobs", "drive", url]
     command += ["--attempt", record["attempt"], "--log", str(log)]

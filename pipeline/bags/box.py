@@ -55,9 +55,9 @@ class Box:
         DataError
             Another number of dimensions, or a range that is not finite with lo < hi.
         ParameterError
-            ``n_dims`` beyond `MOST_DIMS`.
+            ``n_dims`` beyond `MOST_DIMS`, without a box.
         """
-        check_integer("n_dims", n_dims, most=MOST_DIMS, other=(None,))
+        check_integer("n_dims", n_dims, other=(None,))
         if box is None and n_dims is not None:
             return cls.unit(n_dims)
         if not isinstance(box, Box):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -69,7 +70,7 @@ def check_versions(client: Client) -> None:
             )
 
 
-def check_store(client: Client, url: str) -> None:
+def check_store(client: Client, url: str | os.PathLike[str]) -> None:
     """Every worker can open the store, and sees the bags that are committed here.
 
     Raises

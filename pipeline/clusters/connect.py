@@ -41,7 +41,7 @@ def connect(
     cores_per_worker: int | None = None,
     memory_limit: str | None = None,
     dashboard: bool | None = None,
-    store: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Client:
     """Return a Dask client, a context manager: fits and jobs run on it while it is open.

@@ -21,6 +21,7 @@ from pydantic import (
 
 from ..config_errors import first_error, refuse_credentials
 from ..errors import ConfigError
+from ..storage.files import storage_errors
 from ..yaml_text import parse_yaml
 
 PROFILES = Path("configs/profiles")
@@ -229,7 +230,9 @@ def load_profile(name: str) -> Profile:
     if not os.path.isfile(path):  # False, too, for a name that is too long
         known = sorted(p.stem for p in PROFILES.glob("*.yaml"))
         raise ConfigError(f"no cluster profile {name!r} ({path} not found); there are {known}")
-    values = parse_yaml(path.read_bytes(), str(path))
+    with storage_errors(f"profile {path}", "can not be read", kind=ConfigError):
+        text = path.read_bytes()
+    values = parse_yaml(text, str(path))
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: expected 'key: value' lines, with the key cluster")
     refuse_credentials(values, f"{path}: ")

@@ -53,7 +53,7 @@ def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return host.lower() == "localhost"
 
 
 def security_of(profile: AddressProfile | JobQueueProfile | KubernetesProfile) -> Security | None:

@@ -65,7 +65,7 @@ class MeansRidge:
 
     @classmethod
     def fit(cls, store: BagStore, model: FittedModel) -> MeansRidge | None:
-        """Fit a sample of the bags that the model was fitted to; None where it has no label."""
+        """Fit a sample of the bags that the model was fitted to; None without two labels."""
         left_out = holdout_split(model.holdout_)
         bags = replace(model.outcome_.take_labels(store), left_out=left_out)
         means, rows = [], []
@@ -73,7 +73,7 @@ class MeansRidge:
             if len(batch):
                 means.append(means_of(batch.bags))
                 rows.append(model.outcome_.encode(batch.labels)[0])
-        if not rows:
+        if sum(map(len, rows)) < 2:
             return None
         ridge = make_pipeline(StandardScaler(), RidgeCV(PENALTIES))
         labels = np.concatenate(rows)
@@ -114,8 +114,8 @@ def judge_held_out(
         bag was kept out.
     """
     held_out = holdout_split(model.holdout_)
-    ridge = MeansRidge.fit(store, model)
-    if held_out is None or ridge is None:
+    ridge = None if held_out is None else MeansRidge.fit(store, model)
+    if ridge is None:
         return None
     bags = replace(model.outcome_.take_labels(store), only=held_out)
     errors, of_means = evaluate_together([model, ridge], bags, progress)

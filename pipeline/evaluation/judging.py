@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from ..bags import Bags, BagStore
 from ..bags.labelled import Batch, LabelledBags
+from ..bags.splits import holdout_split
 from ..bases import project
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
@@ -62,7 +64,8 @@ def evaluate(
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
-    subset = subset or natural_subset(model, data)
+    if subset is None:
+        subset = natural_subset(model, data)
     check_predictable(model, data, subset)
     bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
     chosen = take_subset(bags, model, subset)
@@ -76,7 +79,12 @@ def evaluate(
 def natural_subset(model: FittedModel, data: BagStore | LabelledBags) -> str:
     """Return the subset that tells most of a model: "holdout" where it was fitted, else "all"."""
     fitted_to = getattr(model, "report_", {}).get("data_url")
-    return "holdout" if getattr(model, "holdout_", 0) and data.url == fitted_to else "all"
+    split = holdout_split(getattr(model, "holdout_", 0.0))
+    if split is None or fitted_to is None or data.url != fitted_to:
+        return "all"
+    bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
+    blocks = replace(bags, only=split).label_blocks()
+    return "holdout" if any(len(rows) for _, rows, _ in blocks) else "all"
 
 
 def evaluate_together(

@@ -110,7 +110,7 @@ class TablePasses:
         """Check all rows; keep points where ``boxes`` has a quantile that they are to tell."""
         for role, columns in self.columns.items():
             share, files = 0.0, self.files[role]
-            if not isinstance(boxes.get(role, 0.0), Box):
+            if not isinstance(boxes.get(role, Box.unit(1)), Box):
                 n_rows = max(1, sum(file.n_rows for file in files))
                 share = min(1.0, Box.sample_size(len(columns.coordinates) or 1) / n_rows)
             surveys = self.engines[role].survey(

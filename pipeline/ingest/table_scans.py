@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from ..errors import DataError, StoreError
 from ..execution.lanes import lane_cores
-from .table_files import TEXTS, UNTYPED, Columns, DuckFiles, TableFile, is_number
+from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, DuckFiles, TableFile, is_number
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
@@ -84,10 +84,22 @@ class Scan:
             value = f"z{j}"
             if name in coding.classes:
                 labels = ", ".join(quoted(label) for label in coding.classes[name]) or "''"
-                label = f"TRY_CAST(CAST(y{j} AS VARCHAR) AS ENUM({labels}))"
+                label = f"TRY_CAST({self.label(j)} AS ENUM({labels}))"
                 value = f"CAST(enum_code({label}) AS DOUBLE)"
             selected.append(f"{value} AS y{j}")
         return f"SELECT {', '.join(selected)} FROM ({self.values(starts)})"
+
+    def label(self, j: int) -> str:
+        """Return target ``j`` of `values` as the label of a class; 1.0 is "1", as integers are.
+
+        A column of integers becomes one of floats where pandas has a missing value in it.
+        """
+        kind, text = self.type_of(self.columns.targets[j]), f"CAST(y{j} AS VARCHAR)"
+        if not is_number(kind) or kind in INTEGERS:
+            return text
+        whole = f"CAST(TRY_CAST(z{j} AS BIGINT) AS VARCHAR)"
+        as_text = f"WHEN z{j} = trunc(z{j}) THEN {whole} ELSE {text} END"
+        return f"CASE WHEN {is_nan(f'z{j}')} THEN NULL {as_text}"
 
     def type_of(self, name: str) -> str:
         """Return Arrow's name of a column's type; `UNTYPED` in CSV."""
@@ -103,6 +115,9 @@ class Scan:
         numbers = ", ".join(word for word in words if _is_numeral(word))
         of_words = f"{column} IN ({', '.join(map(quoted, words))})"
         of_numbers = f"TRY_CAST({column} AS DOUBLE) IN ({numbers})"
+        if kind == "float":  # in which -99.9 is another number than in double
+            singles = (f"CAST({word} AS FLOAT)" for word in words if _is_numeral(word))
+            of_numbers = f"{column} IN ({', '.join(singles)})"
         if not words or not (kind == UNTYPED or kind in TEXTS or (is_number(kind) and numbers)):
             return column
         missing = of_numbers if is_number(kind) else of_words
@@ -246,6 +261,15 @@ def _watching(cursor: duckdb.DuckDBPyConnection, report: Report | None) -> Itera
         over.set()
         watcher.join()
     report(1.0)
+
+
+def is_nan(number: str) -> str:
+    """Return the condition that a number is NaN.
+
+    DuckDB answers ``isnan`` from the least and the largest value that a Parquet file states, and
+    these leave NaN out.
+    """
+    return f"(NOT isfinite({number}) AND NOT isinf({number}))"
 
 
 def _is_numeral(word: str) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..bags.box import Box
 from ..errors import DataError
 from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile, check_pages
-from .table_scans import SQL_TYPES, Database, Report, Scan, scans_of
+from .table_scans import SQL_TYPES, Database, Report, Scan, is_nan, scans_of
 
 RANGE = (("lo", "min"), ("hi", "max"))  # names of the answers, and of what is asked
 MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
@@ -256,7 +256,7 @@ def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> Label
     values = scan.values([0] * len(scan.files))
     found = {}
     for name in targets:
-        label = f"CAST(y{scan.columns.targets.index(name)} AS VARCHAR)"
+        label = scan.label(scan.columns.targets.index(name))
         labels = f"SELECT DISTINCT {label} FROM ({values}) WHERE {label} <> ''"
         rows = database.fetch(f"{labels} LIMIT {MAX_CLASSES + 1}")
         found[name] = {row[0] for row in rows}
@@ -292,7 +292,7 @@ def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
     )
     numbers = [f"x{j}" for j in range(len(columns.coordinates))]
     for j, x in enumerate(numbers):  # DuckDB takes NaN, which is missing, for the largest number
-        asked |= {f"{of}{j}": f"{least}({x}) FILTER (NOT isnan({x}))" for of, least in RANGE}
+        asked |= {f"{of}{j}": f"{least}({x}) FILTER (NOT {is_nan(x)})" for of, least in RANGE}
     if numbers and share:
         row = f"hash({', '.join(['id', *numbers])}) < {int(share * 2**64)}::UHUGEINT"
         asked["points"] = f"list([{', '.join(numbers)}]) FILTER ({row})"
@@ -323,7 +323,7 @@ def _is_bad(scan: Scan, dtype: str) -> str:
     """Return the condition that a row has no id, or a coordinate that is not finite."""
     number = SQL_TYPES[dtype]
     # In CSV a coordinate may be text: then r is there, but x is not.
-    missing = "coalesce(isnan({x}), false) OR ({x} IS NULL AND {r} IS NULL)"
+    missing = f"coalesce({is_nan('{x}')}, false) OR ({{x}} IS NULL AND {{r}} IS NULL)"
     allowed = "false" if scan.columns.missing == "refuse" else missing
     bad = [
         f"NOT ({allowed.format(x=f'x{j}', r=f'r{j}')} "

@@ -31,6 +31,7 @@ from .outcomes import Outcome
 from .penalties import Penalties, warn_at_edge
 from .ridge import (
     RidgeSolution,
+    rows_serve,
     solve,
     solve_bytes,
     solve_gcv,
@@ -165,19 +166,26 @@ class DoubleBasis(LinearModel):
         less rounding, from their rows. What is added to later has to be summed.
         """
         source = replace(problem.source, left_out=holdout_split(holdout))
-        keeps_rows = keeps_rows and source.n_bags <= features.n_features
+        keeps_rows = keeps_rows and self.keeps_rows(source.n_bags, features)
         self.check_memory(features, source.n_bags if keeps_rows else None)
         given = (problem.outcome, self._validation, self.precision, keeps_rows)
         return FitPass(source, features, *given)
+
+    def keeps_rows(self, n_bags: int, features: FeatureMap) -> bool:
+        """Return whether a fit of so many bags keeps their rows instead of their sums."""
+        return rows_serve(n_bags, features.n_features, self._is_path)
+
+    @property
+    def _is_path(self) -> bool:
+        return isinstance(self.alpha, str) or np.size(self.alpha) > 1
 
     def check_memory(self, features: FeatureMap, n_rows: int | None = None) -> None:
         """Raise ParameterError where this process can not solve for so many features.
 
         ``n_rows`` is the number of bags whose rows are kept, instead of their sums.
         """
-        is_path = isinstance(self.alpha, str) or np.size(self.alpha) > 1
         what = f"solving for {features.n_features:,} features"
-        needed = solve_bytes(features.n_features, is_path, n_rows)
+        needed = solve_bytes(features.n_features, self._is_path, n_rows)
         check_memory(what, needed, FEWER_FEATURES)
 
     @property

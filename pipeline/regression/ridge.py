@@ -21,6 +21,7 @@ from .summary import Floats, Summary
 
 logger = logging.getLogger(__name__)
 
+ROWS_BYTES = 2**31  # that any process has for a fit from rows, even where sums take less
 PART_SIZE = 512  # rows, or features, of the part that says where a search begins
 
 
@@ -45,6 +46,16 @@ def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> in
         return 8 * n_rows * (2 * n_features + (3 if is_path else 1) * n_rows)
     # packed statistics are half a square; a path adds those held out, or reflections and vectors
     return n_features**2 * 8 * (7 if is_path else 3) // 2
+
+
+def rows_serve(n_bags: int, n_features: int, is_path: bool) -> bool:
+    """Return whether bags should be solved from their rows: they are few, and take no more memory.
+
+    The answer is that of the sizes alone, so that it is the same on any machine.
+    """
+    of_rows = solve_bytes(n_features, is_path, n_bags)
+    most = max(ROWS_BYTES, solve_bytes(n_features, is_path))
+    return n_bags <= n_features and of_rows <= most
 
 
 def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:

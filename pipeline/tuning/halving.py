@@ -124,7 +124,7 @@ class _Tuner:
         self.estimator, self.search, self.holdout = estimator, search, holdout
         self.candidates = resolve_candidates(self.source, estimator, search)
         for candidate in self.candidates:
-            few = store.n_bags <= candidate.features.n_features
+            few = estimator.keeps_rows(store.n_bags, candidate.features)
             estimator.check_memory(candidate.features, store.n_bags if few else None)
         n_bags, longest = store.n_bags, max(self._length(i) for i in range(len(self.candidates)))
         first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
@@ -218,7 +218,7 @@ class _Tuner:
             self.candidates[c].features,
             self.outcome,
         )
-        keeps_rows = self.rungs[r].n_bags <= self.candidates[c].features.n_features
+        keeps_rows = self.estimator.keeps_rows(self.rungs[r].n_bags, self.candidates[c].features)
         given = (bags, self.validation, self.estimator.precision, blocks, progress, keeps_rows)
         statistics = score_statistics(*given)
         if before is not None:

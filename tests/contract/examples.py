@@ -69,8 +69,8 @@ OUR_METHODS = """
     check_parameters check_shapes checked coefficients current damage decide decision_rows
     density_values describe determination discard embed embed_coefficients estimator features_of
     fill fit_problem frequencies frequency_bytes from_dict from_params from_state given_penalties
-    history keeper labelled learn list load_current penalties predicted probabilities problem
-    read_array resolve rollback run start state task to_dict trusted values
+    history keeper keeps_rows labelled learn list load_current penalties predicted probabilities
+    problem read_array resolve rollback run start state task to_dict trusted values
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors

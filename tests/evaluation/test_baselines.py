@@ -104,6 +104,11 @@ def test_bags_held_out_are_judged_by_default(store, tmp_path):
         BAGS, targets={"x": CENTRES[:, 0]}
     )
     assert evaluate(model, other).n == N
+    few = BagStore.create(tmp_path / "few.zarr", 2, ["x"]).append(
+        BAGS[:3], targets={"x": [1, 2, 3]}
+    )
+    small = DoubleBasisRegressor(*BASES).fit(few, holdout=0.1)
+    assert evaluate(small, few).n == 3  # none of which was held out
 
 
 def test_classes_are_no_numbers_and_numbers_no_classes(store):

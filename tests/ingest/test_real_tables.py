@@ -6,6 +6,8 @@ import logging
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bagbasis.bags import BagStore, Box
@@ -128,6 +130,30 @@ def test_rows_without_a_coordinate(missing, ending, tmp_path, client):
     low, high = kept[["u", "v"]].min(), kept[["u", "v"]].max()
     if missing == "drop_point":
         assert store.box == Box.around(low, high)
+
+
+def test_floats_of_other_libraries(tmp_path):
+    """NaN that pyarrow and polars write, -99.9 in single precision, labels that became floats."""
+    u = np.array([0.5, np.nan, 0.25, -99.9, 0.125, 0.75], dtype=np.float32)
+    kind = np.array([1.0, 1.0, 0.0, 0.0, np.nan, np.nan])
+    table = pa.table({"bag": [1, 1, 2, 2, 3, 3], "u": u, "v": u, "kind": kind})
+    pq.write_table(table, tmp_path / "p.parquet")
+    pq.write_table(
+        pa.table({"bag": [4], "u": [0.5], "v": [0.5], "kind": [1]}), tmp_path / "q.parquet"
+    )
+    store = ingest_tables(
+        [tmp_path / "p.parquet", tmp_path / "q.parquet"],
+        tmp_path / "s.zarr",
+        targets=["kind"],
+        target_types={"kind": "class"},
+        missing="drop_point",
+        missing_values=[-99.9],
+        **COLUMNS,
+    )
+    assert store.read().sizes.tolist() == [1, 1, 2, 1]
+    assert store.meta.class_names == {"kind": ["0", "1"]}
+    np.testing.assert_array_equal(store.targets()[:, 0], [1, 0, np.nan, 1])
+    assert store.box.lo[0] > 0
 
 
 def test_text_is_never_a_missing_coordinate(tmp_path):
