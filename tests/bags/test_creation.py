@@ -25,11 +25,11 @@ ONE = [np.zeros((1, 2))]
     ("arguments", "error", "message"),
     [
         ({"n_dims": 0}, ParameterError, "n_dims is 0"),
-        ({"dtype": np.int32}, ParameterError, "points are float32 or float64"),
+        ({"dtype": np.int32}, ParameterError, "expected float32 or float64"),
         ({"chunk_points": 0}, ParameterError, "chunk_points is 0"),
         ({"chunk_points": -3}, ParameterError, "chunk_points is -3"),
         ({"target_names": ["y", "y"]}, ParameterError, "not unique"),
-        ({"target_names": "label"}, ParameterError, "expected a list of names"),
+        ({"target_names": "label"}, ParameterError, "expected a list of texts"),
         ({"class_names": {"x": ["a"]}}, ParameterError, "'x': no such target"),
         ({"class_names": {"y": ["a", "a"]}}, ParameterError, "'y' are not unique"),
         ({"box": [(0, 1)]}, DataError, "box has 1 dimensions, the points have 2"),
