@@ -42,7 +42,7 @@ from .scaling_report import (
     time_tables,
 )
 
-MEMORY_BAGS, MEMORY_POINTS = 256, 16  # of memory over D: few, for they do not matter
+MEMORY_POINTS = 16  # of a bag, in memory over D: few, for they do not matter
 SIZE = "N {N} D {D} n {n} d {d} s {s}"
 
 
@@ -89,10 +89,11 @@ class Scaling(Experiment[Sizes]):
     def measures(self) -> list[Measure]:
         s, seed, parent = self.settings, self.seed, self.out_dir
         sizes = {s.middle.but(**{k: v}) for k, values in s.ladders.items() for v in values}
-        few = s.middle.but(N=MEMORY_BAGS, n=MEMORY_POINTS)
+        few = s.middle.but(n=MEMORY_POINTS)
         memory = {
             "N": [s.memory.but(N=N) for N in s.memory_bags],
-            "D": [few.but(D=D) for D in s.memory_features],
+            # more bags than features: of fewer a fit keeps the rows, and makes no sums
+            "D": [few.but(N=D + 1, D=D) for D in s.memory_features],
             **{name: [s.middle.but(**{name: v}) for v in s.ladders[name]] for name in MEMORY_OVER},
         }
         peaks, rounds = partial(peak_bytes, seed=seed, parent=parent), {"n_rounds": s.memory_rounds}

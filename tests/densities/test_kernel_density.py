@@ -87,10 +87,14 @@ def test_far_from_the_points_it_is_zero():
     assert kde_at([[[0.1]]], [0.9], 0.02)[0, 0] == 0
 
 
-@pytest.mark.parametrize("bandwidth", [0, -1, 1.5, np.nan, "auto"])
-def test_bandwidths_out_of_range(bandwidth):
-    """A bandwidth is a share of the box's side."""
-    with pytest.raises(ParameterError, match="share of the box's side"):
+@pytest.mark.parametrize(
+    ("bandwidth", "expected"),
+    [(h, "share of the box's side") for h in (0, -1, 1.5)]
+    + [(h, "expected a number") for h in (np.nan, "auto")],
+)
+def test_bandwidths_out_of_range(bandwidth, expected):
+    """A bandwidth is a number, a share of the box's side."""
+    with pytest.raises(ParameterError, match=f"^bandwidth is .*{expected}"):
         kde_at([[[0.5]]], [0.5], bandwidth)
 
 
