@@ -224,9 +224,8 @@ def _prepare(model: FittedModel, store: BagStore, url: str, format: str, step: i
         fs, path = filesystem(url)
         fs.makedirs(path, exist_ok=True)
         return
-    group = zarr.open_group(
-        zarr_store(url), mode="w", zarr_format=3, attributes={ATTRIBUTE: FORMAT_VERSION}
-    )
+    attributes: dict[str, Any] = {ATTRIBUTE: {}}  # of our kind, but not whole
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"
     group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids)

@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from .files import (
+    GROUP,
     discard,
     fsync,
     fsync_folder,
     read_bytes,
+    read_json,
     remove,
     staged,
     storage_errors,
+    write_json,
 )
 from .partials import partial_path, put_back, replaced_path
 from .urls import filesystem, local_path, normalize_url
@@ -34,8 +37,8 @@ def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> It
     """Yield a place for a folder, which is at the URL when the block ends without an error.
 
     Locally the place lies beside the URL and is exchanged for what is there, see `replace_folder`.
-    Elsewhere it is the URL itself, emptied: readers must know the folder by the object that the
-    block writes last.
+    Elsewhere it is the URL itself, emptied: readers must know a whole folder by the attributes of
+    its Zarr group, which the block writes last, and which are the first to go.
 
     Parameters
     ----------
@@ -50,12 +53,21 @@ def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> It
     url = normalize_url(url)
     path = local_path(url)
     if path is None:
+        _forget_attributes(url)
         remove(url)
         yield url
         return
     with staged(path) as fresh:
         yield str(fresh)
         replace_folder(fresh, path, overwrite=overwrite)
+
+
+def _forget_attributes(url: str) -> None:
+    """Replace each attribute of a Zarr group by an empty one: of its kind, but not whole."""
+    metadata = read_json(f"{url}/{GROUP}", dict)
+    if metadata and metadata.get("attributes"):
+        metadata["attributes"] = {name: {} for name in metadata["attributes"]}
+        write_json(f"{url}/{GROUP}", metadata)
 
 
 @contextmanager
