@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+import dask
 import fsspec
 import pytest
 import s3fs
@@ -23,6 +24,9 @@ def s3(moto):
     with serving(moto) as environment, pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
+        # workers are forked from a server that may have been started before
+        to_workers = {**dask.config.get("distributed.nanny.environ"), **environment}
+        patch.setitem(dask.config.config["distributed"]["nanny"], "environ", to_workers)
         fsspec.filesystem("s3").clear_instance_cache()
         yield environment
     fsspec.filesystem("s3").clear_instance_cache()
