@@ -12,6 +12,7 @@ from distributed import Client
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
+from ..execution import current_client
 from ..execution.lanes import CORES_VARIABLE
 from ..execution.progress import Progress, silent
 from ..params import checked
@@ -231,5 +232,8 @@ def _at(
         if end is not None:
             return _Owner(address, end, timeout=timeout, security=security)
         return Client(address, timeout=timeout, security=security)
-    except (OSError, TimeoutError) as error:
+    except (OSError, MemoryError) as error:  # the latter of a peer that does not speak Dask
+        unfinished = current_client()
+        if unfinished is not None and unfinished.status == "connecting":
+            unfinished.close()
         raise ClusterError(f"no scheduler answers at {address} within {timeout:.0f} s") from error

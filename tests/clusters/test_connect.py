@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -119,6 +120,23 @@ def test_nobody_answers(closed_port, tmp_path):
     target = profile(tmp_path / "p.yaml", f"cluster: tcp\naddress: {closed_port}\ntimeout: 0.5")
     with pytest.raises(ClusterError, match=f"no scheduler answers at {closed_port}"):
         connect(target)
+    assert current_client() is None
+
+
+def test_somebody_else_answers():
+    """What a server of another protocol says is no size of a message to make room for."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            with server.accept()[0] as peer:
+                peer.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+                peer.recv(1)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(ClusterError, match="no scheduler answers at tcp"):
+            connect(f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
     assert current_client() is None
 
 
