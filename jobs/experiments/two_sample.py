@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from bagbasis import RandomFourierFeatures
 from bagbasis.embeddings import mmd_squared
-from bagbasis.monitoring.permutation import mmd_squared_of_splits, p_values
+from bagbasis.hypotheses.permutation import mmd_squared_of_splits, p_values
 
 Floats = NDArray[np.float64]
 Estimate = tuple[float, float]  # the biased and the unbiased one

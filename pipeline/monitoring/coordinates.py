@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags
-from .permutation import p_values
+from ..hypotheses.permutation import p_values
 
 LARGEST_SHIFT = 1e9  # where the bags of each set are all alike
 ROUNDING = 1e-12  # of a coordinate's largest value: what varies by less is constant

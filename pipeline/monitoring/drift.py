@@ -9,30 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, Box
-from ..bags.labelled import box_of_bags
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
-from ..embeddings import Embedding, EmbeddingSpec, MeanMapEmbedding
-from ..embeddings.base import check_dims
-from ..errors import BagError, DataError, ParameterError
+from ..embeddings import Embedding, EmbeddingSpec
+from ..errors import BagError, DataError
 from ..execution import lane
 from ..execution.passes import check_memory
-from ..params import check_integer, check_seed, checked
-from ..random_features import RandomFourierFeatures
-from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
-from .permutation import mmd_squared_of_splits, p_values, split_sums
-from .thinning import (
+from ..hypotheses.permutation import mmd_squared_of_splits, p_values, split_sums
+from ..hypotheses.samples import resolve_embedding
+from ..hypotheses.thinning import (
     BagSet,
     ComparedBags,
     ThinnedBags,
     as_bag_set,
     check_thin,
+    held_size,
     thin_sets,
-    thinning_size,
 )
-
-CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
-CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
+from ..params import check_integer, check_seed, checked
+from ..random_features import RandomFourierFeatures
+from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,8 @@ def drift_test(
     n_reference = int(thinned.is_reference.sum())
     n_new = len(thinned.bags) - n_reference
     with lane():
-        embeddings, n_outside = _embed(_resolve(embedding, thinned.bags, seed), thinned, sets)
+        spec = resolve_embedding(embedding, thinned.bags, seed)
+        embeddings, n_outside = _embed(spec, thinned, sets)
         needed = 8 * n_features * (4 * len(embeddings) + embeddings.shape[1])
         check_memory(f"{n_features:,} features of {len(embeddings):,} bags", needed, "take fewer")
         features = _features(embeddings, n_features, seed)
@@ -193,34 +189,8 @@ def _size(sets: tuple[BagSet, BagSet], thin: bool | int) -> int | None:
     if isinstance(thin, (bool, np.bool_)):
         if not thin:
             return None
-        return thinning_size([bag_set.sizes for bag_set in sets], sets[0].bags.n_dims)
+        return held_size([bag_set.sizes for bag_set in sets], sets[0].bags.n_dims)
     return int(thin)
-
-
-def _resolve(embedding: Embedding | EmbeddingSpec | None, bags: Bags, seed: int) -> EmbeddingSpec:
-    """Return the embedding with everything decided, from the bags of both sets."""
-    box = None
-    if embedding is None:
-        embedding, box = MeanMapEmbedding(seed=seed), _central_box(bags)
-    spec: EmbeddingSpec
-    if isinstance(embedding, EmbeddingSpec):
-        spec = embedding
-    elif hasattr(embedding, "spec_"):
-        spec = embedding.spec_
-    elif hasattr(embedding, "resolve"):
-        spec = embedding.resolve(bags.n_dims, box or box_of_bags(bags), lambda: [bags])
-    else:
-        raise ParameterError(
-            f"embedding is {embedding!r}; expected an embedding such as MeanMapEmbedding(), or "
-            "the spec of one"
-        )
-    check_dims(bags, spec.n_dims)
-    return spec
-
-
-def _central_box(bags: Bags) -> Box:
-    lo, hi = np.quantile(spread_rows(bags.points, CENTRAL_SAMPLE), CENTRAL, axis=0)
-    return Box.around(lo, hi)
 
 
 def _embed(

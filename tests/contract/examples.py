@@ -74,7 +74,8 @@ OUR_METHODS = """
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors
-    monitoring.CoordinateShift monitoring.DriftResult registry.ModelRecord regression.PredictedBlock
+    hypotheses.HypothesisResult monitoring.CoordinateShift monitoring.DriftResult
+    registry.ModelRecord regression.PredictedBlock
     retraining.Round retraining.RoundResult tuning.Candidate tuning.Rung tuning.Score tuning.Tuning
 """
 

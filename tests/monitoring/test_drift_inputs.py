@@ -7,8 +7,8 @@ import pytest
 
 from bagbasis import Bags, BagStore, MeanMapEmbedding, ProjectionEmbedding
 from bagbasis.errors import DataError, ParameterError
+from bagbasis.hypotheses.thinning import as_bag_set
 from bagbasis.monitoring import drift_test
-from bagbasis.monitoring.thinning import as_bag_set
 from tests.monitoring.drawing import draw_bags
 
 SIZES = [1, 2, 700, 3, 60, 61, 5, 64, 63, 9]  # around and far beyond a chunk of 64 points

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, MeanMapEmbedding, MomentsEmbedding, ProjectionEmbedding
+from bagbasis.hypotheses.permutation import mmd_squared_of_splits, p_values, split_sums
+from bagbasis.hypotheses.thinning import MAX_VALUES, as_bag_set, held_size, thin_sets
 from bagbasis.monitoring import drift_test
-from bagbasis.monitoring.permutation import mmd_squared_of_splits, p_values, split_sums
-from bagbasis.monitoring.thinning import MAX_VALUES, as_bag_set, thin_sets, thinning_size
 from bagbasis.random_features import FourierSpec
 from tests.monitoring.drawing import draw_bags
 from tests.oracles.drift import exact_p_value, mmd_unbiased_by_loop, p_value_by_loop
@@ -93,7 +93,7 @@ def test_splits_in_blocks_are_the_same(monkeypatch):
     """More splits than fit in memory at once are the same splits."""
     columns, is_reference = np.random.default_rng(4).random((30, 3)), np.arange(30) < 11
     whole = split_sums(columns, is_reference, 50, 1)
-    monkeypatch.setattr("bagbasis.monitoring.permutation.VALUES_PER_BLOCK", 200)
+    monkeypatch.setattr("bagbasis.hypotheses.permutation.VALUES_PER_BLOCK", 200)
     np.testing.assert_allclose(split_sums(columns, is_reference, 50, 1), whole, rtol=1e-13)
 
 
@@ -141,11 +141,11 @@ def test_sets_exchanged():
 def test_thinning_size():
     """The smaller 5 % quantile of the sets, the smallest bag of few, and a limit for huge bags."""
     ragged = np.r_[3, np.full(39, 200)]
-    assert thinning_size([ragged, np.full(5, 300)], 2) == 200
-    assert thinning_size([ragged[:20], np.full(5, 300)], 2) == 3
-    assert thinning_size([np.full(40, 300), np.arange(7, 12)], 2) == 7
+    assert held_size([ragged, np.full(5, 300)], 2) == 200
+    assert held_size([ragged[:20], np.full(5, 300)], 2) == 3
+    assert held_size([np.full(40, 300), np.arange(7, 12)], 2) == 7
     huge = np.full(50, 10**9)
-    assert thinning_size([huge, huge], 4) == MAX_VALUES // 400
+    assert held_size([huge, huge], 4) == MAX_VALUES // 400
 
 
 def test_thinned_bags_are_parts_of_their_bags():

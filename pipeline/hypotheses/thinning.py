@@ -101,16 +101,29 @@ def require_two(n_bags: int, name: str, detail: str) -> None:
         )
 
 
-def thinning_size(sizes: list[NDArray[np.int64]], n_dims: int) -> int:
+def thinning_size(sizes: Sequence[NDArray[np.int64]]) -> int:
     """Return the number of points that bags of all sets are thinned to.
 
-    The smaller of the sets' 5 % quantiles of sizes: of fewer than 21 bags the smallest, of more
+    The smallest of the sets' 5 % quantiles of sizes: of fewer than 21 bags the smallest, of more
     at most 5 % in each set are smaller, and left out, so that one tiny bag does not cost all the
-    others their points. No more than lets the bags of both sets fill 2^24 coordinates.
+    others their points.
     """
-    low = min(int(np.quantile(of_set, LEFT_OUT, method="lower")) for of_set in sizes)
+    return min(int(np.quantile(of_set, LEFT_OUT, method="lower")) for of_set in sizes)
+
+
+def held_size(sizes: Sequence[NDArray[np.int64]], n_dims: int) -> int:
+    """Return `thinning_size`, or less: the bags of all sets fill at most 2^24 coordinates."""
     n_bags = sum(len(of_set) for of_set in sizes)
-    return max(1, min(low, MAX_VALUES // (n_bags * n_dims)))
+    return max(1, min(thinning_size(sizes), MAX_VALUES // (n_bags * n_dims)))
+
+
+def thin_bags(bags: Bags, size: int | None, seed: int) -> Bags:
+    """``size`` random points of every bag that has them; None keeps all points of all bags.
+
+    The draw from a bag is seeded by its points and ``seed``, so that it depends neither on the
+    bag's position nor on the bags around it.
+    """
+    return _thinned(bags, size, [_key(bag, seed) for bag in bags if len(bag) >= (size or 1)])
 
 
 def thin_sets(

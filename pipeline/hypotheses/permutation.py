@@ -1,6 +1,8 @@
-"""Permutation tests of two sets of rows: every split of them in one matrix product."""
+"""Permutations of exchangeable units: splits of two samples, orders of one, and p-values."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,18 +35,44 @@ def split_sums(
     shape (1 + n_permutations, k)
         The first row is that of the reference itself.
     """
-    generator = np.random.Generator(np.random.Philox(key=np.array([seed, STREAM], np.uint64)))
     shape = 1 + n_permutations, columns.shape[1]
     check_memory(f"{n_permutations:,} permutations", 8 * shape[0] * shape[1], "take fewer")
     out = np.empty(shape)
-    observed = is_reference.astype(np.float64)
-    out[0] = observed @ columns
-    step = max(1, VALUES_PER_BLOCK // len(observed))
-    for start in range(1, len(out), step):
-        rows = out[start : start + step]
-        splits = generator.permuted(np.tile(observed, (len(rows), 1)), axis=1)
-        np.matmul(splits, columns, out=rows)
+    out[0] = is_reference.astype(np.float64) @ columns
+    start = 1
+    for splits in _split_blocks(is_reference, n_permutations, seed):
+        np.matmul(splits.astype(np.float64), columns, out=out[start : start + len(splits)])
+        start += len(splits)
     return out
+
+
+def draw_splits(
+    is_reference: NDArray[np.bool_], n_permutations: int, seed: int
+) -> NDArray[np.bool_]:
+    """Return the splits that `split_sums` sums over, shape (1 + n_permutations, n_rows)."""
+    shape = 1 + n_permutations, len(is_reference)
+    check_memory(f"{n_permutations:,} permutations", shape[0] * shape[1], "take fewer")
+    return np.concatenate([is_reference[None], *_split_blocks(is_reference, n_permutations, seed)])
+
+
+def draw_orders(n_units: int, n_permutations: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Yield orders of units, shape (n_units,): a pure function of the arguments."""
+    generator = _generator(seed)
+    return (generator.permutation(n_units) for _ in range(n_permutations))
+
+
+def _split_blocks(
+    is_reference: NDArray[np.bool_], n_permutations: int, seed: int
+) -> Iterator[NDArray[np.bool_]]:
+    generator = _generator(seed)
+    step = max(1, VALUES_PER_BLOCK // len(is_reference))
+    for start in range(0, n_permutations, step):
+        n_rows = min(step, n_permutations - start)
+        yield generator.permuted(np.tile(is_reference, (n_rows, 1)), axis=1)
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=np.array([seed, STREAM], np.uint64)))
 
 
 def mmd_squared_of_splits(

@@ -1,0 +1,141 @@
+"""Kernels of points, all pairs of them in tiles, and their bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist, pdist
+from scipy.special import gamma, kv
+
+from ..bags.sampling import MEDIAN_ROWS, spread_rows
+from ..errors import DataError
+from ..params import check_choice, check_fields, check_number
+from ..random_features.frequencies import SPECTRA, draw_frequencies
+
+Floats = NDArray[np.float64]
+
+TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with k(x, x) = 1, whose spectrum is that of `draw_frequencies`.
+
+    Parameters
+    ----------
+    name : {"gaussian", "laplacian", "matern"}
+        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), or Matérn's with ν and length σ.
+    bandwidth : float > 0
+        σ, in the units of the rows.
+    nu : float ≥ ½
+        ν of the Matérn kernel.
+    """
+
+    name: str = "gaussian"
+    bandwidth: float = 1.0
+    nu: float = 1.5
+
+    at_zero = 1.0
+    """k(x, x)."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can not be used.
+
+        Raises
+        ------
+        ParameterError
+        """
+        check_fields(self)
+        check_choice("kernel", self.name, SPECTRA)
+        check_number("bandwidth", self.bandwidth, above=0)
+        check_number("nu", self.nu, 0.5)
+
+    def __str__(self) -> str:
+        """Return what reports call it."""
+        nu = f", ν = {self.nu:g}" if self.name == "matern" else ""
+        return f"{self.name}, bandwidth {self.bandwidth:.6g}{nu}"
+
+    def __call__(self, X: Floats, Y: Floats) -> Floats:
+        """Return the values of all pairs, shape (n, m)."""
+        if self.name == "laplacian":
+            return np.exp(cdist(X, Y, "cityblock") / -self.bandwidth)
+        squares = cdist(X, Y, "sqeuclidean")
+        if self.name == "gaussian":
+            squares /= -2 * self.bandwidth**2
+            return np.exp(squares, out=squares)
+        return self._matern(np.sqrt(2 * self.nu * squares) / self.bandwidth)
+
+    def frequencies(self, n_dims: int, n_frequencies: int, seed: int) -> Floats:
+        """Return columns ω of the kernel's spectrum, shape (n_dims, n_frequencies)."""
+        return draw_frequencies(self.name, n_dims, n_frequencies, self.bandwidth, seed, self.nu)
+
+    def with_bandwidth(self, bandwidth: float) -> Kernel:
+        """Return the kernel of another width."""
+        return replace(self, bandwidth=bandwidth)
+
+    def _matern(self, r: Floats) -> Floats:
+        if self.nu == 0.5:
+            return np.exp(-r)
+        if self.nu == 1.5:
+            return (1 + r) * np.exp(-r)
+        if self.nu == 2.5:
+            return (1 + r + r**2 / 3) * np.exp(-r)
+        near = r < 1e-10  # where r^ν K_ν(r) is 0 · ∞
+        far = np.where(near, 1.0, r)
+        values = 2 ** (1 - self.nu) / gamma(self.nu) * far**self.nu * kv(self.nu, far)
+        return np.where(near, 1.0, values)
+
+
+@dataclass(frozen=True)
+class NegativeDistance:
+    """−‖x − y‖₂: the MMD² of this "kernel" is the energy distance."""
+
+    at_zero = 0.0
+    """k(x, x)."""
+
+    def __str__(self) -> str:
+        """Return what reports call it."""
+        return "−‖x − y‖"
+
+    def __call__(self, X: Floats, Y: Floats) -> Floats:
+        """Return the values of all pairs, shape (n, m)."""
+        return -cdist(X, Y)
+
+
+AnyKernel = Kernel | NegativeDistance
+
+
+def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
+    """Return a kernel with its bandwidth decided.
+
+    Parameters
+    ----------
+    bandwidth : float > 0, "median" or None
+        None is "median": the median distance of two rows that differ (L1 for the Laplacian
+        kernel), of up to 1,024 evenly spread rows.
+    rows : shape (n, d)
+        Of all samples together.
+
+    Raises
+    ------
+    DataError
+        All rows are alike.
+    ParameterError
+    """
+    number = check_number("bandwidth", bandwidth, above=0, other=("median", None))
+    if isinstance(number, float):
+        return Kernel(name, number)
+    metric = "cityblock" if name == "laplacian" else "euclidean"
+    distances = pdist(spread_rows(rows, MEDIAN_ROWS), metric)
+    positive = distances[distances > 0]
+    if not len(positive):
+        raise DataError("all rows are alike: there is no median distance, and nothing to compare")
+    return Kernel(name, float(np.median(positive)))
+
+
+def tiles(n_rows: int, tile: int = TILE) -> Iterator[slice]:
+    """Yield the slices of up to ``tile`` rows that make up ``n_rows``."""
+    return (slice(start, min(start + tile, n_rows)) for start in range(0, n_rows, tile))

@@ -1,0 +1,100 @@
+"""Statistics by name: what each of them declares, and how a test finds the one it was asked for.
+
+A statistic is a frozen dataclass whose fields are its parameters, in the module of its family. A
+question has one table of them, as `TWO_SAMPLE` in `two_sample.py`: a new statistic is a class and
+one line there. People give its name, or an instance with other parameters than the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from ..errors import ParameterError, shown
+from ..params import check_fields
+from .nulls import Null
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """Base of all statistics: of each question a subclass says how one is computed.
+
+    Attributes
+    ----------
+    name : str
+    nulls : tuple of str
+        Those it admits, the default first.
+    kernels : tuple of str
+        Those it admits; empty for a statistic without a kernel.
+    """
+
+    name: ClassVar[str]
+    nulls: ClassVar[tuple[str, ...]]
+    kernels: ClassVar[tuple[str, ...]] = ("gaussian", "laplacian", "matern")
+
+    def __post_init__(self) -> None:
+        """Refuse fields of other types than their annotations say, and what `check` refuses."""
+        check_fields(self)
+        self.check()
+
+    def check(self) -> None:
+        """Raise ParameterError for a field outside its range."""
+
+    @property
+    def described(self) -> str:
+        """The name with the parameters: "fourier(n_frequencies=256)"."""
+        fields = ", ".join(f"{name}={value}" for name, value in vars(self).items())
+        return f"{self.name}({fields})" if fields else self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What a statistic found; see `HypothesisResult` for the fields."""
+
+    statistic: float
+    null: Null
+    standard_error: float = float("nan")
+    effect: float = float("nan")
+    details: Mapping[str, Any] | None = None
+
+
+S = TypeVar("S", bound=Statistic)
+
+
+def find_statistic(
+    table: Mapping[str, type[S]], statistic: object, null: object, kernel: object
+) -> tuple[S, str, str]:
+    """Return the statistic of a table, its null and its kernel, by what people gave.
+
+    Parameters
+    ----------
+    table : mapping of str to class
+    statistic : str, or an instance of a class of the table
+    null, kernel : str or None
+        None: the first that the statistic admits; no kernel is "".
+
+    Raises
+    ------
+    ParameterError
+        No such statistic, or a null or a kernel that it does not admit; lists what there is.
+    """
+    is_name = isinstance(statistic, str) and statistic in table
+    if not (is_name or isinstance(statistic, tuple(table.values()))):
+        example = next(iter(table.values())).__name__
+        raise ParameterError(
+            f"statistic is {shown(statistic)}; expected one of {list(table)}, or {example}(…) and "
+            "its like"
+        )
+    found: S = table[statistic]() if is_name else statistic  # type: ignore[index, assignment]
+    null = _admitted("null", null, found.name, found.nulls)
+    return found, null, _admitted("kernel", kernel, found.name, found.kernels)
+
+
+def _admitted(what: str, value: object, statistic: str, admitted: tuple[str, ...]) -> str:
+    if value is None:
+        return admitted[0] if admitted else ""
+    if isinstance(value, str) and value in admitted:
+        return value
+    known = f"admits {list(admitted)}" if admitted else f"has no {what}"
+    raise ParameterError(f"{what} is {shown(value)}; the statistic {statistic!r} {known}")

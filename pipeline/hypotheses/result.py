@@ -1,0 +1,114 @@
+"""`HypothesisResult`: what every test of this room returns, and what it says of itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class HypothesisResult:
+    """What a test found, and what was tested.
+
+    Attributes
+    ----------
+    statistic : float
+        MMD statistics are squares.
+    p_value : float
+        In (0, 1]: how often chance alone gives such a statistic or a larger one.
+    standard_error : float
+        Of the statistic over new samples from the same laws, the units drawn independently;
+        NaN where the statistic has no estimate of it.
+    effect : float
+        The difference or dependence in units of the spread within the samples, squared: it does
+        not grow with the number of units, as ``statistic`` may and small p-values do. About 0
+        without an effect, at times below; NaN where the statistic has none.
+    null_distribution : float64, shape (n,), ascending
+        What the statistic is without an effect: of permutations or simulations, or equally
+        spaced quantiles of a law.
+    question : str
+        What was asked, for the report: "two samples", "independence", "fit".
+    name, null : str
+        Of the statistic and of its null.
+    kernel : str
+        The kernel with its bandwidth; empty where there is none.
+    n : mapping of str to int
+        Rows compared of each sample: points, or bags.
+    unit : str
+        What is exchangeable or independent: "point", "bag" or "group".
+    n_units : mapping of str to int
+        Of each sample.
+    seed : int
+    seconds : float
+    details : mapping
+        What only some tests have, JSON-able: locations, the split of a kernel's choice, bags that
+        were left out.
+    """
+
+    statistic: float
+    p_value: float
+    standard_error: float
+    effect: float
+    null_distribution: NDArray[np.float64] = field(repr=False)
+    question: str
+    name: str
+    null: str
+    kernel: str
+    n: Mapping[str, int]
+    unit: str
+    n_units: Mapping[str, int]
+    seed: int
+    seconds: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def report(self) -> str:
+        """Return what was found, one line per fact."""
+        rows = ", ".join(
+            f"{name} {n:,} {_plural('row', n)}"
+            + ("" if self.unit == "point" else f" in {self.n_units[name]:,} {self.unit}s")
+            for name, n in self.n.items()
+        )
+        low, middle, high = np.quantile(self.null_distribution, (0.05, 0.5, 0.95))
+        lines = {
+            "question": self.question,
+            "statistic": f"{self.name} = {self.statistic:.6g}",
+            "standard error": _known(self.standard_error),
+            "p-value": f"{self.p_value:.4g}",
+            "effect": _known(self.effect),
+            "null": f"{self.null}: 5 % {low:.4g}, median {middle:.4g}, 95 % {high:.4g}",
+            "kernel": self.kernel,
+            "samples": rows,
+            "unit": self.unit,
+            **{name.replace("_", " "): str(value) for name, value in self.details.items()},
+            "seed": str(self.seed),
+            "seconds": f"{self.seconds:.3g}",
+        }
+        return "\n".join(f"{name:<16}{text}" for name, text in lines.items() if text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able, for a report; numbers that are not known are None."""
+        values = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        plain = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in values.items()
+        }
+        return {
+            **plain,
+            "null_distribution": self.null_distribution.tolist(),
+            "n": dict(self.n),
+            "n_units": dict(self.n_units),
+            "details": dict(self.details),
+        }
+
+
+def _known(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else ""
+
+
+def _plural(noun: str, n: int) -> str:
+    return noun if n == 1 else noun + "s"

@@ -1,0 +1,280 @@
+"""What tests compare: samples of points, and samples of bags as one vector per bag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..bags import Bags, BagStore, Box, concatenate
+from ..bags.labelled import Batch, box_of_bags
+from ..bags.sampling import CHOICE_SAMPLE, spread_rows
+from ..embeddings import Embedding, EmbeddingSpec, MeanMapEmbedding
+from ..errors import DataError, ParameterError, shown
+from ..execution.passes import check_memory, rows_of, run_pass
+from ..params import as_array, check_choice
+from .thinning import BagSet, as_bag_set, check_thin, thin_bags, thinning_size
+
+Floats = NDArray[np.float64]
+SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
+"""An array (n, d) or (n,) is a sample of points; anything else a sample of bags."""
+
+UNITS = ("point", "bag")
+CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
+CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
+POOLING = (
+    "points of one bag are alike, so a test that takes each of them for a unit of its own finds a "
+    "difference in most samples without any; give bags for every sample, or say unit='point' for "
+    "a test that pools them all the same"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows of a sample in memory, and which of them belong together.
+
+    Attributes
+    ----------
+    name : str
+    rows : float64, shape (n, d)
+        Points, or embeddings of bags.
+    units : int64, shape (n,)
+        The exchangeable unit of each row, from 0 to n_units − 1.
+    n_units : int
+    unit : {"point", "bag", "group"}
+    positions : int64, shape (n,)
+        Of each row among the points or bags that were given; some bags are left out as too small.
+    """
+
+    name: str
+    rows: Floats
+    units: NDArray[np.int64]
+    n_units: int
+    unit: str
+    positions: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.rows)
+
+    def sums(self, columns: Floats) -> Floats:
+        """Return the sums of columns (n, k) over the rows of each unit, shape (n_units, k)."""
+        if self.n_units == len(self):
+            return columns[np.argsort(self.units)]
+        out = np.zeros((self.n_units, columns.shape[1]))
+        np.add.at(out, self.units, columns)
+        return out
+
+    @property
+    def unit_sizes(self) -> NDArray[np.int64]:
+        """Rows of each unit, shape (n_units,)."""
+        return np.bincount(self.units, minlength=self.n_units)
+
+
+def is_bags(data: object) -> bool:
+    """Whether data are a sample of bags, not of points."""
+    if isinstance(data, (BagStore, Bags)):
+        return True
+    if isinstance(data, np.ndarray):
+        return data.ndim == 3 or (data.dtype == object and data.ndim == 1)
+    if isinstance(data, tuple) and data and isinstance(data[0], BagStore):
+        return True
+    return isinstance(data, (list, tuple)) and len(data) > 0 and np.ndim(_first(data)) == 2
+
+
+def read_samples(
+    data: Mapping[str, SampleLike],
+    *,
+    unit: str | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
+    embedding: Embedding | EmbeddingSpec | None = None,
+    thin: bool | int = True,
+    seed: int = 0,
+) -> list[Sample]:
+    """Return samples of one kind, by name, as rows in memory.
+
+    Bags become rows by one embedding for all samples, thinned to one size. The rows of a store
+    are made by one pass, on the open cluster.
+
+    Parameters
+    ----------
+    unit : {None, "point", "bag"}
+        None: points of arrays, bags of bags. "point" pools the points of bags.
+    groups : mapping of str to shape (n,), optional
+        A label per point or bag of each sample: what shares a label is moved as one.
+    embedding, thin, seed
+        Of bags; see `two_sample_test`.
+
+    Raises
+    ------
+    DataError
+        Points beside bags, samples of different dimensions, values that can not be used, or
+        fewer than two units in a sample.
+    ParameterError
+    """
+    if unit is not None:
+        check_choice("unit", unit, UNITS)
+    check_thin(thin)
+    kinds = {name: is_bags(sample) for name, sample in data.items()}
+    if unit == "bag" and not all(kinds.values()):
+        name = next(name for name, bags in kinds.items() if not bags)
+        raise DataError(f"{name} is a sample of points; unit='bag' needs a list of arrays per bag")
+    if len(set(kinds.values())) > 1 and unit is None:
+        raise DataError(f"points are compared with bags: {POOLING}")
+    if all(kinds.values()) and unit != "point":
+        rows = _embedded({k: as_bag_set(v, k) for k, v in data.items()}, embedding, thin, seed)  # type: ignore[arg-type]
+    else:
+        rows = {name: _points(sample, name, kinds[name]) for name, sample in data.items()}
+    dims = {name: values.shape[1] for name, (values, _) in rows.items()}
+    if len(set(dims.values())) > 1:
+        raise DataError(
+            "samples of different dimensions: " + ", ".join(f"{k} {v}" for k, v in dims.items())
+        )
+    kind = "bag" if all(kinds.values()) and unit != "point" else "point"
+    return [
+        as_sample(name, values, kind, None if groups is None else groups[name], positions)
+        for name, (values, positions) in rows.items()
+    ]
+
+
+def as_sample(
+    name: str,
+    rows: Floats,
+    unit: str,
+    groups: ArrayLike | None = None,
+    positions: NDArray[np.int64] | None = None,
+) -> Sample:
+    """Return the sample of some rows; at most one unit per row, at least two.
+
+    Parameters
+    ----------
+    groups : shape (n,), optional
+        Labels of the data that ``positions`` (default: all) are rows of.
+    """
+    where = np.arange(len(rows)) if positions is None else positions
+    units, n_units = np.arange(len(rows)), len(rows)
+    if groups is not None:
+        labels = as_array(f"groups of {name}", groups)
+        if labels.ndim != 1 or len(labels) <= where.max(initial=-1):
+            raise DataError(
+                f"groups of {name} have shape {labels.shape}; expected one label per {unit}"
+            )
+        labels, units = np.unique(labels[where], return_inverse=True)
+        unit, n_units = "group", len(labels)
+    if n_units < 2:
+        raise DataError(f"{name} has {n_units} {unit}; a test compares at least two")
+    return Sample(name, rows, units, n_units, unit, where)
+
+
+def as_points(data: ArrayLike, name: str) -> Floats:
+    """Return points as an array (n, d) of finite numbers; (n,) are points in R^1.
+
+    Raises
+    ------
+    DataError
+    """
+    points = as_array(name, data, np.float64)
+    points = points[:, None] if points.ndim == 1 else points
+    if points.ndim != 2 or points.shape[1] == 0:
+        raise DataError(f"{name} has shape {points.shape}; expected points (n, d), or bags")
+    finite = np.isfinite(points).all(axis=1)
+    if not finite.all():
+        raise DataError(f"{name}: point {int(np.argmin(finite))} holds NaN or infinity")
+    return points
+
+
+def resolve_embedding(
+    embedding: Embedding | EmbeddingSpec | None, bags: Bags, seed: int
+) -> EmbeddingSpec:
+    """Return the embedding with everything decided, from bags of all samples.
+
+    One that is fitted, or a spec, is used as it is. The default is a `MeanMapEmbedding` in a box
+    with the central 99.8 % of each coordinate's points: one wild point does not flatten the rest.
+
+    Raises
+    ------
+    ParameterError
+        No embedding.
+    """
+    box = None
+    if embedding is None:
+        embedding = MeanMapEmbedding(seed=seed)
+        points = spread_rows(bags.points, CENTRAL_SAMPLE)
+        box = Box.around(*np.quantile(points, CENTRAL, axis=0))
+    if isinstance(embedding, EmbeddingSpec):
+        return embedding
+    if hasattr(embedding, "spec_"):
+        spec: EmbeddingSpec = embedding.spec_
+        return spec
+    if isinstance(embedding, Embedding):
+        resolved: EmbeddingSpec = embedding.resolve(
+            bags.n_dims, box or box_of_bags(bags), lambda: [bags]
+        )
+        return resolved
+    raise ParameterError(
+        f"embedding is {shown(embedding)}; expected an embedding such as MeanMapEmbedding(), or "
+        "the spec of one"
+    )
+
+
+Rows = dict[str, tuple[Floats, NDArray[np.int64]]]
+"""Of each sample: its rows, and their positions in the data."""
+
+
+def _points(data: SampleLike, name: str, bags: bool) -> tuple[Floats, NDArray[np.int64]]:
+    if bags:
+        labelled = as_bag_set(data, name).bags  # type: ignore[arg-type]
+        check_memory(f"all points of {name}", 8 * labelled.n_points * labelled.n_dims, "take fewer")
+        parts = [batch.bags.points.astype(np.float64) for batch in labelled.batches()]
+        points = np.concatenate(parts)
+    else:
+        points = as_points(data, name)  # type: ignore[arg-type]
+    return points, np.arange(len(points))
+
+
+def _embedded(
+    sets: dict[str, BagSet],
+    embedding: Embedding | EmbeddingSpec | None,
+    thin: bool | int,
+    seed: int,
+) -> Rows:
+    sizes = [s.bags.sizes([(s.bags.start, s.bags.end)]) for s in sets.values()]
+    size = thinned_size(sizes, thin)
+    sampled = [part for s in sets.values() for part in s.bags.sample(CHOICE_SAMPLE)]
+    if len({part.n_dims for part in sampled}) > 1:
+        dims = ", ".join(f"{name} {s.bags.n_dims}" for name, s in sets.items())
+        raise DataError(f"bags of different dimensions: {dims}")
+    spec = resolve_embedding(embedding, concatenate(sampled), seed)
+    rows = {}
+    for (name, bag_set), of_set in zip(sets.items(), sizes, strict=True):
+        bags = bag_set.bags
+        check_memory(f"embeddings of {name}", 16 * spec.n_features * bags.n_bags, "take fewer")
+        reduction = rows_of("embeddings", partial(_embed, spec, size, seed), spec.cost)
+        rows[name] = run_pass(bags, reduction), np.flatnonzero(of_set >= (size or 1))
+    return rows
+
+
+def _embed(spec: EmbeddingSpec, size: int | None, seed: int, batch: Batch) -> Floats:
+    """Embed the bags of a batch that are large enough."""
+    bags = thin_bags(batch.bags, size, seed)
+    out = np.empty((len(bags), spec.n_features))
+    spec.embed(bags, out)
+    return out
+
+
+def thinned_size(sizes: Sequence[NDArray[np.int64]], thin: bool | int) -> int | None:
+    """Return the points that bags of these sizes are thinned to; None if they are not."""
+    if isinstance(thin, (bool, np.bool_)):
+        return thinning_size(sizes) if thin else None
+    return int(thin)
+
+
+def _first(data: Sequence[Any]) -> Any:  # noqa: ANN401
+    try:
+        return np.asarray(data[0])
+    except (TypeError, ValueError):  # ragged: no bag, and no point either
+        return data[0]

@@ -1,0 +1,202 @@
+"""Kernels, nulls, samples and names: what all tests of hypotheses are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bagbasis import Bags, BagStore, ProjectionEmbedding
+from bagbasis.errors import BagbasisError
+from bagbasis.hypotheses.kernels import Kernel, NegativeDistance, resolve_kernel, tiles
+from bagbasis.hypotheses.nulls import (
+    chi_square_null,
+    gamma_null,
+    mixture_null,
+    normal_null,
+    pearson_null,
+    permutation_null,
+)
+from bagbasis.hypotheses.permutation import draw_orders, draw_splits, split_sums
+from bagbasis.hypotheses.registry import Statistic, find_statistic
+from bagbasis.hypotheses.result import HypothesisResult
+from bagbasis.hypotheses.samples import as_sample, is_bags, read_samples
+from tests.oracles.hypotheses import kernel_by_formula
+
+
+@dataclass(frozen=True)
+class Toy(Statistic):
+    name = "toy"
+    nulls = ("permutation", "normal")
+    width: int = 3
+
+
+@pytest.mark.parametrize(
+    ("name", "nu"),
+    [("gaussian", 1.5), ("laplacian", 1.5), *(("matern", nu) for nu in (0.5, 1.5, 2.5, 1.2))],
+)
+def test_kernels(name, nu):
+    """Each equals its formula, is 1 at 0, and is the mean cosine of its frequencies."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((4, 3)), rng.standard_normal((5, 3))
+    Y[0] = X[0]
+    kernel, slow = Kernel(name, 1.7, nu), kernel_by_formula(name, 1.7, nu)
+    expected = [[slow(x, y) for y in Y] for x in X]
+    np.testing.assert_allclose(kernel(X, Y), expected, rtol=1e-12)
+    assert kernel(X, Y)[0, 0] == kernel.at_zero == 1
+    cosines = np.cos((X[:1] - X[1:2]) @ kernel.frequencies(3, 40_000, 1)).mean()
+    assert cosines == pytest.approx(kernel(X[:1], X[1:2])[0, 0], abs=0.015)
+
+
+def test_median_bandwidth():
+    """Of rows that differ, in the norm of the kernel."""
+    rows = np.array([[0.0, 0], [0, 0], [3, 4]])
+    assert resolve_kernel("gaussian", "median", rows).bandwidth == 5
+    assert resolve_kernel("laplacian", None, rows).bandwidth == 7
+    assert resolve_kernel("matern", 2, rows) == Kernel("matern", 2.0)
+    assert NegativeDistance()(rows[:1], rows[2:]) == [[-5]]
+    assert [(t.start, t.stop) for t in tiles(5, 2)] == [(0, 2), (2, 4), (4, 5)]
+
+
+def test_laws_of_nulls():
+    """Each has the moments it was given, and the p-value of its law."""
+    rng = np.random.default_rng(0)
+    weights = np.array([0.6, 0.3, 0.1, -1e-18])
+    mixture = rng.chisquare(1, (100_000, 3)) @ weights[:3]
+    mean, variance, skewness = mixture.mean(), mixture.var(), stats.skew(mixture)
+    at = float(np.quantile(mixture, 0.9))
+    assert mixture_null(at, weights, 20_000, 0).p_value == pytest.approx(0.1, abs=0.01)
+    shifted = mixture_null(at - 1, weights, 20_000, 0, shift=-1.0)
+    assert shifted.p_value == pytest.approx(0.1, abs=0.01)
+    assert gamma_null(at, mean, variance).p_value == pytest.approx(0.1, abs=0.01)
+    assert gamma_null(at - 1, mean - 1, variance, -1.0).p_value == pytest.approx(0.1, abs=0.01)
+    assert pearson_null(at, mean, variance, skewness).p_value == pytest.approx(0.1, abs=0.01)
+    assert normal_null(1.6448536 * 0.2, 0.2).p_value == pytest.approx(0.05)
+    assert chi_square_null(stats.chi2.isf(0.01, 4), 4).p_value == pytest.approx(0.01)
+    assert 0 < normal_null(1e6, 1.0).p_value < 1e-300
+    for null in (gamma_null(0.0, mean, variance), pearson_null(0.0, mean, variance, skewness)):
+        assert (null.values.mean(), null.values.var()) == pytest.approx((mean, variance), rel=0.1)
+        assert (np.diff(null.values) >= 0).all()
+
+
+def test_permutation_null():
+    """Values that are equal up to rounding count as reached, whatever their size."""
+    values = 1e-9 * np.array([3.0, 1.0, 2.0])
+    assert permutation_null(2e-9 * (1 + 1e-15), values, 1e-9).p_value == 3 / 4
+    assert permutation_null(2.1e-9, values, 1e-9).p_value == 2 / 4
+    assert permutation_null(2.0, values).values.tolist() == sorted(values)
+
+
+def test_splits_and_orders():
+    """`draw_splits` are those of `split_sums`; orders hold each unit once."""
+    first = np.arange(9) < 4
+    splits = draw_splits(first, 5, 3)
+    assert (splits.sum(axis=1) == 4).all()
+    np.testing.assert_array_equal(splits[0], first)
+    np.testing.assert_array_equal(splits, split_sums(np.eye(9), first, 5, 3))
+    orders = list(draw_orders(9, 5, 3))
+    assert all(sorted(order) == list(range(9)) for order in orders)
+    assert len({tuple(order) for order in orders}) == 5
+
+
+def test_points_and_bags():
+    """Arrays are points, lists of arrays bags; groups are the units where there are any."""
+    rng = np.random.default_rng(0)
+    points, bags = rng.random((5, 2)), [rng.random((4, 2)) for _ in range(5)]
+    assert [is_bags(data) for data in (points, points[:, 0], [1, 2], points.tolist())] == [
+        False
+    ] * 4
+    ragged = np.empty(2, dtype=object)
+    ragged[:] = bags[:2]
+    assert all(
+        is_bags(d) for d in (bags, tuple(bags), Bags.from_list(bags), np.array(bags), ragged)
+    )
+    [sample] = read_samples({"a": points[:, 0]})
+    assert (sample.unit, sample.n_units, sample.rows.shape) == ("point", 5, (5, 1))
+    [sample] = read_samples({"a": points}, groups={"a": ["x", "y", "x", "z", "z"]})
+    assert (sample.unit, sample.n_units) == ("group", 3)
+    assert sample.unit_sizes.tolist() == [2, 1, 2]
+    expected = [points[[0, 2]].sum(axis=0), points[1], points[3:].sum(axis=0)]
+    np.testing.assert_allclose(sample.sums(points), expected)
+    pooled, _ = read_samples({"a": bags, "b": points}, unit="point")
+    assert (pooled.unit, len(pooled)) == ("point", 20)
+
+
+def test_bags_are_thinned_and_embedded(tmp_path):
+    """In memory and stored alike; bags that are too small are left out, and their groups, too."""
+    rng = np.random.default_rng(0)
+    a, b = ([rng.random((n, 2), np.float32) for n in sizes] for sizes in ((9, 3, 8, 7), (8, 9)))
+    store = BagStore.create(tmp_path / "b.zarr", 2).append(b)
+    embedding = ProjectionEmbedding(n_per_dim=3, box=[(0, 1)] * 2, dtype="float64")
+    groups = {"a": list("ABCD"), "b": list("EF")}
+    one, two = read_samples(
+        {"a": a, "b": store}, embedding=embedding, thin=7, groups=groups, seed=1
+    )
+    assert (one.positions.tolist(), one.n_units, two.n_units) == ([0, 2, 3], 3, 2)
+    np.testing.assert_allclose(one.rows[2], embedding.fit_transform(a[3:])[0])
+    _, same = read_samples({"a": a, "b": b}, embedding=embedding, thin=7, seed=1)
+    np.testing.assert_allclose(two.rows, same.rows, rtol=1e-6, atol=1e-6)
+    whole, _ = read_samples({"a": a, "b": b}, embedding=embedding, thin=False)
+    np.testing.assert_allclose(whole.rows, embedding.fit_transform(a))
+
+
+POINTS, BAGS = np.eye(3), [np.eye(3)] * 4
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: read_samples({"a": POINTS, "b": BAGS}), "points of one bag are .*unit='point'"),
+        (lambda: read_samples({"a": POINTS}, unit="bag"), "a is a sample of points; unit='bag'"),
+        (lambda: read_samples({"a": POINTS}, unit="row"), "unit is 'row'; expected one of"),
+        (lambda: read_samples({"a": POINTS, "b": POINTS[:, :2]}), "different dimensions: a 3, b 2"),
+        (
+            lambda: read_samples({"a": BAGS, "b": [np.eye(2)] * 3}),
+            "different dimensions: a 3, b 2",
+        ),
+        (lambda: read_samples({"a": POINTS[:1]}), "a has 1 point; a test compares at least two"),
+        (lambda: read_samples({"a": [[1.0, np.nan], [1, 2]]}), "a: point 0 holds NaN"),
+        (lambda: read_samples({"a": POINTS}, groups={"a": [1, 1, 1]}), "a has 1 group"),
+        (lambda: read_samples({"a": POINTS}, groups={"a": [1, 2]}), "expected one label per point"),
+        (lambda: read_samples({"a": BAGS}, embedding="mean"), "embedding is 'mean'; expected an"),
+        (lambda: resolve_kernel("gaussian", "median", np.ones((4, 2))), "all rows are alike"),
+        (lambda: resolve_kernel("gaussian", 0, POINTS), "bandwidth is 0; expected a number > 0"),
+        (lambda: find_statistic({"toy": Toy}, "tox", None, None), "'tox'; expected one of"),
+        (lambda: find_statistic({"toy": Toy}, Kernel(), None, None), "expected one of"),
+        (
+            lambda: find_statistic({"toy": Toy}, "toy", "gamma", None),
+            r"null is 'gamma'; the statistic 'toy' admits \['permutation', 'normal'\]",
+        ),
+        (lambda: find_statistic({"toy": Toy}, "toy", None, "cubic"), "kernel is 'cubic'; the stat"),
+        (lambda: Toy("x"), "width is 'x'; expected an integer"),
+    ],
+)  # fmt: skip
+def test_refusals(call, told):
+    """One line that names the input and what is expected."""
+    with pytest.raises(BagbasisError, match=told):
+        call()
+
+
+def test_names():
+    """A name or an instance; the first null and kernel are the default."""
+    assert find_statistic({"toy": Toy}, "toy", None, None) == (Toy(), "permutation", "gaussian")
+    assert find_statistic({"toy": Toy}, Toy(5), "normal", "matern") == (Toy(5), "normal", "matern")
+    assert Toy(5).described == "toy(width=5)"
+    assert len(as_sample("a", POINTS, "bag")) == 3
+
+
+def test_report():
+    """It names what was found and tested; what is not known is left out, or None in JSON."""
+    result = HypothesisResult(
+        0.25, 0.01, float("nan"), 1.5, np.arange(3.0), "two samples", "toy", "permutation",
+        "gaussian, bandwidth 1", {"a": 20, "b": 1}, "group", {"a": 4, "b": 1}, 7, 0.5,
+        {"n_left_out": 2},
+    )  # fmt: skip
+    text = result.report()
+    for told in ("toy = 0.25", "0.01", "a 20 rows in 4 groups, b 1 row", "n left out      2"):
+        assert told in text
+    assert "standard error" not in text
+    assert result.to_dict()["standard_error"] is None
+    assert result.to_dict()["null_distribution"] == [0, 1, 2]
