@@ -40,7 +40,6 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
     from bagbasis import BagStore, load_model
     from bagbasis.evaluation import evaluate
-    from bagbasis.evaluation.judging import natural_subset
 
     from .evaluation import choose_view
 
@@ -48,15 +47,14 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     model = load_model(config.model_url)
     store = BagStore.open(config.data_url)
     view = choose_view(model, store, config.coordinate_names, config.downwards)
-    subset = config.subset or natural_subset(model, store)
     with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
-        errors = evaluate(model, store, subset=subset, progress=progress)
+        errors = evaluate(model, store, subset=config.subset, progress=progress)
         found = view.report(errors, config.n_smoothed, progress)
     pictures = view.draw(errors, Path(config.out_dir), config.n_pictured)
     report = {
         "model_url": config.model_url,
         "data_url": store.url,
-        "subset": subset,
+        "subset": errors.subset,
         "n_bags": errors.n,
         "n_unlabelled": errors.n_unlabelled,
         **found,

@@ -63,7 +63,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             if model is None:
                 model = _fitted(config, store, checkpoints, console)
                 place.save(model)
-        held_out = _judged(model, store, console)
+        judged = _judged(model, store, console)
     report = {
         "model_url": place.url,
         "data_url": store.url,
@@ -74,23 +74,24 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "seconds_in_all": time.perf_counter() - begun,
     }
     console.values("Fitted", report)
-    if held_out is not None:
-        rows = [[text, held_out[key]] for key, text in JUDGED.items()]
-        title = f"{held_out['measure']} on {held_out['n']} bags held out"
-        console.table(title, ["", held_out["measure"]], rows)
-    return {**report, "held_out": held_out}
+    if judged is None:
+        console.line("How good it is, is not known: give holdout=, or no alpha=")
+    else:
+        rows = [[text, judged[key]] for key, text in JUDGED.items()]
+        console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rows)
+    return {**report, "judged": judged}
 
 
 def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> dict[str, Any] | None:
-    """Judge the model, which is saved by now, on the bags held out; None where they can not be."""
+    """Judge the model, which is saved by now; None where that is not possible."""
     from bagbasis.errors import DataError
-    from bagbasis.evaluation import judge_held_out
+    from bagbasis.evaluation import judge_fit
 
     try:
         with console.progress("judge") as progress:
-            return judge_held_out(model, store, progress)
+            return judge_fit(model, store, progress)
     except DataError as error:
-        logger.warning("the bags held out are not judged: %s", error)
+        logger.warning("the model is not judged: %s", error)
         return None
 
 

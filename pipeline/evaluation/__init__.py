@@ -1,7 +1,7 @@
 """The error of a model on labelled bags: one definition for reports, gates and experiments."""
 
-from .baselines import judge_held_out
+from .baselines import judge_fit
 from .errors import Errors
 from .judging import evaluate, evaluate_together
 
-__all__ = ["Errors", "evaluate", "evaluate_together", "judge_held_out"]
+__all__ = ["Errors", "evaluate", "evaluate_together", "judge_fit"]

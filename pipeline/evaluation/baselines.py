@@ -12,11 +12,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..bags import Bags, BagStore
+from ..bags.labelled import LabelledBags
 from ..bags.sampling import RunSample
 from ..bags.splits import holdout_split
 from ..execution import Progress
 from ..execution.costs import Cost
-from ..regression.linear_model import FittedModel
+from ..regression.base import DoubleBasis
 from ..regression.outcomes import Outcome
 from .judging import evaluate_together
 
@@ -53,39 +54,50 @@ class MeansRidge:
         That of the model it is compared with.
     features_ : MeanFeatures
     ridge : Pipeline
-        Fitted to means, shape (n_bags, d), and encoded labels, shape (n_bags, k).
-    mean_coefficients_ : float64, shape (k,)
-        The mean of these labels.
+        Fitted to means, shape (n_bags, d), and encoded labels, shape (n_bags, k), in ``units``.
+    mean_coefficients_, variances : float64, shape (k,)
+        Of these labels.
+    units : float64, shape (k,)
+        What their errors are divided by where a penalty is chosen.
     """
 
     outcome_: Outcome
     features_: MeanFeatures
     ridge: Pipeline
     mean_coefficients_: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    units: NDArray[np.float64]
 
     @classmethod
-    def fit(cls, store: BagStore, model: FittedModel) -> MeansRidge | None:
-        """Fit a sample of the bags that the model was fitted to; None without two labels."""
-        left_out = holdout_split(model.holdout_)
-        bags = replace(model.outcome_.take_labels(store), left_out=left_out)
+    def fit(cls, bags: LabelledBags, outcome: Outcome) -> MeansRidge | None:
+        """Fit a sample of labelled bags; None without two of them."""
         means, rows = [], []
-        for batch in bags.batches_of(FITTED_SAMPLE.ranges(0, store.n_bags)):
+        for batch in bags.batches_of(FITTED_SAMPLE.ranges(bags.start, bags.end)):
             if len(batch):
                 means.append(means_of(batch.bags))
-                rows.append(model.outcome_.encode(batch.labels)[0])
+                rows.append(outcome.encode(batch.labels)[0])
         if sum(map(len, rows)) < 2:
             return None
         ridge = make_pipeline(StandardScaler(), RidgeCV(PENALTIES))
-        labels = np.concatenate(rows)
-        ridge.fit(np.concatenate(means), labels)
-        return cls(model.outcome_, MeanFeatures(store.n_dims), ridge, labels.mean(axis=0))
+        labels = np.concatenate(rows).astype(np.float64)
+        variances, units = labels.var(axis=0), outcome.units()
+        if units is None:
+            units = np.where(variances > 0, variances, 1.0)
+        ridge.fit(np.concatenate(means), labels / np.sqrt(units))
+        features, mean = MeanFeatures(bags.n_dims), labels.mean(axis=0)
+        return cls(outcome, features, ridge, mean, variances, units)
+
+    @property
+    def score(self) -> float:
+        """Squared error of predictions of bags that were left out one by one, in ``units``."""
+        return -float(self.ridge[-1].best_score_)
 
     def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""
         if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
-            return np.empty((0, len(self.mean_coefficients_)))
+            return np.empty((0, len(self.units)))
         rows: NDArray[np.float64] = self.ridge.predict(means_of(bags))
-        return rows.reshape(len(bags), -1)
+        return rows.reshape(len(bags), -1) * np.sqrt(self.units)
 
 
 def means_of(bags: Bags) -> NDArray[np.float64]:
@@ -94,10 +106,13 @@ def means_of(bags: Bags) -> NDArray[np.float64]:
     return sums / bags.sizes[:, None]
 
 
-def judge_held_out(
-    model: FittedModel, store: BagStore, progress: Progress | None = None
+def judge_fit(
+    model: DoubleBasis, store: BagStore, progress: Progress | None = None
 ) -> dict[str, Any] | None:
-    """Judge a model on the bags that its fit kept out, beside what it has to beat.
+    """Say how good a model is, beside what it has to beat.
+
+    It is judged on the bags that its fit kept out. Where it kept none out, the score that its
+    penalty was chosen by is compared: the least of several, so a little too good.
 
     Parameters
     ----------
@@ -109,22 +124,34 @@ def judge_held_out(
     Returns
     -------
     dict or None
-        ``n``, ``measure``, ``error`` of the model, ``constant_error`` of the best constant for
-        these bags, ``means_error`` of ridge regression on the bags' means. None where no labelled
-        bag was kept out.
+        ``n`` bags, ``measure`` in words, ``error`` of the model, ``constant_error`` of the best
+        constant for these bags, ``means_error`` of ridge regression on the bags' means. None where
+        no labelled bag was kept out and the penalty was given.
     """
+    bags = model.outcome_.take_labels(store)
     held_out = holdout_split(model.holdout_)
-    ridge = None if held_out is None else MeansRidge.fit(store, model)
+    ridge = MeansRidge.fit(replace(bags, left_out=held_out), model.outcome_)
     if ridge is None:
         return None
-    bags = replace(model.outcome_.take_labels(store), only=held_out)
-    errors, of_means = evaluate_together([model, ridge], bags, progress)
-    if not errors.n:
+    if held_out is not None:
+        errors, of_means = evaluate_together([model, ridge], replace(bags, only=held_out), progress)
+        if errors.n:
+            return {
+                "n": errors.n,
+                "measure": f"{errors.measure} on bags held out",
+                "error": errors.error,
+                "constant_error": errors.constant_error,
+                "means_error": of_means.error,
+            }
+    constant = float((ridge.variances / ridge.units).mean())
+    score = float(model.alpha_scores_.min())
+    if not np.isfinite(score) or not constant:
         return None
+    kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
     return {
-        "n": errors.n,
-        "measure": errors.measure,
-        "error": errors.error,
-        "constant_error": errors.constant_error,
-        "means_error": of_means.error,
+        "n": model.report_["n_bags_fitted"],
+        "measure": f"error by {kind}, relative to the best constant's",
+        "error": (score / constant) ** 0.5,
+        "constant_error": 1.0,
+        "means_error": (ridge.score / constant) ** 0.5,
     }

@@ -78,6 +78,8 @@ class Errors:
     details : Details
     sample : Sample
         For pictures.
+    subset : {"all", "holdout", "train"}
+        What `evaluate` has chosen, or was given.
     """
 
     outcome: Outcome
@@ -88,6 +90,7 @@ class Errors:
     scatter: Rows
     details: Details
     sample: Sample
+    subset: str = "all"
 
     def __add__(self, other: Self) -> Errors:
         """Return the errors on both sets of bags.

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..bags import Bags, BagStore
 from ..bags.labelled import Batch, LabelledBags
-from ..bags.splits import holdout_split
 from ..bases import project
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
@@ -64,27 +63,22 @@ def evaluate(
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
-    if subset is None:
-        subset = natural_subset(model, data)
-    check_predictable(model, data, subset)
+    subsets = (subset,) if subset else _natural_subsets(model, data)
+    check_predictable(model, data, subsets[0])
     bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
-    chosen = take_subset(bags, model, subset)
-    errors = evaluate_together([model], chosen, progress)[0] if chosen.n_bags else None
-    if errors is None or errors.n == 0:
-        where = bags.url or "bags in memory"
-        raise DataError(f"{where}: no labelled bag among the {subset} bags; nothing to measure")
-    return errors
+    for name in subsets if bags.n_bags else ():
+        errors = evaluate_together([model], take_subset(bags, model, name), progress)[0]
+        if errors.n:
+            return replace(errors, subset=name)
+    where = bags.url or "bags in memory"
+    raise DataError(f"{where}: no labelled bag among the {subsets[-1]} bags; nothing to measure")
 
 
-def natural_subset(model: FittedModel, data: BagStore | LabelledBags) -> str:
-    """Return the subset that tells most of a model: "holdout" where it was fitted, else "all"."""
+def _natural_subsets(model: FittedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
+    """Return the subsets that tell of a model, the first that has a labelled bag most."""
     fitted_to = getattr(model, "report_", {}).get("data_url")
-    split = holdout_split(getattr(model, "holdout_", 0.0))
-    if split is None or fitted_to is None or data.url != fitted_to:
-        return "all"
-    bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
-    blocks = replace(bags, only=split).label_blocks()
-    return "holdout" if any(len(rows) for _, rows, _ in blocks) else "all"
+    is_known = fitted_to is not None and data.url == fitted_to
+    return ("holdout", "all") if is_known and getattr(model, "holdout_", 0) else ("all",)
 
 
 def evaluate_together(

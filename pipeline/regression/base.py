@@ -25,7 +25,7 @@ from ..params import as_array, check_choice, check_share
 from ..random_features import RandomFourierFeatures
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import CheckpointsLike, checkpoints_of
-from .feature_map import FeatureMap, resolve_features
+from .feature_map import FeatureMap, resolve_features, warn_of_scale
 from .linear_model import BagsLike, LinearModel
 from .outcomes import Outcome
 from .penalties import Penalties, warn_at_edge
@@ -204,6 +204,7 @@ class DoubleBasis(LinearModel):
             train = statistics.train
             given = (self.penalties(train), self.precision, _is_summed(train))
             warn_at_edge(solution.alpha, *given)
+        warn_of_scale(features, statistics.train.sum_z / statistics.train.n, statistics.train.n)
         solved = np.column_stack([solution.coef, solution.intercept]).T
         problem.outcome.check_finite(solved, "the solution", TOO_LARGE)
         self.features_ = features

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,12 @@ from ..errors import BagError, DataError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..random_features import FourierSpec, RandomFourierFeatures
 
+logger = logging.getLogger(__name__)
+
+# The mean of exp(−d²/2σ²) over pairs of bags is .6 where σ is their median distance, .995 where it
+# is ten times that: bags hardly differ in their features; below .01 each is like itself alone.
+USUAL_SIMILARITY = (0.01, 0.995)
+FEW_BAGS = 20  # of fewer the mean similarity says little
 ROWS_PER_BLOCK = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
 
@@ -133,6 +140,21 @@ def resolve_features(
             f"{fourier.n_inputs}"
         )
     return FeatureMap(spec, fourier)
+
+
+def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> None:
+    """Warn of a σ far from the distances of bags, by the mean of n features, shape (D,)."""
+    if features.fourier is None or n < FEW_BAGS:
+        return
+    similarity = float((n * mean @ mean - 1) / (n - 1))  # ‖z‖ = 1: without a bag and itself
+    least, most = USUAL_SIMILARITY
+    if not least <= similarity <= most:
+        far, way = ("small", "larger") if similarity < least else ("large", "smaller")
+        logger.warning(
+            "the scale of the random features, %g, is %s for these bags (mean similarity of two "
+            "%.3g): a %s one may be better; bags tune searches it",
+            *(features.fourier.scale, far, similarity, way),
+        )
 
 
 def _sampled(source: LabelledBags, first: FeatureMap) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ OUR_NAMES = """
     bags.BagStore bags.Box.around bags.Box.count_outside bags.Box.sample_size bags.Responses.of
     bags.concatenate bases.evaluate_series bases.norms bases.project datasets.Dataset
     embeddings.Embedding embeddings.EmbeddingSpec embeddings.HDDSpec.densities
-    evaluation.evaluate_together evaluation.judge_held_out
+    evaluation.evaluate_together evaluation.judge_fit
     random_features.FourierSpec.transform regression.FeatureMap
     regression.RidgeStatistics retraining.Outcome
 """

@@ -18,7 +18,7 @@ from bagbasis import (
 )
 from bagbasis.bags.splits import holdout_split
 from bagbasis.errors import DataError
-from bagbasis.evaluation import judge_held_out
+from bagbasis.evaluation import judge_fit
 from bagbasis.execution.costs import pass_limits
 
 N = 300
@@ -49,7 +49,7 @@ def store(tmp_path_factory):
 def test_errors_beside_a_model_of_numbers(store):
     """Each is what scikit-learn and a mean give for the bags held out."""
     model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
-    found = judge_held_out(model, store)
+    found = judge_fit(model, store)
     means = np.array([bag.mean(axis=0) for bag in BAGS])
     known = np.arange(N) != 5
     train, test = known & ~OUT, known & OUT
@@ -58,7 +58,7 @@ def test_errors_beside_a_model_of_numbers(store):
     ridge = RidgeCV(np.logspace(-4, 4, 17)).fit(means[train] / spread, y[train])
     rmse = np.sqrt(((ridge.predict(means[test] / spread) - y[test]) ** 2).mean())
     assert found["n"] == test.sum()
-    assert found["measure"] == "RMSE"
+    assert found["measure"] == "RMSE on bags held out"
     assert (
         found["error"]
         == evaluate(model, store).error
@@ -75,14 +75,41 @@ def test_errors_beside_a_model_of_numbers(store):
 def test_errors_beside_models_of_classes_and_densities(store):
     """The most frequent class; the average density; and means do better than both here."""
     model = DoubleBasisClassifier(*BASES).fit(store, target="side", holdout=0.3)
-    found = judge_held_out(model, store)
+    found = judge_fit(model, store)
     up = (CENTRES[OUT, 1] > 0.5).mean()
     assert found["constant_error"] == pytest.approx(min(up, 1 - up))
     assert found["error"] < found["constant_error"] > found["means_error"]
     densities = TripleBasisRegressor(*BASES, ProjectionEmbedding(n_per_dim=3))
-    found = judge_held_out(densities.fit(store, holdout=0.3), store)
+    found = judge_fit(densities.fit(store, holdout=0.3), store)
     assert 0 < found["means_error"] < found["constant_error"]
-    assert judge_held_out(DoubleBasisRegressor(*BASES).fit(store, target="x"), store) is None
+
+
+@pytest.mark.parametrize("chosen", ["gcv", "validation"])
+def test_errors_without_bags_held_out(store, chosen):
+    """The score of the penalty, beside that of ridge on the means, each bag left out once."""
+    model = DoubleBasisRegressor(*BASES, alpha=chosen).fit(store, target="x")
+    found = judge_fit(model, store)
+    means = np.array([bag.mean(axis=0) for bag in BAGS])[np.arange(N) != 5]
+    y = CENTRES[np.arange(N) != 5, 0]
+    scaled = (means - means.mean(axis=0)) / means.std(axis=0)
+    ridge = RidgeCV(np.logspace(-4, 4, 17), store_cv_results=True).fit(scaled, y)
+    rmse = np.sqrt(ridge.cv_results_.mean(axis=0).min())
+    assert found["error"] == pytest.approx(np.sqrt(model.alpha_scores_.min()))
+    assert found["error"] < 0.5 < found["constant_error"] == 1
+    assert found["means_error"] == pytest.approx(rmse / y.std(), rel=1e-6)
+    assert found["n"] == N - 1
+    given = DoubleBasisRegressor(*BASES, alpha=0.1).fit(store, target="x")
+    assert judge_fit(given, store) is None
+    densities = TripleBasisRegressor(*BASES, ProjectionEmbedding(n_per_dim=3)).fit(store)
+    found = judge_fit(densities, store)
+    mean = ((densities.alpha_scores_.min()) / _variance(store, densities)) ** 0.5
+    assert found["error"] == pytest.approx(mean)
+    assert 0 < found["means_error"] < 1
+
+
+def _variance(store, model):
+    """Mean squared distance of the responses' series from their average."""
+    return model.outcome_.encode(store.responses())[0].var(axis=0).sum()
 
 
 @pytest.mark.parametrize("target", ["x", "side"])
@@ -90,15 +117,20 @@ def test_ranges_without_a_bag_held_out(store, target):
     """Passes cut fine have tasks none of whose bags is judged: the errors are the same."""
     kind = DoubleBasisRegressor if target == "x" else DoubleBasisClassifier
     model = kind(*BASES).fit(store, target=target, holdout=0.02)
-    found = judge_held_out(model, store)
+    found = judge_fit(model, store)
     with pass_limits(small_task_seconds=1e-9, small_tasks=64):
-        assert judge_held_out(model, store) == pytest.approx(found)
+        assert judge_fit(model, store) == pytest.approx(found)
 
 
-def test_bags_held_out_are_judged_by_default(store, tmp_path):
-    """Of the store that was fitted; of another one all bags are new."""
+def test_bags_held_out_are_judged_by_default(store, tmp_path, monkeypatch):
+    """Of the store that was fitted, whose labels are read once; of another one all are new."""
     model = DoubleBasisRegressor(*BASES).fit(store, target="x", holdout=0.3)
-    assert evaluate(model, store).n == (OUT & (np.arange(N) != 5)).sum()
+    reads, read = [], BagStore.targets
+    with monkeypatch.context() as patch:
+        patch.setattr(BagStore, "targets", lambda *given: reads.append(1) or read(*given))
+        errors = evaluate(model, store)
+    assert errors.n == (OUT & (np.arange(N) != 5)).sum()
+    assert (errors.subset, len(reads)) == ("holdout", 1)
     assert evaluate(model, store, subset="all").n == N - 1
     other = BagStore.create(tmp_path / "o.zarr", 2, ["x"]).append(
         BAGS, targets={"x": CENTRES[:, 0]}

@@ -268,3 +268,17 @@ def test_fit_sees_the_committed_length_it_was_opened_at(tmp_path):
     assert model.report_["n_bags"] == 100
     truth = regressor().fit(BAGS[:100], Y[:100])
     np.testing.assert_allclose(model.coef_, truth.coef_, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "message"), [(0.02, "is small for"), (50.0, "is large for"), (1.0, "")]
+)
+@pytest.mark.parametrize("n_features", [64, 512])
+def test_a_scale_far_from_the_distances_is_said(multiplier, message, n_features, caplog):
+    """Of sums and of rows alike; a multiple of the median distance near one is no news."""
+    bases = (
+        ProjectionEmbedding(n_per_dim=4),
+        RandomFourierFeatures(n_features, scale_multiplier=multiplier),
+    )
+    DoubleBasisRegressor(*bases, alpha=1.0).fit(BAGS, Y)
+    assert (message in caplog.text) if message else not caplog.text
