@@ -284,10 +284,11 @@ def _words_of(annotation: Any) -> Iterator[str]:  # noqa: ANN401
     elif annotation is None or (origin or annotation) in _WORDS:
         yield _WORDS[origin or annotation or NoneType]
     else:
-        is_ours = inspect.isclass(annotation) and annotation.__module__.startswith(__package__)
-        is_checked = is_ours and not getattr(annotation, "_is_protocol", False)
-        article = "an" if is_ours and annotation.__name__[0] in "AEIOU" else "a"
-        yield f"{article} {annotation.__name__}" if is_checked else ""
+        kind = origin or annotation
+        is_ours = inspect.isclass(kind) and kind.__module__.startswith(__package__)
+        is_checked = is_ours and not getattr(kind, "_is_protocol", False)
+        article = "an" if is_ours and kind.__name__[0] in "AEIOU" else "a"
+        yield f"{article} {kind.__name__}" if is_checked else ""
 
 
 def _fits(value: Any, annotation: Any) -> bool:  # noqa: ANN401
@@ -309,12 +310,21 @@ def _fits(value: Any, annotation: Any) -> bool:  # noqa: ANN401
         return -inf < _as_float(value) < inf
     if annotation is bool:
         return isinstance(value, (bool, np.bool_))
+    if origin is Iterable:
+        return is_iterable(value)
     return isinstance(value, NoneType if annotation is None else (origin or annotation))
+
+
+def is_iterable(value: object) -> bool:
+    """Return whether a value has items; an array without axes looks as if it had."""
+    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 def _is_listed(value: object) -> bool:
     """Return whether items are in an order: lists, arrays, pandas' indexes, the keys of a dict."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Collection):
+        return False
+    if not is_iterable(value):
         return False
     return isinstance(value, KeysView) or not isinstance(value, Set)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..errors import DataError, shown
-from ..params import as_array, check_dtype
+from ..params import as_array, check_dtype, is_iterable
 from .ids import as_ids
 
 AnyRagged = TypeVar("AnyRagged", bound="Ragged")
@@ -133,7 +133,7 @@ class Bags(Ragged):
         DataError
             No bags, an empty bag, differing dimensions, or values that are not finite numbers.
         """
-        if isinstance(arrays, (str, bytes, Mapping)) or not isinstance(arrays, Iterable):
+        if isinstance(arrays, (str, bytes, Mapping)) or not is_iterable(arrays):
             raise DataError(f"expected a list with one array per bag, got {shown(arrays)}")
         dtype = None if dtype is None else check_dtype("dtype", dtype)
         parts = [as_bag(array, f"bag {i}") for i, array in enumerate(arrays)]

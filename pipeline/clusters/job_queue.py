@@ -12,6 +12,7 @@ from tornado.ioloop import PeriodicCallback
 from ..errors import ClusterError, ConfigError
 from ..execution.lanes import CORES_VARIABLE
 from ..storage.files import storage_errors
+from ..storage.urls import normalize_url
 from .profiles import JobQueueProfile, walltime_seconds
 from .tls import LOOPBACK_HTTP, NO_HTTP, closed_http, security_of
 
@@ -49,7 +50,7 @@ def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster
     A job holds one worker process of one thread, the lane, whose kernels use all of the job's
     cores: dask-jobqueue asks for the cores of its threads, so the last ``--nthreads`` says one.
     """
-    folder = Path(profile.job_directory).expanduser().absolute()
+    folder = Path(normalize_url(profile.job_directory))
     with storage_errors(f"job_directory {folder}", "can not be made", kind=ConfigError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     life = walltime_seconds(profile.walltime)

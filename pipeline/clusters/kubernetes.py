@@ -17,6 +17,7 @@ from kr8s.objects import new_class
 
 from ..errors import ClusterError, ConfigError
 from ..storage.files import storage_errors
+from ..storage.urls import normalize_url
 from .profiles import KubernetesProfile
 
 PORT = 8786
@@ -66,7 +67,7 @@ def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
 
     The operator would send workers to the scheduler at tcp://…; the environment says tls://….
     """
-    path = Path(profile.cluster_spec).expanduser()
+    path = Path(normalize_url(profile.cluster_spec))
     try:
         with storage_errors(f"cluster_spec {path}", "can not be read", kind=ConfigError):
             manifest = yaml.safe_load(path.read_bytes())

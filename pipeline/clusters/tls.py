@@ -13,6 +13,7 @@ from distributed.comm import get_address_host_port
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
+from ..storage.urls import normalize_url
 from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile
 
 LOOPBACK_HTTP = "127.0.0.1:0"
@@ -117,10 +118,10 @@ def check_handshake(address: str, security: Security, timeout: float) -> None:
 
 
 def _file(profile: AddressProfile | JobQueueProfile | KubernetesProfile, name: str) -> str:
-    path = Path(getattr(profile, name)).expanduser()
+    path = Path(normalize_url(getattr(profile, name)))
     if not path.is_file():
         raise ConfigError(f"{name}: no file {path}")
-    return str(path.absolute())
+    return str(path)
 
 
 def _context(security: Security) -> ssl.SSLContext:

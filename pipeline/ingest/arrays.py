@@ -18,7 +18,7 @@ from ..bags.box import MOST_DIMS, Box, box_or_quantile
 from ..bags.creation import check_place, is_vacant
 from ..bags.store import BagStore
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
-from ..params import check_choice, check_integer, checked
+from ..params import check_choice, check_integer, checked, is_iterable
 from ..storage.files import remove
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
@@ -122,7 +122,7 @@ def ingest_arrays(
     check_integer("response_dims", response_dims, most=MOST_DIMS, other=(None,))
     classes = {name: list(labels) for name, labels in (class_names or {}).items()}
     names = list(target_names)
-    if targets is not None and not isinstance(targets, Iterable):
+    if targets is not None and not is_iterable(targets):
         raise DataError(f"targets is {shown(targets)}; expected one per bag")
     rows = None if targets is None else iter(targets)
     if is_whole(targets):

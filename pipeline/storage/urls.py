@@ -22,7 +22,8 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     StoreError
         The URL holds credentials.
     ParameterError
-        Neither text nor a path, or one with a NUL, or with a name that no filesystem takes.
+        Neither text nor a path, or one with a NUL, with a name that no filesystem takes, or in
+        the home of nobody.
     """
     text = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
     if not isinstance(text, str) or "\0" in text:
@@ -35,7 +36,10 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
         return text.rstrip("/")
     if any(len(part.encode("utf-8", "replace")) > MOST_BYTES for part in text.split("/")):
         raise ParameterError(f"{shown(text)}: a name in a path has at most {MOST_BYTES} bytes")
-    return str(Path(text).expanduser().absolute())
+    try:
+        return str(Path(text).expanduser().absolute())
+    except RuntimeError as error:
+        raise ParameterError(f"{shown(text)}: no such account has a home here") from error
 
 
 def local_path(url: str) -> Path | None:

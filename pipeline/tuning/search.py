@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ParameterError, shown
+from ..embeddings import Embedding
+from ..errors import ParameterError
 from ..params import check_fields, check_integer, check_number, check_seed
 
 DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
@@ -30,7 +31,7 @@ class Search:
         Of the order in which bags are taken.
     """
 
-    embeddings: Sequence[Any]
+    embeddings: Sequence[Embedding[Any]]
     scale_multipliers: Sequence[float] = DEFAULT_MULTIPLIERS
     eta: int = 3
     first_bags: int | None = None
@@ -39,11 +40,6 @@ class Search:
     def check(self) -> None:
         """Raise ParameterError for what can not be used."""
         check_fields(self)
-        for name in ("embeddings", "scale_multipliers"):
-            if isinstance(getattr(self, name), (str, bytes)) or not isinstance(
-                getattr(self, name), Sized
-            ):
-                raise ParameterError(f"{name} is {shown(getattr(self, name))}; expected a list")
         if not len(self.embeddings):
             raise ParameterError("embeddings is empty; expected at least one embedding")
         if not len(self.scale_multipliers):

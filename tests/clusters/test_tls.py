@@ -9,7 +9,7 @@ import ssl
 import pytest
 
 from bagbasis import connect
-from bagbasis.errors import ClusterError, ConfigError
+from bagbasis.errors import ClusterError, ConfigError, ParameterError
 from bagbasis.execution import current_client
 from tests.clusters.encrypted import certificates, free_port, listens, profile, scheduler
 from tests.clusters.problem import assert_same, fitted
@@ -74,6 +74,8 @@ def test_wrong_files(cluster, made, tmp_path):
         connect(profile(tmp_path, cluster, ours, tls_key=ours / "nowhere.key"))
     with pytest.raises(ConfigError, match=r"no certificates and key that belong together"):
         connect(profile(tmp_path, cluster, ours, tls_key=other / "client.key"))
+    with pytest.raises(ParameterError, match=r"no such account has a home here"):
+        connect(profile(tmp_path, cluster, ours, tls_key="~no-such-account/client.key"))
 
 
 def test_renewed_certificates(cluster, made, tmp_path):
