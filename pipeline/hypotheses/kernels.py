@@ -13,6 +13,7 @@ from scipy.special import gamma, kv
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import DataError
 from ..params import check_choice, check_fields, check_number
+from ..random_features.fourier import SCALES
 from ..random_features.frequencies import SPECTRA, draw_frequencies
 
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ class Kernel:
     ----------
     name : {"gaussian", "laplacian", "matern"}
         exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), or Matérn's with ν and length σ.
-    bandwidth : float > 0
+    bandwidth : float from 1e-30 to 1e30
         σ, in the units of the rows.
     nu : float ≥ ½
         ν of the Matérn kernel.
@@ -50,7 +51,7 @@ class Kernel:
         """
         check_fields(self)
         check_choice("kernel", self.name, SPECTRA)
-        check_number("bandwidth", self.bandwidth, above=0)
+        check_number("bandwidth", self.bandwidth, *SCALES)
         check_number("nu", self.nu, 0.5)
 
     def __str__(self) -> str:
@@ -61,12 +62,15 @@ class Kernel:
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of all pairs, shape (n, m)."""
         if self.name == "laplacian":
-            return np.exp(cdist(X, Y, "cityblock") / -self.bandwidth)
-        squares = cdist(X, Y, "sqeuclidean")
-        if self.name == "gaussian":
-            squares /= -2 * self.bandwidth**2
-            return np.exp(squares, out=squares)
-        return self._matern(np.sqrt(2 * self.nu * squares) / self.bandwidth)
+            return self._of(cdist(X, Y, "cityblock"))
+        return self._of(cdist(X, Y, "sqeuclidean"))
+
+    def paired(self, X: Floats, Y: Floats) -> Floats:
+        """Return the values of X's and Y's rows at the same places, shape (n,)."""
+        gaps = X - Y
+        if self.name == "laplacian":
+            return self._of(np.abs(gaps).sum(axis=1))
+        return self._of(np.einsum("ij,ij->i", gaps, gaps))
 
     def frequencies(self, n_dims: int, n_frequencies: int, seed: int) -> Floats:
         """Return columns ω of the kernel's spectrum, shape (n_dims, n_frequencies)."""
@@ -75,6 +79,16 @@ class Kernel:
     def with_bandwidth(self, bandwidth: float) -> Kernel:
         """Return the kernel of another width."""
         return replace(self, bandwidth=bandwidth)
+
+    def _of(self, distances: Floats) -> Floats:
+        """Return the values at L1 distances (Laplacian), or at squares of distances, in place."""
+        if self.name == "laplacian":
+            distances /= -self.bandwidth
+            return np.exp(distances, out=distances)
+        if self.name == "gaussian":
+            distances /= -2 * self.bandwidth**2
+            return np.exp(distances, out=distances)
+        return self._matern(np.sqrt(2 * self.nu * distances) / self.bandwidth)
 
     def _matern(self, r: Floats) -> Floats:
         if self.nu == 0.5:
@@ -125,7 +139,7 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
         All rows are alike.
     ParameterError
     """
-    number = check_number("bandwidth", bandwidth, above=0, other=("median", None))
+    number = check_number("bandwidth", bandwidth, *SCALES, other=("median", None))
     if isinstance(number, float):
         return Kernel(name, number)
     metric = "cityblock" if name == "laplacian" else "euclidean"

@@ -11,6 +11,7 @@ from ..execution.passes import check_memory
 
 VALUES_PER_BLOCK = 2**24  # of the splits in memory: 128 MiB
 STREAM = 2**63  # of the seed: no block of frequencies has that number
+MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
 TIE = 1e-12  # splits of equal statistics may differ by rounding, and count as equal
 
 

@@ -27,11 +27,14 @@ class Statistic:
         Those it admits, the default first.
     kernels : tuple of str
         Those it admits; empty for a statistic without a kernel.
+    group_nulls : tuple of str
+        The nulls that do not take the rows of a group for independent.
     """
 
     name: ClassVar[str]
     nulls: ClassVar[tuple[str, ...]]
     kernels: ClassVar[tuple[str, ...]] = ("gaussian", "laplacian", "matern")
+    group_nulls: ClassVar[tuple[str, ...]] = ("permutation",)
 
     def __post_init__(self) -> None:
         """Refuse fields of other types than their annotations say, and what `check` refuses."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from ..bags import Bags, BagStore, Box, concatenate
 from ..bags.labelled import Batch, box_of_bags
@@ -26,6 +27,7 @@ SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore,
 UNITS = ("point", "bag")
 CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
 CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
+FEATURE_ROWS = 4096  # whose features are made at a time: some tens of MiB
 POOLING = (
     "points of one bag are alike, so a test that takes each of them for a unit of its own finds a "
     "difference in most samples without any; give bags for every sample, or say unit='point' for "
@@ -47,7 +49,9 @@ class Sample:
     n_units : int
     unit : {"point", "bag", "group"}
     positions : int64, shape (n,)
-        Of each row among the points or bags that were given; some bags are left out as too small.
+        Of each row among the points or bags that were given.
+    n_left_out : int
+        Bags that are too small.
     """
 
     name: str
@@ -56,18 +60,31 @@ class Sample:
     n_units: int
     unit: str
     positions: NDArray[np.int64]
+    n_left_out: int
 
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.rows)
 
-    def sums(self, columns: Floats) -> Floats:
-        """Return the sums of columns (n, k) over the rows of each unit, shape (n_units, k)."""
-        if self.n_units == len(self):
-            return columns[np.argsort(self.units)]
-        out = np.zeros((self.n_units, columns.shape[1]))
-        np.add.at(out, self.units, columns)
-        return out
+    def sums(self, columns: Floats, start: int = 0) -> Floats:
+        """Return the sums of columns over the rows of each unit, shape (n_units, k).
+
+        Parameters
+        ----------
+        columns : shape (n, k)
+            Of the rows from ``start`` on.
+        """
+        of = self.units[start : start + len(columns)]
+        shape = self.n_units, len(columns)
+        members = csr_array((np.ones(len(of)), (of, np.arange(len(of)))), shape=shape)
+        sums: Floats = members @ columns
+        return sums
+
+    def feature_sums(self, features: Callable[[Floats], Floats]) -> Floats:
+        """Return the sums of a function of the rows, (n, d) to (n, k), a block at a time."""
+        starts = range(0, len(self), FEATURE_ROWS)
+        blocks = (self.sums(features(self.rows[a : a + FEATURE_ROWS]), a) for a in starts)
+        return reduce(np.add, blocks)
 
     @property
     def unit_sizes(self) -> NDArray[np.int64]:
@@ -128,16 +145,18 @@ def read_samples(
     if all(kinds.values()) and unit != "point":
         rows = _embedded({k: as_bag_set(v, k) for k, v in data.items()}, embedding, thin, seed)  # type: ignore[arg-type]
     else:
+        if embedding is not None:
+            raise DataError("embedding is for bags; samples of points are compared as they are")
         rows = {name: _points(sample, name, kinds[name]) for name, sample in data.items()}
-    dims = {name: values.shape[1] for name, (values, _) in rows.items()}
+    dims = {name: values.shape[1] for name, (values, *_) in rows.items()}
     if len(set(dims.values())) > 1:
         raise DataError(
             "samples of different dimensions: " + ", ".join(f"{k} {v}" for k, v in dims.items())
         )
     kind = "bag" if all(kinds.values()) and unit != "point" else "point"
     return [
-        as_sample(name, values, kind, None if groups is None else groups[name], positions)
-        for name, (values, positions) in rows.items()
+        as_sample(name, values, kind, None if groups is None else groups[name], positions, n_given)
+        for name, (values, positions, n_given) in rows.items()
     ]
 
 
@@ -147,27 +166,34 @@ def as_sample(
     unit: str,
     groups: ArrayLike | None = None,
     positions: NDArray[np.int64] | None = None,
+    n_given: int | None = None,
 ) -> Sample:
     """Return the sample of some rows; at most one unit per row, at least two.
 
     Parameters
     ----------
-    groups : shape (n,), optional
-        Labels of the data that ``positions`` (default: all) are rows of.
+    groups : shape (n_given,), optional
+        A label per point or bag that was given.
+    positions : shape (n,), optional
+        Of the rows among these; default 0, 1, ….
+    n_given : int, optional
+        Default n.
     """
+    n_given = len(rows) if n_given is None else n_given
     where = np.arange(len(rows)) if positions is None else positions
     units, n_units = np.arange(len(rows)), len(rows)
     if groups is not None:
         labels = as_array(f"groups of {name}", groups)
-        if labels.ndim != 1 or len(labels) <= where.max(initial=-1):
+        if labels.shape != (n_given,):
             raise DataError(
-                f"groups of {name} have shape {labels.shape}; expected one label per {unit}"
+                f"groups of {name} have shape {labels.shape}; expected a label for each of the "
+                f"{n_given} {unit}s"
             )
         labels, units = np.unique(labels[where], return_inverse=True)
         unit, n_units = "group", len(labels)
     if n_units < 2:
         raise DataError(f"{name} has {n_units} {unit}; a test compares at least two")
-    return Sample(name, rows, units, n_units, unit, where)
+    return Sample(name, rows, units, n_units, unit, where, n_given - len(rows))
 
 
 def as_points(data: ArrayLike, name: str) -> Floats:
@@ -221,11 +247,11 @@ def resolve_embedding(
     )
 
 
-Rows = dict[str, tuple[Floats, NDArray[np.int64]]]
-"""Of each sample: its rows, and their positions in the data."""
+Rows = dict[str, tuple[Floats, NDArray[np.int64], int]]
+"""Of each sample: its rows, their positions in the data, and how many were given."""
 
 
-def _points(data: SampleLike, name: str, bags: bool) -> tuple[Floats, NDArray[np.int64]]:
+def _points(data: SampleLike, name: str, bags: bool) -> tuple[Floats, NDArray[np.int64], int]:
     if bags:
         labelled = as_bag_set(data, name).bags  # type: ignore[arg-type]
         check_memory(f"all points of {name}", 8 * labelled.n_points * labelled.n_dims, "take fewer")
@@ -233,7 +259,7 @@ def _points(data: SampleLike, name: str, bags: bool) -> tuple[Floats, NDArray[np
         points = np.concatenate(parts)
     else:
         points = as_points(data, name)  # type: ignore[arg-type]
-    return points, np.arange(len(points))
+    return points, np.arange(len(points)), len(points)
 
 
 def _embedded(
@@ -249,12 +275,13 @@ def _embedded(
         dims = ", ".join(f"{name} {s.bags.n_dims}" for name, s in sets.items())
         raise DataError(f"bags of different dimensions: {dims}")
     spec = resolve_embedding(embedding, concatenate(sampled), seed)
-    rows = {}
+    rows: Rows = {}
     for (name, bag_set), of_set in zip(sets.items(), sizes, strict=True):
         bags = bag_set.bags
         check_memory(f"embeddings of {name}", 16 * spec.n_features * bags.n_bags, "take fewer")
         reduction = rows_of("embeddings", partial(_embed, spec, size, seed), spec.cost)
-        rows[name] = run_pass(bags, reduction), np.flatnonzero(of_set >= (size or 1))
+        positions = np.flatnonzero(of_set >= (size or 1))
+        rows[name] = run_pass(bags, reduction), positions, bags.n_bags
     return rows
 
 

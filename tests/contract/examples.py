@@ -17,6 +17,7 @@ from bagbasis import (
     divergences,
     embeddings,
     evaluation,
+    hypotheses,
     ingest,
     monitoring,
     random_features,
@@ -69,7 +70,8 @@ OUR_METHODS = """
     check_parameters check_shapes checked coefficients current damage decide decision_rows
     density_values describe determination discard embed embed_coefficients estimator features_of
     fill fit_problem frequencies frequency_bytes from_dict from_params from_state given_penalties
-    history keeper keeps_rows labelled learn list load_current penalties predicted probabilities
+    history keeper keeps_rows labelled learn list load_current measure penalties predicted
+    probabilities
     problem read_array resolve rollback run start state task to_dict trusted values
 """
 RESULTS = """
@@ -301,6 +303,10 @@ EXAMPLES: dict[str, Example] = {
         {"arrays": w.arrays, "url": w.new(), "targets": w.y},
     ),
     "ingest.ingest_npz": lambda w: (ingest.ingest_npz, {"path": w.npz, "url": w.new()}),
+    "hypotheses.two_sample_test": lambda w: (
+        hypotheses.two_sample_test,
+        {"a": w.features, "b": w.features + 0.1, "n_permutations": 9},
+    ),
     "monitoring.drift_test": lambda w: (
         monitoring.drift_test,
         {"reference": w.arrays, "new": w.arrays, "n_features": 16, "n_permutations": 9},
@@ -441,6 +447,9 @@ def _line(w: World) -> dict[str, Any]:
         "holdout": 0.3,
     }
 
+
+for _statistic in hypotheses.TWO_SAMPLE.values():
+    EXAMPLES[f"hypotheses.{_statistic.__name__}"] = lambda w, kind=_statistic: (kind, {})
 
 for _name, (_kind, _) in embeddings.EMBEDDINGS.items():
     _key = f"embeddings.{_kind.__name__}"

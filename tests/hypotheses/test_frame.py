@@ -149,6 +149,7 @@ POINTS, BAGS = np.eye(3), [np.eye(3)] * 4
     ("call", "told"),
     [
         (lambda: read_samples({"a": POINTS, "b": BAGS}), "points of one bag are .*unit='point'"),
+        (lambda: read_samples({"a": POINTS}, embedding=ProjectionEmbedding()), "for bags"),
         (lambda: read_samples({"a": POINTS}, unit="bag"), "a is a sample of points; unit='bag'"),
         (lambda: read_samples({"a": POINTS}, unit="row"), "unit is 'row'; expected one of"),
         (lambda: read_samples({"a": POINTS, "b": POINTS[:, :2]}), "different dimensions: a 3, b 2"),
@@ -159,10 +160,10 @@ POINTS, BAGS = np.eye(3), [np.eye(3)] * 4
         (lambda: read_samples({"a": POINTS[:1]}), "a has 1 point; a test compares at least two"),
         (lambda: read_samples({"a": [[1.0, np.nan], [1, 2]]}), "a: point 0 holds NaN"),
         (lambda: read_samples({"a": POINTS}, groups={"a": [1, 1, 1]}), "a has 1 group"),
-        (lambda: read_samples({"a": POINTS}, groups={"a": [1, 2]}), "expected one label per point"),
+        (lambda: read_samples({"a": POINTS}, groups={"a": [1, 2]}), "a label for each of the 3"),
         (lambda: read_samples({"a": BAGS}, embedding="mean"), "embedding is 'mean'; expected an"),
         (lambda: resolve_kernel("gaussian", "median", np.ones((4, 2))), "all rows are alike"),
-        (lambda: resolve_kernel("gaussian", 0, POINTS), "bandwidth is 0; expected a number > 0"),
+        (lambda: resolve_kernel("gaussian", 0, POINTS), "bandwidth is 0; expected a number, 1e-30"),
         (lambda: find_statistic({"toy": Toy}, "tox", None, None), "'tox'; expected one of"),
         (lambda: find_statistic({"toy": Toy}, Kernel(), None, None), "expected one of"),
         (
