@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         MeanMapEmbedding,
         MomentsEmbedding,
         ProjectionEmbedding,
+        SlicedWassersteinEmbedding,
     )
     from .evaluation import evaluate
     from .random_features import RandomFourierFeatures
@@ -46,6 +47,7 @@ __all__ = [
     "MomentsEmbedding",
     "ProjectionEmbedding",
     "RandomFourierFeatures",
+    "SlicedWassersteinEmbedding",
     "TripleBasisRegressor",
     "connect",
     "evaluate",
@@ -63,6 +65,7 @@ _ROOMS = {
         "MeanMapEmbedding",
         "MomentsEmbedding",
         "ProjectionEmbedding",
+        "SlicedWassersteinEmbedding",
     ),
     "evaluation": ("evaluate",),
     "random_features": ("RandomFourierFeatures",),

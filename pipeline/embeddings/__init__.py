@@ -13,6 +13,7 @@ from .histogram import HistogramEmbedding, HistogramSpec
 from .mean_map import MeanMapEmbedding, MeanMapSpec, mmd_squared
 from .moments import MomentsEmbedding, MomentsSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
+from .sliced import SlicedWassersteinEmbedding, SlicedWassersteinSpec
 
 # name: (what people configure, what travels). A new embedding is its module and one line here.
 EMBEDDINGS: dict[str, tuple[Any, Any]] = {
@@ -21,6 +22,7 @@ EMBEDDINGS: dict[str, tuple[Any, Any]] = {
     "mean_map": (MeanMapEmbedding, MeanMapSpec),
     "histogram": (HistogramEmbedding, HistogramSpec),
     "moments": (MomentsEmbedding, MomentsSpec),
+    "sliced_wasserstein": (SlicedWassersteinEmbedding, SlicedWassersteinSpec),
 }
 
 
@@ -59,6 +61,8 @@ __all__ = [
     "ProjectionSpec",
     "Sample",
     "SeriesShape",
+    "SlicedWassersteinEmbedding",
+    "SlicedWassersteinSpec",
     "mmd_squared",
     "spec_from_dict",
     "spec_to_dict",

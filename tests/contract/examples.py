@@ -280,6 +280,10 @@ EXAMPLES: dict[str, Example] = {
         embeddings.ProjectionSpec,
         {"basis": "cosine", "n_per_dim": 3, "max_norm": None, **SPEC},
     ),
+    "embeddings.SlicedWassersteinSpec": lambda w: (
+        embeddings.SlicedWassersteinSpec,
+        {"n_directions": 2, "n_quantiles": 3, "seed": 0, **SPEC},
+    ),
     "embeddings.mmd_squared": lambda w: (
         embeddings.mmd_squared,
         {"A": w.features, "sizes_A": w.bags.sizes},

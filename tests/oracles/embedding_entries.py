@@ -1,4 +1,4 @@
-"""Mean maps, histograms and moments beside their oracles."""
+"""Mean maps, histograms, moments and quantiles beside their oracles."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis import Bags, HistogramEmbedding, MeanMapEmbedding, MomentsEmbedding
+from bagbasis import (
+    Bags,
+    HistogramEmbedding,
+    MeanMapEmbedding,
+    MomentsEmbedding,
+    SlicedWassersteinEmbedding,
+)
 
-from .histogram import homogeneous_map, moments_by_loop, shares_by_loop
+from .histogram import homogeneous_map, moments_by_loop, quantiles_by_loop, shares_by_loop
 from .implementation import DTYPES, Implementation
 from .mean_map import mean_map_by_loop
 from .ragged import SIZES
@@ -27,6 +33,7 @@ def embeddings() -> Iterator[Implementation]:
                 yield _mean_map(**options, n_features=64, bandwidth=0.3)
                 yield _histogram(**options, distance="js", n_bins=5)
                 yield _moments(**options)
+                yield _sliced(**options, n_directions=7, n_quantiles=6)
     doubles = {"n_dims": 2, "dtypes": (np.float64, np.float64)}
     for kernel in ("laplacian", "matern"):
         yield _mean_map(**doubles, kernel=kernel, n_features=600, bandwidth=0.4, nu=2.5, seed=3)
@@ -36,6 +43,7 @@ def embeddings() -> Iterator[Implementation]:
     yield _histogram(**doubles, distance="js", n_bins=1, out_of_box="drop")
     yield _histogram(3, (np.float32, np.float64), distance="js", n_bins=4, marginals=2)
     yield _moments(**doubles, out_of_box="drop")
+    yield _sliced(**doubles, n_directions=3, n_quantiles=300, out_of_box="drop")
 
 
 def _mean_map(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
@@ -74,6 +82,18 @@ def _moments(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementat
 
     def oracle(bags: Bags) -> Any:
         return moments_by_loop(list(bags), LO[:n_dims], HI[:n_dims], embedding.out_of_box)
+
+    return _entry(embedding, oracle, n_dims, dtypes, params)
+
+
+def _sliced(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
+    embedding = SlicedWassersteinEmbedding(**params)
+
+    def oracle(bags: Bags) -> Any:
+        spec = _spec(embedding, n_dims)
+        limits = LO[:n_dims], HI[:n_dims]
+        mode = embedding.out_of_box
+        return quantiles_by_loop(list(bags), spec.directions(), spec.n_quantiles, *limits, mode)
 
     return _entry(embedding, oracle, n_dims, dtypes, params)
 

@@ -1,4 +1,4 @@
-"""Histograms, their homogeneous maps and moments the slow way: loops over bags and points."""
+"""Histograms, their homogeneous maps, moments and quantiles the slow way: loops over bags."""
 
 from __future__ import annotations
 
@@ -60,3 +60,25 @@ def moments_by_loop(
         rows.append([*kept.mean(axis=0), *upper])
         n_outside.append(outside)
     return np.array(rows), np.array(n_outside)
+
+
+def quantiles_by_loop(
+    bags: Sequence[NDArray],
+    directions: NDArray,
+    n_quantiles: int,
+    lo: Sequence[float],
+    hi: Sequence[float],
+    mode: str = "clip",
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Means of each bag's quantile function over equal intervals, by the overlap of each interval
+    with the step of each point, over the root of the row's length; and its points outside."""
+    rows, n_outside = [], []
+    ends = np.arange(n_quantiles + 1) / n_quantiles
+    for bag in bags:
+        kept, outside = confined(to_unit(bag, lo, hi), mode)
+        steps = np.arange(len(kept) + 1) / len(kept)
+        overlap = np.minimum.outer(ends[1:], steps[1:]) - np.maximum.outer(ends[:-1], steps[:-1])
+        shares = n_quantiles * overlap.clip(min=0)
+        rows.append(np.concatenate([shares @ np.sort(kept @ theta) for theta in directions]))
+        n_outside.append(outside)
+    return np.array(rows) / np.sqrt(len(directions) * n_quantiles), np.array(n_outside)

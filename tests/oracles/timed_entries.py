@@ -15,13 +15,14 @@ from bagbasis import (
     MeanMapEmbedding,
     MomentsEmbedding,
     ProjectionEmbedding,
+    SlicedWassersteinEmbedding,
 )
 from bagbasis.bags import Box
 from bagbasis.embeddings import EmbeddingSpec
 
 from .hdd import direct_embedding, midpoints
 from .hdd_direct import embed_at
-from .histogram import homogeneous_map, moments_by_loop, shares_by_loop
+from .histogram import homogeneous_map, moments_by_loop, quantiles_by_loop, shares_by_loop
 from .implementation import Implementation, Inputs
 from .mean_map import mean_map_by_loop
 from .series import project_by_loop, to_unit
@@ -73,6 +74,13 @@ def timed() -> Iterator[Implementation]:
         "moments",
         MomentsEmbedding().resolve(2, BOX, list),
         lambda bags: moments_by_loop(list(bags), LO, HI)[0],
+    )
+    sliced = SlicedWassersteinEmbedding().resolve(2, BOX, list)
+    directions = sliced.directions()
+    yield _entry(
+        "sliced Wasserstein, 32 × 16",
+        sliced,
+        lambda bags: quantiles_by_loop(list(bags), directions, 16, LO, HI)[0],
     )
 
 

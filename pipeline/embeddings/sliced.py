@@ -1,0 +1,144 @@
+"""`SlicedWassersteinEmbedding`: a bag as the quantiles of its points along fixed directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags, Box
+from ..bases.index_sets import MAX_FUNCTIONS
+from ..params import check_integer, check_seed
+from ..random_features.frequencies import draw_frequencies
+from ..threads import KERNELS
+from .base import BoxLike, Description, Embedding, EmbeddingSpec, Sample
+from .sliced_kernels import sliced_quantiles
+
+
+@dataclass(frozen=True)
+class SlicedWassersteinSpec(EmbeddingSpec):
+    """Quantiles with everything decided; see `SlicedWassersteinEmbedding` for the fields."""
+
+    n_directions: int
+    n_quantiles: int
+    seed: int
+
+    def checked(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.checked`."""
+        n_quantiles = check_integer("n_quantiles", self.n_quantiles, 1, MAX_FUNCTIONS)
+        most = MAX_FUNCTIONS // int(n_quantiles or 1)
+        return {
+            **super().checked(),
+            "n_directions": check_integer("n_directions", self.n_directions, 1, most),
+            "n_quantiles": n_quantiles,
+            "seed": check_seed("seed", self.seed),
+        }
+
+    @property
+    def n_features(self) -> int:
+        """Length of the embedding."""
+        return self.n_directions * self.n_quantiles
+
+    @property
+    def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
+        return self.n_directions * (4e-8 + 1e-9 * self.n_dims)  # nearly all of it sorts
+
+    @property
+    def seconds_per_bag(self) -> float:
+        """See `EmbeddingSpec.seconds_per_bag`."""
+        return 2e-9 * self.n_features
+
+    def describe(self) -> Description:
+        """See `EmbeddingSpec.describe`."""
+        return Description(f"{self.n_quantiles} quantiles along {self.n_directions} directions")
+
+    def directions(self) -> NDArray[np.float64]:
+        """Return unit vectors, shape (n_directions, n_dims): orthogonal within blocks of n_dims."""
+        drawn = draw_frequencies(
+            "gaussian", self.n_dims, self.n_directions, 1.0, self.seed, orthogonal=True
+        )
+        return np.ascontiguousarray((drawn / np.linalg.norm(drawn, axis=0)).T)
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+        """See `EmbeddingSpec.fill`."""
+        with KERNELS:
+            sliced_quantiles(
+                *self.arguments(bags), _directions(self), self.n_quantiles, out, outside
+            )
+
+
+@lru_cache(maxsize=4)
+def _directions(spec: SlicedWassersteinSpec) -> NDArray[np.float64]:
+    return spec.directions()
+
+
+class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
+    """Quantiles along directions: distances are sliced Wasserstein distances.
+
+    A bag's points are projected onto unit vectors θ. In one dimension the 2-Wasserstein distance
+    of two bags is that of their quantile functions, ∫ (Q(u) − Q'(u))² du; A(X) holds the means of
+    Q over n_quantiles equal intervals for every θ, so that ‖A(X) − A(Y)‖² approximates the mean of
+    these distances over θ, the squared sliced Wasserstein distance, from below. Needs no
+    density, so it also fits bags of few points and large d.
+
+    Parameters
+    ----------
+    n_directions : int, default 32
+        Directions θ, orthogonal within blocks of d; one in one dimension.
+    n_quantiles : int, default 16
+        Intervals of [0, 1] per direction.
+    seed : int
+        Of the directions.
+    out_of_box : {"clip", "drop", "error"}
+        What becomes of points outside the box; clipped and dropped ones are counted. Quantiles
+        need no walls: with a wide box no point is touched.
+    box : sequence of (lo, hi), optional
+        Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
+        `ProjectionEmbedding`.
+    dtype : {"float32", "float64"}
+        Of what `transform` returns; projections and means are in double.
+
+    Attributes
+    ----------
+    spec_ : SlicedWassersteinSpec
+        What was decided at `fit`.
+
+    Notes
+    -----
+    Not in the papers: Kolouri, Zou and Rohde, Sliced Wasserstein kernels for probability
+    distributions (2016). A bag and its repetition have the same embedding. A bag moved by c, in
+    units of the box, has distance² ‖c‖² / d if n_directions is a multiple of d.
+
+    Counting the components of a mixture (as in `HistogramEmbedding`): error 1.55, of 64 directions
+    1.55, of 16 1.57 (`ProjectionEmbedding` 1.58 in the same run, `MomentsEmbedding` 1.84). A bag
+    of 200 points in R² takes 140 times as long as in a `ProjectionEmbedding` of 10² functions:
+    all of its projections are sorted.
+    """
+
+    def __init__(
+        self,
+        n_directions: int = 32,
+        n_quantiles: int = 16,
+        seed: int = 0,
+        out_of_box: str = "clip",
+        box: BoxLike | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.n_directions = n_directions
+        self.n_quantiles = n_quantiles
+        self.seed = seed
+        self.out_of_box = out_of_box
+        self.box = box
+        self.dtype = dtype
+
+    def decide(self, sample: Sample, out_of_box: str, box: Box) -> SlicedWassersteinSpec:
+        """See `Embedding.decide`; nothing is chosen from the sample."""
+        check_integer("n_directions", self.n_directions, 1, MAX_FUNCTIONS)
+        n_directions = self.n_directions if box.n_dims > 1 else 1
+        return SlicedWassersteinSpec(
+            n_directions, self.n_quantiles, self.seed, out_of_box=out_of_box, box=box
+        )

@@ -1,0 +1,74 @@
+"""`SlicedWassersteinEmbedding` against distances of sorted points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from bagbasis import SlicedWassersteinEmbedding
+from bagbasis.errors import ParameterError
+
+RNG = np.random.default_rng(0)
+UNIT = [RNG.random((size, 3)) for size in (1, 30, 257)]
+
+
+def embedded(bags, **params):
+    box = [(0, 1)] * np.shape(bags[0])[1]
+    return SlicedWassersteinEmbedding(box=box, dtype="float64", **params).fit_transform(bags)
+
+
+def squared(rows):
+    return ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+
+
+def test_distance_in_one_dimension():
+    """With an interval per point it is the 2-Wasserstein distance, that of sorted points."""
+    bags = list(RNG.random((2, 40, 1)))
+    rows = embedded(bags, n_quantiles=40, n_directions=9)
+    assert rows.shape == (2, 40)
+    first, second = (np.sort(bag[:, 0]) for bag in bags)
+    np.testing.assert_allclose(squared(rows)[0, 1], ((first - second) ** 2).mean(), rtol=1e-12)
+
+
+def test_mean_over_directions():
+    """In more dimensions it is the mean over the directions, of which orthogonal ones share the
+    distance itself: each transport of points is one of their projections."""
+    bags = list(RNG.random((2, 30, 3)))
+    embedding = SlicedWassersteinEmbedding(12, 30, box=[(0, 1)] * 3, dtype="float64").fit(bags)
+    first, second = (np.sort(bag @ embedding.spec_.directions().T, axis=0) for bag in bags)
+    distance = squared(embedding.transform(bags))[0, 1]
+    np.testing.assert_allclose(distance, ((first - second) ** 2).mean(), rtol=1e-12)
+    cost = cdist(*bags, "sqeuclidean")
+    assert 0 < distance < cost[linear_sum_assignment(cost)].mean() / 3
+
+
+def test_moved_and_repeated_bags():
+    """Distances of moved bags are those of the moves; repeated points change nothing."""
+    bag, step = 0.5 * RNG.random((50, 3)), np.array([0.1, 0.2, 0.3])
+    rows = embedded([bag, bag + step, np.repeat(bag, 7, axis=0)], n_directions=6, n_quantiles=8)
+    np.testing.assert_allclose(squared(rows)[0, 1], step @ step / 3, rtol=1e-12)
+    np.testing.assert_allclose(rows[2], rows[0], atol=1e-14)
+
+
+def test_coarser_intervals_are_means_of_finer_ones():
+    """Nothing is lost beside what lies within an interval: the quantiles' means stay."""
+    fine = embedded(UNIT, n_quantiles=12).reshape(3, 32, 4, 3).mean(axis=3) * np.sqrt(3)
+    np.testing.assert_allclose(embedded(UNIT, n_quantiles=4).reshape(3, 32, 4), fine, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_directions", 0), ("n_quantiles", 0), ("n_quantiles", 2.5), ("seed", -1)]
+)
+def test_wrong_parameters(name, value):
+    """They are named, in one dimension, too."""
+    for bags in (UNIT, [RNG.random((4, 1))]):
+        with pytest.raises(ParameterError, match=f"^{name} is {value}; expected"):
+            SlicedWassersteinEmbedding(**{name: value}).fit(bags)
+
+
+def test_too_many_features():
+    """Directions times quantiles have the limit of all embeddings."""
+    with pytest.raises(ParameterError, match="n_directions is 1000000; expected"):
+        SlicedWassersteinEmbedding(1_000_000, 1000).fit(UNIT)
