@@ -214,7 +214,7 @@ class TableIngest:
         files = {role: open_table(sources[role], columns[role]) for role in columns}
         overwrite = self.overwrite or self.mode == "overwrite"
         with (
-            nullcontext() if kept else new_store(self.url, overwrite) as create,
+            nullcontext() if kept is not None else new_store(self.url, overwrite) as create,
             spill_folder() as spill,
             Database(SORT_BYTES, spill) as database,
         ):
@@ -224,7 +224,7 @@ class TableIngest:
             engines["targets"] = local  # of one row per bag, and errors name the row
             dtype = np.dtype(self.dtype if kept is None else kept.dtype).name
             passes = TablePasses(columns, files, engines, dtype, self.progress)
-            boxes = {} if kept else self._boxes()
+            boxes = {} if kept is not None else self._boxes()
             passes.check(boxes, database)
             codings = passes.code(kept)
             if create is not None:

@@ -250,6 +250,14 @@ def test_what_can_not_be_appended_changes_nothing(change, options, error, words,
     assert_holds(BagStore.open(url), frame, range(6))
 
 
+def test_append_to_a_store_without_bags(tmp_path, ingest_cut):
+    """It keeps its box and its dtype, as one with bags does."""
+    frame, url = table_of(range(6)), tmp_path / "s.zarr"
+    BagStore.create(url, 2, box=[(-50, 50)] * 2, dtype="float64")
+    store = ingest_cut(write(frame, tmp_path / "a.csv"), url, mode="append", **COLUMNS)
+    assert (store.n_bags, store.box.bounds, store.dtype) == (6, [[-50, 50]] * 2, np.float64)
+
+
 def test_append_needs_a_store(tmp_path):
     """A wrong URL makes no new store."""
     path = write(table_of(range(3)), tmp_path / "a.csv")
