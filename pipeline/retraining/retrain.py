@@ -130,10 +130,12 @@ def _carry_out(
     if journal.promote and len(changes) == journal.n_changes:
         registry.promote(name)
     elif journal.promote and registry.current() != name:
-        what = f"the champion was changed since {name} was to be promoted; it stays"
-        logger.warning("%s: %s %s", registry.url, what, registry.current())
-        if changes[journal.n_changes].name != name:
-            journal = journal.overtaken(f"{what} {registry.current()}")
+        stays = f"it stays {registry.current()}" if changes else "there is none now"
+        what = f"the champion was changed since {name} was to be promoted; {stays}"
+        logger.warning("%s: %s", registry.url, what)
+        # fewer changes than there were: somebody has put an older registry in its place
+        if [change.name for change in changes[journal.n_changes :][:1]] != [name]:
+            journal = journal.overtaken(what)
     folder.commit(journal.state)
     if publish is not None:
         publish(journal.report, journal.state.rounds)

@@ -15,6 +15,7 @@ from bagbasis.errors import BusyError, StoreError
 from bagbasis.jobs.retrain import exit_code
 from bagbasis.jobs.retrain_report import lines_of
 from bagbasis.registry import Registry
+from bagbasis.registry.registry import POINTER
 from bagbasis.retraining import retrain, state
 from tests.bags.processes import running
 from tests.retraining.problems import create, grow, spec
@@ -235,3 +236,13 @@ def test_champion_changed_while_the_round_ran(given):
     assert lines_of(outcome.report)[0].startswith("Round 2: overtaken: the champion was changed")
     assert exit_code(outcome.report) == 3
     assert retrain(given).decision == "nothing"
+
+
+def test_registry_that_lost_its_champion_while_the_round_ran(given):
+    """An older registry in its place is a champion that was changed, too: nothing is promoted."""
+    killed(given, "decided")
+    Path(given.registry_url, POINTER).unlink()
+    outcome = retrain(given)
+    assert outcome.decision == "overtaken"
+    assert outcome.report["reasons"][0].endswith("there is none now")
+    assert Registry(given.registry_url).current() is None
