@@ -55,12 +55,11 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key!r} is given twice", key_node.start_mark
-                )
-            seen.add(key if isinstance(key, str) else repr(key))
+            key = repr(self.construct_object(key_node, deep=True))
+            if key in seen:
+                what = f"key {key} is given twice"
+                raise yaml.constructor.ConstructorError(None, None, what, key_node.start_mark)
+            seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
 

@@ -71,6 +71,7 @@ def test_override_that_is_no_yaml():
         ("- a\n- b\n", ["expected 'key: value' lines, found list"]),
         ("data_url: a\ndata_url: b\n", ["key 'data_url' is given twice", "line 2"]),
         ("data_url: a\nmodel_url: b\nmodel: {alpha: 1, alpha: 2}\n", ["'alpha' is given twice"]),
+        ("data_url: a\nmodel_url: b\nmodel: {1: a, 1: b}\n", ["key 1 is given twice"]),
         ("data_url: a\n", ["missing key 'model_url'", "where the model goes", "--set model_url="]),
         ("data_url: a\nmodel_url: b\nholdou: 0.1\n", ["unknown key 'holdou'", "mean 'holdout'?"]),
         ("data_url: 5\nmodel_url: b\n", ["key 'data_url' is 5; expected a text"]),
