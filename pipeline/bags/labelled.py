@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -132,6 +132,11 @@ class LabelledBags:
     def target_names(self) -> tuple[str, ...]:
         """Names of the targets; empty where labels have none."""
         return self.labels.names if isinstance(self.labels, Targets) else ()
+
+    @property
+    def class_names(self) -> Mapping[str, Sequence[str]]:
+        """What people call the classes 0, 1, … of each target of the store that has classes."""
+        return {} if isinstance(self.data, Bags) else self.data.meta.class_names
 
     @property
     def response_dims(self) -> int:

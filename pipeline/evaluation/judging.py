@@ -122,7 +122,7 @@ class Judge:
         self.outcome = model.outcome_
         numbers = range(1, self.outcome.n_targets + 1)
         self.names = self.outcome.names or tuple(f"target {number}" for number in numbers)
-        self.class_names = _class_names(bags, self.names[0])
+        self.class_names = tuple(bags.class_names.get(self.names[0], ()))
         self.box = bags.box
 
     @np.errstate(over="ignore", invalid="ignore")  # refused by name when all is added
@@ -186,13 +186,6 @@ class DensityModel(ScoringModel, Protocol):
     def mean_coefficients_(self) -> Rows:
         """Of the average response of the bags fitted, shape (k,)."""
         ...
-
-
-def _class_names(bags: LabelledBags, target: str) -> tuple[str, ...]:
-    """Return what people call the classes 0, 1, … of a store's target."""
-    if isinstance(bags.data, BagStore):
-        return tuple(map(str, bags.data.meta.class_names.get(target, ())))
-    return ()
 
 
 def sampling_noise(spec: ProjectionSpec, responses: Bags, coefficients: Rows) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..bags import Bags, BagStore
+from ..bags import Bags
 from ..bags.inputs import as_targets, with_targets
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.labels import Targets
@@ -199,10 +199,10 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
 
 def _refuse_numbers(source: LabelledBags, codes: NDArray[np.float64]) -> None:
     """Raise DataError for a target of a store that has no classes, and values unlike labels."""
-    names = source.data.meta.class_names if isinstance(source.data, BagStore) else None
     [name] = source.target_names or ("",)
     whole = (codes == np.round(codes)).all()
-    if names is not None and name not in names and not (whole and len(codes) <= MAX_NUMBERS):
+    is_label = source.in_memory or name in source.class_names
+    if not (is_label or (whole and len(codes) <= MAX_NUMBERS)):
         raise DataError(
             f"{source.url}: target {name!r} has numbers, {len(codes)} different ones; learn it "
             "with DoubleBasisRegressor (task: regression), or make a store that has their "

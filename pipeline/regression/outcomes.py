@@ -253,7 +253,7 @@ def identify_outcome(outcome: Outcome) -> dict[str, Any]:
 
 def refuse_classes(source: LabelledBags) -> None:
     """Raise DataError for a target of a store that has classes, whose codes are no numbers."""
-    names = source.data.meta.class_names if isinstance(source.data, BagStore) else {}
+    names = source.class_names
     for name in source.target_names:
         if name in names:
             raise DataError(

@@ -127,12 +127,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
     ) -> RidgeSolution:
         validation, held_out = self._validation, statistics.validation
-        if (
-            not isinstance(self.alpha, str)
-            or self.alpha != "projected"
-            or validation is None
-            or held_out is None
-        ):
+        if validation is None or held_out is None or self.alpha != "projected":
             return super()._solve(problem, features, holdout, statistics)
         score = ProjectedScore.of(
             problem.source,
