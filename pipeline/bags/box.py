@@ -17,6 +17,7 @@ MARGIN = 0.01  # of the data's range, on each side of a measured box
 QUANTILE = 0.001  # of the points, on each side of what a measured box is laid around
 REACH = 0.25  # of what lies between these quantiles: as far beyond them a measured box may go
 SAMPLE_VALUES = 2**18  # coordinates by which quantiles are estimated: some MiB …
+WIDTH = 512  # numbers of a row that are compared at once, by vector instructions
 SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right to .0004
 
 
@@ -137,6 +138,20 @@ class Box:
         if array.shape[-1:] != (self.n_dims,):
             raise DataError(f"points have shape {array.shape}; expected (…, {self.n_dims})")
         return array
+
+
+def range_of(points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the least and the largest value of each coordinate of points, shape (n ≥ 1, d).
+
+    Many rows are compared as one wide row: of few coordinates numpy takes 35 times as long.
+    """
+    rows = max(1, WIDTH // points.shape[1])
+    whole = len(points) // rows * rows
+    if whole:
+        wide = points[:whole].reshape(len(points) // rows, -1)
+        ends = (end.reshape(rows, -1) for end in (wide.min(axis=0), wide.max(axis=0)))
+        points = np.concatenate([*ends, points[whole:]])
+    return points.min(axis=0), points.max(axis=0)
 
 
 def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import BagError, DataError
 from .bags import Bags
-from .box import Box
+from .box import Box, range_of
 from .labels import Labels, ResponseBags, Targets, take_rows
 from .plan import Range
 from .reading import PARTITION_BYTES, partitions, prefetch
@@ -322,7 +322,7 @@ def box_of_bags(bags: Bags) -> Box:
     """Return the unit cube if it holds all points, else their range with a margin of 1 %."""
     if len(bags) == 0:
         return Box.unit(bags.n_dims)
-    lo, hi = bags.points.min(axis=0), bags.points.max(axis=0)
+    lo, hi = range_of(bags.points)
     if (lo >= 0).all() and (hi <= 1).all():
         return Box.unit(bags.n_dims)
     return Box.around(lo, hi)

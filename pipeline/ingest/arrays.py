@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags.box import MOST_DIMS, Box, box_or_quantile
+from ..bags.box import MOST_DIMS, Box, box_or_quantile, range_of
 from ..bags.creation import check_place, is_vacant
 from ..bags.store import BagStore
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
@@ -276,17 +276,23 @@ class Measured:
         self._lo, self._hi = np.full(n_dims, np.inf), np.full(n_dims, -np.inf)
         self._rng = np.random.default_rng(0)
         self._numbers, self._sample = np.empty(0), np.empty((0, n_dims))
+        self._most = np.inf  # number of those sampled, when they are enough
 
     def add(self, points: NDArray[Any]) -> None:
         """Take note of a batch."""
         if isinstance(self.given, Box) or not len(points):
             return
-        self._lo = np.minimum(self._lo, points.min(axis=0))
-        self._hi = np.maximum(self._hi, points.max(axis=0))
-        numbers = np.append(self._numbers, self._rng.random(len(points)))
-        sample = np.concatenate([self._sample, points])
-        kept = np.argsort(numbers)[: self._size]
-        self._numbers, self._sample = numbers[kept], sample[kept]
+        lo, hi = range_of(points)
+        self._lo, self._hi = np.minimum(self._lo, lo), np.maximum(self._hi, hi)
+        drawn = self._rng.random(len(points))
+        fewer = np.flatnonzero(drawn < self._most)  # a sort of millions takes long
+        numbers = np.append(self._numbers, drawn[fewer])
+        sample = np.concatenate([self._sample, points[fewer]])
+        if len(numbers) > self._size:
+            kept = np.argpartition(numbers, self._size)[: self._size]
+            numbers, sample = numbers[kept], sample[kept]
+            self._most = numbers.max()
+        self._numbers, self._sample = numbers, sample
 
     @property
     def box(self) -> Box | None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bagbasis.bags import Box
+from bagbasis.bags.box import range_of
 from bagbasis.errors import DataError
 
 FINITE = st.floats(-1e9, 1e9, allow_subnormal=False)
@@ -62,6 +63,14 @@ def test_a_measured_box_holds_its_data(ranges):
     wide = (hi == lo) | (hi - lo > 1e-12 * np.maximum(np.abs(lo), np.abs(hi)))
     assert all((np.array(box.lo) < lo)[wide])
     assert all((np.array(box.hi) > hi)[wide])
+
+
+@pytest.mark.parametrize("n_dims", [1, 3, 513])
+@pytest.mark.parametrize("n", [1, 170, 171, 1025])
+def test_the_range_of_points(n, n_dims):
+    """Rows that are compared many at once, and those that are left, both count."""
+    points = np.random.default_rng(n).normal(size=(n, n_dims))
+    np.testing.assert_array_equal(range_of(points), [points.min(axis=0), points.max(axis=0)])
 
 
 def test_the_margin_is_one_percent_of_the_range():
