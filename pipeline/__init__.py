@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         ProjectionEmbedding,
         SlicedWassersteinEmbedding,
     )
-    from .evaluation import evaluate
+    from .evaluation import cross_val_score, evaluate
     from .random_features import RandomFourierFeatures
     from .regression import (
         DoubleBasisClassifier,
@@ -50,6 +50,7 @@ __all__ = [
     "SlicedWassersteinEmbedding",
     "TripleBasisRegressor",
     "connect",
+    "cross_val_score",
     "evaluate",
     "features",
     "load_model",
@@ -67,7 +68,7 @@ _ROOMS = {
         "ProjectionEmbedding",
         "SlicedWassersteinEmbedding",
     ),
-    "evaluation": ("evaluate",),
+    "evaluation": ("cross_val_score", "evaluate"),
     "random_features": ("RandomFourierFeatures",),
     "regression": (
         "DoubleBasisClassifier",

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     class RegressorMixin:
         """`sklearn.base.RegressorMixin`."""
 
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
             """R² of the predictions."""
 
     class ClassifierMixin:
         """`sklearn.base.ClassifierMixin`."""
 
-        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
             """Share of the predictions that are right."""
 
 else:

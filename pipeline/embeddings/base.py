@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
@@ -23,7 +24,7 @@ from ..bags.sampling import CHOICE_SAMPLE
 from ..bases.coefficients import KernelArguments, kernel_arguments
 from ..errors import BagError, DataError, ParameterError, shown
 from ..execution.costs import Cost
-from ..params import check_choice, check_fields, check_integer
+from ..params import check_choice, check_fields, check_integer, checked
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
@@ -157,6 +158,11 @@ class EmbeddingSpec(ABC):
     @abstractmethod
     def describe(self) -> Description:
         """Return what reports and pictures say of the embedding."""
+
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        """Name each column of `embed`, of points whose coordinates have these names."""
+        kind = type(self).__name__.removesuffix("Spec").lower()
+        return [f"{kind}{j}" for j in range(self.n_features)]
 
     def embed(self, bags: Bags, out: NDArray[Any]) -> int:
         """Write the embedding of each bag into ``out``; return the points outside the box.
@@ -303,6 +309,22 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         out = np.empty((len(bags), spec.n_features), dtype=self.dtype)
         spec.embed(bags, out)
         return out
+
+    @checked
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
+        """Return a name per column of `transform`; ``input_features`` names the coordinates.
+
+        Raises
+        ------
+        DataError
+            Another number of names than coordinates.
+        """
+        check_is_fitted(self)
+        n = self.spec_.n_dims
+        names = [f"x{j}" for j in range(n)] if input_features is None else list(input_features)
+        if len(names) != n:
+            raise DataError(f"input_features has {len(names)} names, points have {n} coordinates")
+        return np.array(self.spec_.feature_names(list(map(str, names))), dtype=object)
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:

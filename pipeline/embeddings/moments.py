@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,12 @@ class MomentsSpec(EmbeddingSpec):
     def describe(self) -> Description:
         """See `EmbeddingSpec.describe`."""
         return Description("mean and covariance" if self.covariance else "mean")
+
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        """See `EmbeddingSpec.feature_names`."""
+        means = [f"mean({name})" for name in coordinates]
+        pairs = combinations_with_replacement(coordinates, 2) if self.covariance else ()
+        return means + [f"cov({a},{b})" for a, b in pairs]
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
         """See `EmbeddingSpec.fill`."""

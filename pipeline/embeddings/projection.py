@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +55,14 @@ class ProjectionSpec(MarginalSpec):
         series = SeriesShape(self.basis, self.n_per_dim, self.max_norm, self.is_joint)
         each = "" if self.is_joint else f" per {self.group_size} coordinates"
         return Description(f"{len(self.indices):,} {self.basis} coefficients{each}", series)
+
+    def feature_names(self, coordinates: Sequence[str]) -> list[str]:
+        """See `EmbeddingSpec.feature_names`: the basis and the index α, as in ``cosine(1,0)``."""
+        names = []
+        for group in self.groups.tolist():
+            of = "" if self.is_joint else "[" + ",".join(coordinates[j] for j in group) + "]"
+            names += [f"{self.basis}{of}({','.join(map(str, a))})" for a in self.indices.tolist()]
+        return names
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
         """See `EmbeddingSpec.fill`."""

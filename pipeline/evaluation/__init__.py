@@ -1,7 +1,8 @@
 """The error of a model on labelled bags: one definition for reports, gates and experiments."""
 
 from .baselines import judge_fit
+from .cross_validation import cross_val_score
 from .errors import Errors
 from .judging import evaluate, evaluate_together
 
-__all__ = ["Errors", "evaluate", "evaluate_together", "judge_fit"]
+__all__ = ["Errors", "cross_val_score", "evaluate", "evaluate_together", "judge_fit"]

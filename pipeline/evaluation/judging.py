@@ -20,7 +20,7 @@ from ..execution.passes import Reduction, run_pass
 from ..params import checked
 from ..regression.linear_model import FittedModel, ScoringModel
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
-from ..regression.stored_predictions import check_predictable, take_subset
+from ..regression.stored_predictions import check_predictable, natural_subsets, take_subset
 from .errors import (
     SAMPLED_TARGETS,
     ClassDetails,
@@ -63,7 +63,7 @@ def evaluate(
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
-    subsets = (subset,) if subset else _natural_subsets(model, data)
+    subsets = (subset,) if subset else natural_subsets(model, data)
     check_predictable(model, data, subsets[0])
     bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
     for name in subsets if bags.n_bags else ():
@@ -72,13 +72,6 @@ def evaluate(
             return replace(errors, subset=name)
     where = bags.url or "bags in memory"
     raise DataError(f"{where}: no labelled bag among the {subsets[-1]} bags; nothing to measure")
-
-
-def _natural_subsets(model: FittedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
-    """Return the subsets that tell of a model, the first that has a labelled bag most."""
-    fitted_to = getattr(model, "report_", {}).get("data_url")
-    is_known = fitted_to is not None and data.url == fitted_to
-    return ("holdout", "all") if is_known and getattr(model, "holdout_", 0) else ("all",)
 
 
 def evaluate_together(
@@ -98,7 +91,7 @@ def evaluate_together(
         name="errors",
         collector=partial(_Sums, [Judge(model, bags) for model in models]),
         merge=_add_each,
-        cost=sum((_cost(model) for model in models), Cost()),
+        cost=sum((judging_cost(model) for model in models), Cost()),
         rows_per_block=ROWS_PER_BLOCK,
     )
     found = run_pass(bags, reduction, progress=progress)
@@ -228,7 +221,7 @@ def _add_each(ours: list[Errors], theirs: list[Errors]) -> list[Errors]:
     return [a + b for a, b in zip(ours, theirs, strict=True)]
 
 
-def _cost(model: ScoringModel) -> Cost:
+def judging_cost(model: ScoringModel) -> Cost:
     """Return the cost of predicting bags and of the rows that are compared."""
     features, k = model.features_, model.outcome_.n_targets
     rows = 8 * (features.n_features + 4 * k)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
-from ..bags import Bags
+from ..bags import Bags, BagStore, as_bags
 from ..bags.inputs import as_targets, with_targets
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.labels import Targets
 from ..bags.plan import Range
 from ..bags.targets import MISSING
-from ..errors import DataError
+from ..errors import BagbasisError, DataError, ParameterError
 from ..execution import Progress
 from ..params import checked
 from ..sklearn_bases import ClassifierMixin, RegressorMixin
@@ -22,6 +26,7 @@ from .base import DoubleBasis, Labels, Problem, Target, TrainingBags
 from .checkpoints import CheckpointsLike
 from .linear_model import Array, BagsLike
 from .outcomes import Classes, Reals, refuse_classes
+from .stored_predictions import predict_labelled
 
 EXACT = 2**53  # up to it every integer is a float64
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
@@ -126,6 +131,32 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         """
         return self._predict(X)
 
+    def score(
+        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return R², mean of the targets; of the store that was fitted on the bags held out.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        y : array, shape (n_bags,) or (n_bags, n_targets)
+            None: the store's, whose bags without one are left out.
+        sample_weight : array, shape (n_bags,), optional
+            Of ``y``.
+
+        Raises
+        ------
+        DataError
+            No labels.
+        ParameterError
+            Weights beside a store.
+        """
+        check_is_fitted(self, "coef_")
+        if y is not None or not isinstance(X, BagStore):
+            with _refusing_labels(y):
+                return super().score(X, y, sample_weight)
+        return float(r2_score(*_of_store(self, X, sample_weight)))
+
     @property
     def single_target_(self) -> bool:
         """Whether predictions have shape (n_bags,)."""
@@ -191,10 +222,58 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         """Return what `predict_proba` gives for bags in memory."""
         return self.predicted(bags).arrays()["probabilities"]
 
+    def decision_function(self, X: BagsLike) -> Array:
+        """Return the scores that `predict` compares, shape (n_bags, n_classes); lazy for a store.
+
+        Of two classes the second's less the first's, shape (n_bags,): positive for the second.
+        """
+        if not isinstance(X, BagStore):
+            return self.decision_scores(as_bags(X))
+        check_is_fitted(self, "coef_")
+        tail = () if len(self.classes_) == 2 else (len(self.classes_),)
+        return self._lazy(X, "decision_scores", (), tail, np.float64)
+
+    def decision_scores(self, bags: Bags) -> NDArray[np.float64]:
+        """Return what `decision_function` gives for bags in memory."""
+        rows = self.decision_rows(bags)
+        return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+
+    def score(
+        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the accuracy; arguments as in `DoubleBasisRegressor.score`."""
+        check_is_fitted(self, "coef_")
+        if y is not None or not isinstance(X, BagStore):
+            with _refusing_labels(y):
+                return super().score(X, y, sample_weight)
+        labels, predicted = _of_store(self, X, sample_weight)
+        return float((labels[:, 0] == predicted).mean())
+
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes, sorted, shape (n_classes,)."""
         return self.outcome_.values
+
+
+@contextmanager
+def _refusing_labels(y: ArrayLike | None) -> Iterator[None]:
+    """Re-raise what scikit-learn refuses of labels and weights of bags in memory."""
+    if y is None:
+        raise DataError("y is missing: bags in memory have no labels of their own")
+    try:
+        yield
+    except BagbasisError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y, or sample_weight, can not be scored against: {error}") from error
+
+
+def _of_store(
+    model: DoubleBasis, store: BagStore, sample_weight: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    if sample_weight is not None:
+        raise ParameterError("sample_weight belongs to y; a store is scored without")
+    return predict_labelled(model, store)
 
 
 def _refuse_numbers(source: LabelledBags, codes: NDArray[np.float64]) -> None:

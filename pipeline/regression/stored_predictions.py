@@ -17,7 +17,7 @@ from ..bags import BagStore
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import holdout_split
-from ..errors import ModelError, StoreError
+from ..errors import DataError, ModelError, StoreError
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
 from ..params import check_choice, checked
@@ -250,6 +250,33 @@ def check_predictable(model: FittedModel, data: BagStore | LabelledBags, subset:
         )
     if subset == "holdout" and not model.holdout_:
         raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
+
+
+def natural_subsets(model: FittedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
+    """Return the subsets that tell of a model, the first that has a labelled bag most."""
+    fitted_to = getattr(model, "report_", {}).get("data_url")
+    is_known = fitted_to is not None and data.url == fitted_to
+    return ("holdout", "all") if is_known and getattr(model, "holdout_", 0) else ("all",)
+
+
+def predict_labelled(model: FittedModel, store: BagStore) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return labels, shape (n, n_targets), and predictions of the bags that tell of a model.
+
+    Raises
+    ------
+    DataError
+        The store lacks a target of the model, or no bag is labelled.
+    """
+    model.outcome_.take_labels(store)
+    labels = store.targets(names=model.outcome_.names)
+    known = ~np.isnan(labels).any(axis=1)
+    for subset in natural_subsets(model, store):
+        blocks = list(iter_predictions(model, store, subset=subset))
+        rows = [block.rows[known[block.rows]] for block in blocks]
+        if any(map(len, rows)):
+            predicted = [block.prediction[known[block.rows]] for block in blocks]
+            return labels[np.concatenate(rows)], np.concatenate(predicted)
+    raise DataError(f"{store.url}: no bag is labelled; there is no score")
 
 
 def take_subset(bags: LabelledBags, model: FittedModel, subset: str) -> LabelledBags:

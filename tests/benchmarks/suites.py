@@ -19,6 +19,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     connect,
+    cross_val_score,
 )
 from bagbasis.datasets import Digits
 from bagbasis.execution import lane
@@ -155,6 +156,16 @@ def solving() -> list[Row]:
     return rows
 
 
+def folds(n_bags: int = 200_000, n_features: int = 1024) -> list[Row]:
+    """Five folds from one pass against one fit; both choose their penalties by GCV."""
+    store = mixture_store(n_bags)
+    bases = ProjectionEmbedding(), RandomFourierFeatures(n_features, scale=SCALE)
+    model = DoubleBasisRegressor(*bases)
+    name = f"five folds / one fit, N = {n_bags:,}, D = {n_features:,}"
+    ours, other = partial(cross_val_score, model, store), partial(model.fit, store)
+    return [pair(name, ours, other, repeats=3, target="≤ 1.3", floor=True)]
+
+
 def _in_lane(call: Callable[..., object], *given: object) -> None:
     with lane():
         call(*given)
@@ -166,6 +177,7 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
     "peers": peers,
     "memory": memory,
     "solving": solving,
+    "folds": folds,
     "hdd": hdd,
     "serving": serving,
 }

@@ -68,7 +68,8 @@ OUR_NAMES = """
 OUR_METHODS = """
     arguments array blocks centred_cross centred_gram centred_yy check check_ends check_memory
     check_parameters check_shapes checked coefficients current damage decide decision_rows
-    density_values describe determination discard embed embed_coefficients estimator features_of
+    decision_scores density_values describe determination discard embed embed_coefficients
+    estimator feature_names features_of
     fill fit_problem frequencies frequency_bytes from_dict from_params from_state given_penalties
     history keeper keeps_rows labelled learn list load_current measure penalties predicted
     probabilities
@@ -300,6 +301,10 @@ EXAMPLES: dict[str, Example] = {
         evaluation.evaluate,
         {"model": w.regressor, "data": w.store},
     ),
+    "evaluation.cross_val_score": lambda w: (
+        evaluation.cross_val_score,
+        {"estimator": w.unfitted(), "X": w.store, "target": "y", "cv": 2},
+    ),
     "ingest.TableIngest": lambda w: (_table_ingest, _table(w)),
     "ingest.ingest_tables": lambda w: (ingest.ingest_tables, _table(w)),
     "ingest.ingest_arrays": lambda w: (
@@ -364,6 +369,18 @@ EXAMPLES: dict[str, Example] = {
     "regression.DoubleBasisClassifier.predict_proba": lambda w: (
         w.classifier.predict_proba,
         {"X": w.arrays},
+    ),
+    "regression.DoubleBasisClassifier.decision_function": lambda w: (
+        w.classifier.decision_function,
+        {"X": w.arrays},
+    ),
+    "regression.DoubleBasisClassifier.score": lambda w: (
+        w.classifier.score,
+        {"X": w.arrays, "y": [0, 1] * (N // 2)},
+    ),
+    "regression.DoubleBasisRegressor.score": lambda w: (
+        w.regressor.score,
+        {"X": w.arrays, "y": w.y},
     ),
     "regression.DoubleBasisClassifier.save": lambda w: (w.classifier.save, {"url": w.new()}),
     "regression.TripleBasisRegressor": _used(regression.TripleBasisRegressor, "predict", **MODEL),
@@ -459,6 +476,10 @@ for _name, (_kind, _) in embeddings.EMBEDDINGS.items():
     _key = f"embeddings.{_kind.__name__}"
     EXAMPLES[_key] = _used(_kind, "bags")
     EXAMPLES[f"{_key}.fit"] = lambda w, kind=_kind: (kind().fit, {"X": w.arrays})
+    EXAMPLES[f"{_key}.get_feature_names_out"] = lambda w, kind=_kind: (
+        kind().fit(w.arrays).get_feature_names_out,
+        {},
+    )
     EXAMPLES[f"{_key}.transform"] = lambda w, kind=_kind: (
         kind().fit(w.arrays).transform,
         {"X": w.arrays},

@@ -250,3 +250,29 @@ def test_inside_an_estimator(kind, tmp_path):
     assert again.features_ == fitted.features_
     assert again.embedding.get_params() == kind(box=[list(wall) for wall in BOX]).get_params()
     np.testing.assert_array_equal(again.predict(bags[200:]), fitted.predict(bags[200:]))
+
+
+def test_feature_names(kind):
+    """One per column, all different; scikit-learn makes data frames with them."""
+    embedding = kind(box=BOX).fit(UNIT)
+    names = embedding.get_feature_names_out(["u", "v"])
+    assert len(set(names)) == len(names) == embedding.spec_.n_features
+    frame = embedding.set_output(transform="pandas").transform(UNIT)
+    assert frame.columns.tolist() == embedding.get_feature_names_out().tolist()
+    with pytest.raises(DataError, match="1 names, points have 2 coordinates"):
+        embedding.get_feature_names_out(["u"])
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("projection", {"n_per_dim": 2}, ["cosine(0,0)", "cosine(0,1)", "cosine(1,0)"]),
+        ("projection", {"n_per_dim": 2, "marginals": 1}, ["cosine[u](0)", "cosine[u](1)"]),
+        ("moments", {}, ["mean(u)", "mean(v)", "cov(u,u)", "cov(u,v)", "cov(v,v)"]),
+        ("histogram", {"n_bins": 2}, ["histogram0", "histogram1"]),
+    ],
+)
+def test_names_say_what_a_column_is(name, given, expected):
+    """Basis and index, or moment and coordinates."""
+    names = EMBEDDINGS[name][0](box=BOX, **given).fit(UNIT).get_feature_names_out(["u", "v"])
+    assert names[: len(expected)].tolist() == expected

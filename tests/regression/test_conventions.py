@@ -21,6 +21,8 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
+from bagbasis.bags.splits import holdout_split
+from bagbasis.errors import DataError, ParameterError
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(120, most=150)
@@ -154,3 +156,37 @@ class TestEstimator:
         assert search.best_params_ == {"alpha": 0.1, "embedding__n_per_dim": 5}
         assert search.predict(bags).shape == (120,)
         assert (cross_val_score(small(kind), bags, targets(kind), cv=3) > 0.3).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_score_by_the_labels_of_a_store(kind, tmp_path):
+    """That of the bags held out of the store it was fitted to, of all labelled bags of another."""
+    y = Y.copy() if kind is DoubleBasisRegressor else (Y > 0).astype(float)
+    y[::7] = np.nan
+    store = stored(tmp_path / "s.zarr", BAGS, y)
+    model = small(kind).fit(store, target="y", holdout=0.3)
+    out, known = holdout_split(0.3).members(0, len(BAGS)), ~np.isnan(y)
+    for url, rows in ((store.url, out & known), (tmp_path / "other.zarr", known)):
+        if url != store.url:
+            store = stored(url, BAGS, y)
+        bags = [BAGS[i] for i in np.flatnonzero(rows)]
+        assert model.score(store) == pytest.approx(model.score(bags, y[rows]))
+    with pytest.raises(ParameterError, match="sample_weight belongs to y"):
+        model.score(store, sample_weight=y)
+    with pytest.raises(DataError, match="y is missing"):
+        model.score(BAGS)
+    with pytest.raises(DataError, match="no bag is labelled"):
+        model.score(stored(tmp_path / "bare.zarr", BAGS, np.full(len(BAGS), np.nan)))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decision_function(n_classes, tmp_path):
+    """As scikit-learn has it, of bags and, lazily, of a store: its order is that of `predict`."""
+    y = np.digitize(Y, np.quantile(Y, np.arange(1, n_classes) / n_classes))
+    model = small(DoubleBasisClassifier).fit(BAGS, y)
+    scores = model.decision_function(BAGS)
+    lazy = model.decision_function(stored(tmp_path / "s.zarr", BAGS, None))
+    assert lazy.shape == scores.shape == ((len(BAGS),) if n_classes == 2 else (len(BAGS), 3))
+    np.testing.assert_allclose(lazy.compute(), scores, rtol=1e-12)
+    chosen = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(BAGS), chosen)

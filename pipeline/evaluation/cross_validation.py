@@ -1,0 +1,260 @@
+"""`cross_val_score`: every fold's model from one pass, because statistics of bags subtract."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
+
+from ..bags import BagStore
+from ..bags.labelled import Batch, LabelledBags
+from ..bags.labels import take_rows
+from ..errors import DataError, ParameterError
+from ..execution import Progress
+from ..execution.passes import Reduction, run_pass
+from ..params import as_array, check_integer, checked
+from ..regression import FeatureMap, RidgeStatistics
+from ..regression.accumulate import FitStatistics, FitSums
+from ..regression.base import DoubleBasis, Labels, Problem, Target, TrainingBags
+from ..regression.outcomes import Reals
+from ..regression.summary import Summary, units_of
+from .errors import Errors
+from .judging import ROWS_PER_BLOCK, Judge, judging_cost
+
+FOLD_SEED = 4  # apart from those of the splits in `bags`
+MOST_FOLDS = 100  # each has sums of its own
+
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """The fold of each bag of the data, int16, and all folds; −1 is in no test."""
+
+    of_bags: NDArray[np.int16]
+    numbers: range
+
+
+@checked
+def cross_val_score(
+    estimator: DoubleBasis,
+    X: TrainingBags,
+    y: Labels = None,
+    *,
+    target: Target = None,
+    cv: int = 5,
+    groups: str | ArrayLike | None = None,
+    time: str | ArrayLike | None = None,
+    progress: Progress | None = None,
+) -> NDArray[np.float64]:
+    """Return the score of each fold, bags that its model was not fitted to.
+
+    One pass sums every fold; a model is solved from the whole without its fold. Scores of numbers
+    come from the same sums; classes and densities are predicted in a second pass.
+
+    Parameters
+    ----------
+    estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor
+        It is not fitted itself. Embedding and scale are decided once, from a sample of all bags.
+    X : BagStore, Bags, or list of arrays (n_i, n_dims)
+    y, target
+        As in ``fit``: labels of bags in memory, or targets of a store.
+    cv : int from 2 to 100
+        Folds, of equally many bags.
+    groups : str or array, shape (n_bags,), optional
+        A target of the store, or one value per bag: bags of one group (a patient, a day) are in
+        one fold.
+    time : str or array, shape (n_bags,), optional
+        As ``groups``: folds follow each other, and each is predicted from all earlier bags; the
+        first of cv + 1 parts is never predicted.
+    progress : callable (bags done, bags in all), optional
+
+    Returns
+    -------
+    float64, shape (cv,)
+        R², mean of the targets, of a regressor; accuracy of a classifier; of densities 1 − the
+        squared L2 distance over that of the average density.
+
+    Raises
+    ------
+    DataError
+        A fold without a labelled bag, fewer groups than folds, or a bag without a group or time.
+    ParameterError
+        groups and time together, or alpha="projected", which is chosen by a pass per fold.
+    """
+    check_integer("cv", cv, 2, MOST_FOLDS)
+    estimator.check_parameters(0.0)
+    if estimator.alpha == "projected":
+        raise ParameterError("alpha='projected' takes a pass per fold; use 'gcv' or 'validation'")
+    problem = estimator.problem(X, y, target)
+    bags = problem.source
+    folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
+    features = estimator.resolve(bags)
+    parts = _sum_folds(estimator, problem, features, folds, progress)
+    models, scores = [], []
+    for j, train in enumerate(_training_sums(parts, time is not None)):
+        test = parts[j - cv]
+        rows: Summary = test.train + test.validation if test.validation else test.train
+        if not rows.n:
+            raise DataError(f"fold {j} has no labelled bag; take fewer folds")
+        models.append(clone(estimator))
+        models[-1].learn(problem, features, 0.0, train)
+        if isinstance(problem.outcome, Reals):
+            scores.append(_determination(models[-1], rows))
+    return np.array(scores or _judge_folds(models, bags, folds, progress))
+
+
+def _choose_folds(
+    bags: LabelledBags, cv: int, groups: str | ArrayLike | None, time: str | ArrayLike | None
+) -> NDArray[np.int16]:
+    n = len(bags.data)
+    if groups is not None and time is not None:
+        raise ParameterError("groups and time are given; folds follow one of them")
+    if groups is not None:
+        codes, distinct = pd.factorize(_column(bags, "groups", groups))
+        if len(distinct) < cv:
+            raise DataError(f"there are {len(distinct)} groups, fewer than the {cv} folds")
+        folds = np.empty(n, dtype=np.int16)
+        for j, (_, test) in enumerate(GroupKFold(cv).split(codes, groups=codes)):
+            folds[test] = j
+        return folds
+    if time is not None:
+        times = _column(bags, "time", time)
+        if times.dtype.kind not in "iufM":
+            raise DataError(f"time has dtype {times.dtype}; expected numbers or dates")
+        edges = np.sort(times)[[n * j // (cv + 1) for j in range(1, cv + 1)]]
+        return (np.searchsorted(edges, times, side="right") - 1).astype(np.int16)
+    return (np.random.default_rng(FOLD_SEED).permutation(n) % cv).astype(np.int16)
+
+
+def _column(bags: LabelledBags, name: str, given: str | ArrayLike) -> NDArray[Any]:
+    """Return one value per bag; DataError where one is missing."""
+    if not isinstance(given, str):
+        values = as_array(name, given)
+    elif isinstance(bags.data, BagStore):
+        values = bags.data.targets(names=[given])[:, 0]
+    else:
+        raise ParameterError(f"{name} names a target of a BagStore; give one value per bag")
+    if values.shape != (len(bags.data),):
+        raise DataError(f"{name} has shape {values.shape}; expected ({len(bags.data)},)")
+    if pd.isna(values).any():
+        raise DataError(f"{name}: bag {int(pd.isna(values).argmax())} has none")
+    return values
+
+
+# -------------------------------------------------------------------------- one pass
+
+
+class _ByFold:
+    """A `Collector` that gives the bags of each fold to a collector of its own."""
+
+    def __init__(self, make: Callable[[int], Any], folds: _Folds) -> None:
+        self._folds = folds.of_bags
+        self._sums = {j: make(j) for j in folds.numbers}
+
+    def add(self, batch: Batch) -> None:
+        """Count the bags of a batch by their folds."""
+        folds = self._folds[batch.index]
+        for j, sums in self._sums.items():
+            rows = np.flatnonzero(folds == j)
+            bags, labels = take_rows(batch.bags, rows), batch.labels[rows]
+            sums.add(Batch(batch.index[rows], bags, labels, batch.stop))
+
+    def finish(self) -> list[Any]:
+        """Return the result of each fold, in their order."""
+        return [sums.finish() for sums in self._sums.values()]
+
+
+def _add_each(ours: list[Any], theirs: list[Any]) -> list[Any]:
+    return [a + b for a, b in zip(ours, theirs, strict=True)]
+
+
+def _sum_folds(
+    estimator: DoubleBasis,
+    problem: Problem,
+    features: FeatureMap,
+    folds: _Folds,
+    progress: Progress | None,
+) -> list[FitStatistics]:
+    task = estimator.task(problem, features, 0.0, keeps_rows=True)
+    given = (features, task.outcome, task.validation, task.precision, task.keeps_rows)
+    reduction = Reduction(
+        partial(_ByFold, partial(_fit_sums, given), folds),
+        _add_each,
+        replace(task.cost, bytes_per_task=len(folds.numbers) * task.cost.bytes_per_task),
+        name="folds",
+    )
+    return run_pass(problem.source, reduction, progress=progress)
+
+
+def _fit_sums(given: tuple[Any, ...], fold: int) -> FitSums:
+    return FitSums(*given)
+
+
+def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[FitStatistics]:
+    """Yield what each fold is predicted from: the other parts, or those before it."""
+    if in_time:
+        yield from accumulate(parts[:-1])
+    elif isinstance(parts[0].train, RidgeStatistics):
+        whole = reduce(operator.add, parts)
+        yield from (whole - part for part in parts)
+    else:  # rows can not be subtracted
+        for j in range(len(parts)):
+            yield reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
+
+
+# -------------------------------------------------------------------------- scores
+
+
+def _determination(model: DoubleBasis, rows: Summary) -> float:
+    """Return R², the mean of the targets, from what is known of rows; 0 for equal targets."""
+    rows = rows.in_units(np.maximum(rows.exponents, units_of(model.intercept_[None])))
+    psi = np.ldexp(model.coef_.T, -rows.exponents)
+    squares = rows.judge()(psi, np.ldexp(model.intercept_, -rows.exponents))
+    variances = rows.centred_yy() / rows.n
+    shares = np.divide(squares, variances, out=np.ones_like(squares), where=variances > 0)
+    return float(1.0 - shares.mean())
+
+
+def _judge_folds(
+    models: Sequence[DoubleBasis], bags: LabelledBags, folds: _Folds, progress: Progress | None
+) -> list[float]:
+    """Return the scores of classes or densities: each bag is predicted by its fold's model."""
+    judges = [Judge(model, bags) for model in models]
+    reduction = Reduction(
+        partial(_ByFold, partial(_JudgedFold, judges), folds),
+        _add_each,
+        judging_cost(models[0]),
+        rows_per_block=ROWS_PER_BLOCK,
+        name="errors",
+    )
+    scores = []
+    for errors in run_pass(bags, reduction, progress=progress)[-len(models) :]:
+        [found] = errors.values().values()
+        scores.append(found["accuracy"] if "accuracy" in found else found["r2"])
+    return scores
+
+
+class _JudgedFold:
+    """A `Collector` of the errors of one fold's model."""
+
+    def __init__(self, judges: Sequence[Judge], fold: int) -> None:
+        self._judge = judges[fold]
+        self._total: Errors | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch of the fold's bags."""
+        found = self._judge.judge(batch, self._judge.outcome.encode(batch.labels)[0])
+        self._total = found if self._total is None else self._total + found
+
+    def finish(self) -> Errors:
+        """Return the errors of all batches."""
+        assert self._total is not None  # each range of bags has a batch, maybe an empty one
+        return self._total
