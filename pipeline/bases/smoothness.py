@@ -146,10 +146,29 @@ class Candidates:
         """Return what each candidate multiplies a bag's coefficients by, shape (m, s)."""
         chosen = self.values[:, None]
         if self.kind == "kde":
-            return np.exp(-0.5 * (np.pi * chosen * norms(indices, self.basis)) ** 2)
+            return damping(indices, self.basis, chosen)
         if self.shape == "ball":
             return (norms(indices, self.basis) <= chosen * (1 + 1e-12)).astype(np.float64)
         return (indices.max(axis=1) < chosen).astype(np.float64)
+
+
+def damping(
+    indices: NDArray[np.int64], basis: str, bandwidth: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return what a Gaussian of some bandwidth leaves of each coefficient, shape (s,) or (m, s).
+
+    The coefficients are then those of a kernel estimate: reflected at the walls in the cosine
+    basis, of period 1 in the trigonometric one.
+
+    Parameters
+    ----------
+    indices : int64, shape (s, g)
+    basis : {"cosine", "trigonometric"}
+    bandwidth : float, or shape (m, 1)
+        A share of the box's side.
+    """
+    turn = 2 * np.pi if basis == "trigonometric" else np.pi
+    return np.exp(-0.5 * (turn * bandwidth * norms(indices, basis)) ** 2)
 
 
 def series_candidates(n_dims: int, shape: str, basis: str) -> Candidates:

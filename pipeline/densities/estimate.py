@@ -8,8 +8,8 @@ import numpy as np
 
 from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
-from ..bases import index_set, norms, project
-from ..bases.smoothness import KINDS, limits_of
+from ..bases import index_set, project
+from ..bases.smoothness import KINDS, damping, limits_of
 from ..embeddings.base import BagsLike, BoxLike, refuse_outside
 from ..errors import DataError, ParameterError
 from ..params import check_choice, check_number, checked
@@ -96,6 +96,6 @@ def estimate_densities(
     if outside.any():
         logger.info("%d points outside the box: %s", outside.sum(), out_of_box)
     if method == "kde":
-        coefficients *= np.exp(-0.5 * (np.pi * value * norms(indices, basis)) ** 2)
+        coefficients *= damping(indices, basis, value)
     coefficients.setflags(write=False)
     return Densities(coefficients, indices, basis, box)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, Box
 from ..bases import BASES, index_set, project
-from ..bases.smoothness import choose_index_set
+from ..bases.smoothness import choose_bandwidth, choose_index_set, damping
+from ..errors import ParameterError
 from ..params import check_choice, check_integer, check_number
-from .base import BoxLike, Description, Embedding, MarginalSpec, Sample, SeriesShape
+from .base import SHARE, BoxLike, Description, Embedding, MarginalSpec, Sample, SeriesShape
+
+LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are compared
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class ProjectionSpec(MarginalSpec):
     basis: str
     n_per_dim: int | None
     max_norm: float | None
+    bandwidth: float | None = None
 
     def checked(self) -> dict[str, Any]:
         """See `EmbeddingSpec.checked`."""
@@ -31,6 +35,7 @@ class ProjectionSpec(MarginalSpec):
             "basis": check_choice("basis", self.basis, BASES),
             "n_per_dim": check_integer("n_per_dim", self.n_per_dim, other=(None,)),
             "max_norm": check_number("max_norm", self.max_norm, 0, other=(None,)),
+            "bandwidth": _check_bandwidth(self.bandwidth, self.basis, (None,)),
         }
         self.indices  # noqa: B018 - too many functions are refused here, not at transform
         return values
@@ -54,7 +59,9 @@ class ProjectionSpec(MarginalSpec):
         """See `EmbeddingSpec.describe`."""
         series = SeriesShape(self.basis, self.n_per_dim, self.max_norm, self.is_joint)
         each = "" if self.is_joint else f" per {self.group_size} coordinates"
-        return Description(f"{len(self.indices):,} {self.basis} coefficients{each}", series)
+        smoothed = "" if self.bandwidth is None else f", smoothed by {self.bandwidth:.3g}"
+        text = f"{len(self.indices):,} {self.basis} coefficients{each}{smoothed}"
+        return Description(text, series)
 
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
         """See `EmbeddingSpec.feature_names`: the basis and the index α, as in ``cosine(1,0)``."""
@@ -68,6 +75,21 @@ class ProjectionSpec(MarginalSpec):
         """See `EmbeddingSpec.fill`."""
         drop = self.out_of_box == "drop"
         outside[:] = project(bags, self.indices, self.groups, self.basis, self.box, out, drop=drop)
+        if self.bandwidth is not None:
+            left = damping(self.indices, self.basis, self.bandwidth).astype(out.dtype)
+            out *= np.tile(left, len(self.groups))
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.to_dict`; without smoothing as versions wrote it that had none."""
+        values = super().to_dict()
+        if self.bandwidth is None:
+            del values["bandwidth"]
+        return values
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """See `EmbeddingSpec.from_dict`."""
+        return super().from_dict({"bandwidth": None, **values})
 
 
 class ProjectionEmbedding(Embedding[ProjectionSpec]):
@@ -88,6 +110,14 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         data, among sets of at most 1,024 functions (and 64 per dimension).
     marginals : int ≥ 1, optional
         1 for one embedding per coordinate, 2 per pair of coordinates, …, concatenated: for d ≳ 4.
+    bandwidth : float or "auto", optional
+        Smooths: the coefficients are those of a Gaussian kernel estimate of this bandwidth, a
+        share of the box's side, on the functions of the index set (cosine: reflected at the
+        walls; trigonometric: of period 1; not of the Legendre basis). High frequencies then count
+        less in distances of bags. "auto" minimises the leave-one-out score of densities (004, eq.
+        2.31; cosine); for a regression let `bags tune` choose: counting the components of a
+        mixture (as in `HistogramEmbedding`) 10 functions have error 1.58, with bandwidth=0.04
+        1.57; 20 functions 1.67, with 0.06 1.55. Default no smoothing.
     out_of_box : {"clip", "drop", "error"}
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
@@ -111,6 +141,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         out_of_box: str = "clip",
         box: BoxLike | None = None,
         dtype: str = "float32",
+        bandwidth: float | str | None = None,
     ) -> None:
         self.basis = basis
         self.n_per_dim = n_per_dim
@@ -119,9 +150,19 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         self.out_of_box = out_of_box
         self.box = box
         self.dtype = dtype
+        self.bandwidth = bandwidth
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> ProjectionSpec:
         """See `Embedding.decide`; the sample is read only for "auto"."""
+        bandwidth = _check_bandwidth(self.bandwidth, self.basis, (None, "auto"))
+        spec = self._choose_index_set(sample, out_of_box, box)
+        if isinstance(bandwidth, str):
+            n_functions = max(int(spec.indices.max()) + 1, LEAST_RESOLVED)
+            drop = out_of_box == "drop"
+            bandwidth = choose_bandwidth(sample(), spec.groups, box, n_functions, drop)
+        return replace(spec, bandwidth=bandwidth)
+
+    def _choose_index_set(self, sample: Sample, out_of_box: str, box: Box) -> ProjectionSpec:
         unused = () if self.max_norm is None else (None,)
         n_per_dim = check_integer("n_per_dim", self.n_per_dim, other=("auto", *unused))
         max_norm = check_number("max_norm", self.max_norm, 0, other=("auto", None))
@@ -135,3 +176,15 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         drop = out_of_box == "drop"
         n_per_dim, max_norm = choose_index_set(sample(), shape, self.basis, spec.groups, box, drop)
         return replace(spec, n_per_dim=n_per_dim, max_norm=max_norm)
+
+
+def _check_bandwidth(
+    bandwidth: float | str | None, basis: str, other: tuple[str | None, ...]
+) -> float | str | None:
+    """Return the bandwidth; ParameterError for one that the basis does not have."""
+    found = check_number("bandwidth", bandwidth, above=0, below=1, other=other, kind=SHARE)
+    if found is not None and basis == "legendre":
+        raise ParameterError(f"bandwidth is {found!r}; polynomials have none, basis='cosine' has")
+    if found == "auto" and basis != "cosine":
+        raise ParameterError("bandwidth is 'auto'; that is for basis='cosine', give a number")
+    return found

@@ -136,10 +136,12 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
         An embedding whose vectors are not the coefficients of a density.
     """
     embedding = fresh("response_embedding", third, Embedding, ProjectionEmbedding)
-    if not isinstance(embedding, ProjectionEmbedding) or embedding.marginals is not None:
+    if not isinstance(embedding, ProjectionEmbedding) or not (
+        embedding.marginals is None and embedding.bandwidth is None
+    ):
         raise ParameterError(
-            "response_embedding has to be a ProjectionEmbedding without marginals: its "
-            "coefficients are those of a density"
+            "response_embedding has to be a ProjectionEmbedding without marginals and bandwidth: "
+            "its coefficients are those of a density"
         )
     with lane():
         return embedding.resolve(

@@ -32,7 +32,11 @@ BOX = [(0.0, 1.0), (0.0, 1.0)]
 
 
 VARIANTS = {  # of the registered ones, besides their defaults
-    "projection": ({"basis": "legendre", "max_norm": 3.5}, {"marginals": 1}),
+    "projection": (
+        {"basis": "legendre", "max_norm": 3.5},
+        {"marginals": 1},
+        {"bandwidth": 0.05, "basis": "trigonometric"},
+    ),
     "hdd": (*({"distance": d} for d in DISTANCES if d != "js"), {"max_norm": 3.0, "marginals": 1}),
     "histogram": ({"marginals": 1},),
 }

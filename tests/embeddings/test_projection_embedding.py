@@ -9,10 +9,11 @@ from sklearn.pipeline import make_pipeline
 
 from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.bags import Box
+from bagbasis.densities import choose_smoothness
 from bagbasis.embeddings import EMBEDDINGS, ProjectionSpec, spec_from_dict, spec_to_dict
 from bagbasis.errors import ModelError, ParameterError
 from tests.oracles.ragged import random_bags
-from tests.oracles.series import index_set_by_loop, project_by_loop
+from tests.oracles.series import basis_function, index_set_by_loop, project_by_loop
 
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 2)) for size in (1, 30, 257)]
@@ -46,6 +47,64 @@ def test_against_the_loop(basis, limits, marginals):
     out = embedding.fit_transform(bags)
     np.testing.assert_allclose(out, naive(bags, limits, basis, lo, hi, marginals), atol=1e-12)
     assert embedding.spec_.n_features == out.shape[1]
+
+
+@pytest.mark.parametrize("marginals", [None, 1])
+@pytest.mark.parametrize("basis", ["cosine", "trigonometric"])
+def test_smoothed_coefficients_are_those_of_moved_points(basis, marginals):
+    """The mean of a function over a point's Gaussian surroundings, here by quadrature: walls
+    reflect cosines, and sines go on beyond them."""
+    h, bag = 0.07, RNG.random((9, 2))
+    params = {"basis": basis, "n_per_dim": 5, "marginals": marginals, "dtype": "float64"}
+    out = ProjectionEmbedding(**params, bandwidth=h, box=[(0, 1)] * 2).fit_transform([bag])
+    indices = index_set_by_loop(marginals or 2, 5, None, basis)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    columns = [[0, 1]] if marginals is None else [[0], [1]]
+    expected = []
+    for group in columns:
+        for alpha in indices:
+            moved = [bag[:, [c]] + h * nodes for c in group]
+            factors = [
+                np.vectorize(lambda x, k=k: float(basis_function(basis, k, x)))(x)
+                for k, x in zip(alpha, moved, strict=True)
+            ]
+            means = [f @ weights / weights.sum() for f in factors]
+            expected.append(np.prod(means, axis=0).mean())
+    np.testing.assert_allclose(out[0], expected, atol=1e-12)
+
+
+def test_bandwidth_auto_is_the_densities_choice():
+    """The least leave-one-out score, of bandwidths that the functions resolve."""
+    bags = list(0.5 + 0.08 * RNG.standard_normal((20, 100, 1)))
+    chosen = ProjectionEmbedding(n_per_dim=60, bandwidth="auto", box=[(0, 1)]).fit(bags).spec_
+    best = choose_smoothness(bags, "kde", box=[(0, 1)]).best
+    assert chosen.bandwidth == pytest.approx(best, rel=0.11)  # candidates are 10 % apart
+    few = ProjectionEmbedding(n_per_dim=2, bandwidth="auto", box=[(0, 1)]).fit(bags).spec_
+    assert few.bandwidth > chosen.bandwidth
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"bandwidth": 0}, "bandwidth is 0; expected a share of the box's side"),
+        ({"bandwidth": 1.0}, "bandwidth is 1.0; expected a share of the box's side"),
+        ({"bandwidth": "wide"}, "bandwidth is 'wide'; expected"),
+        ({"bandwidth": 0.1, "basis": "legendre"}, "polynomials have none"),
+        ({"bandwidth": "auto", "basis": "trigonometric"}, "is for basis='cosine'"),
+    ],
+)
+def test_wrong_bandwidths(params, message):
+    """Out of range, or of a basis that has none."""
+    with pytest.raises(ParameterError, match=message):
+        ProjectionEmbedding(**params).fit(UNIT)
+
+
+def test_specs_of_before_are_read():
+    """Without smoothing a spec is written as before there was any; with it, it comes back."""
+    plain, smooth = (ProjectionSpec("cosine", 5, None, h, box=Box.unit(2)) for h in (None, 0.1))
+    assert "bandwidth" not in plain.to_dict()
+    for spec in (plain, smooth):
+        assert spec_from_dict(spec_to_dict(spec)) == spec
 
 
 def test_box_of_a_store(tmp_path):

@@ -281,7 +281,8 @@ def test_bad_input(tmp_path):
     empty = BagStore.create(tmp_path / "e.zarr", 2, response_dims=1).append(BAGS)
     with pytest.raises(DataError, match=r"e\.zarr: no bag has a response"):
         regressor().fit(empty)
-    for third in (HDDEmbedding(), ProjectionEmbedding(marginals=1)):
+    thirds = HDDEmbedding(), ProjectionEmbedding(marginals=1), ProjectionEmbedding(bandwidth=0.1)
+    for third in thirds:
         with pytest.raises(ParameterError, match="response_embedding has to be"):
             regressor(third=third).fit(BAGS, RESPONSES)
     model = regressor().fit(BAGS, RESPONSES)
