@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bags.sampling import MEDIAN_ROWS
 from ..errors import DataError
+from .features import FeatureMap
 from .kernels import Kernel
 from .registry import Measured, Statistic
 from .samples import Sample
 
 Floats = NDArray[np.float64]
+
+MOST_BUCKETS = 4096  # units that sums are kept of: 512 features of each are 16 MiB
+LEAST_BUCKETS = 16  # of a sample beside a very large one
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +53,30 @@ class TwoSamples:
         """Which units are of the first sample, shape (n_units,)."""
         return np.arange(self.first.n_units + self.second.n_units) < self.first.n_units
 
-    def feature_sums(self, features: Callable[[Floats], Floats]) -> Floats:
+    @property
+    def n_dims(self) -> int:
+        """Numbers in a row."""
+        return self.first.data.n_dims
+
+    @cached_property
+    def sampled_rows(self) -> Floats:
+        """Evenly spread rows of both samples, up to 1,024 (about as many bags) of each."""
+        return np.concatenate([s.data.some(MEDIAN_ROWS) for s in (self.first, self.second)])
+
+    def in_buckets(self) -> TwoSamples:
+        """Return the samples with neighbours joined to units where these are very many.
+
+        Then sums over units fit in memory, whatever the number of rows, and permutations of
+        buckets of one length are as good as those of rows.
+        """
+        n_rows = len(self.first) + len(self.second)
+        few = min(len(self.first), len(self.second)) // LEAST_BUCKETS
+        length = max(1, min(-(-n_rows // MOST_BUCKETS), few))
+        return replace(
+            self, first=self.first.in_buckets(length), second=self.second.in_buckets(length)
+        )
+
+    def feature_sums(self, features: FeatureMap) -> Floats:
         """Return the sums of a function of the rows over each unit, shape (n_units, k)."""
         return np.concatenate([s.feature_sums(features) for s in (self.first, self.second)])
 
@@ -89,7 +117,16 @@ class TwoSamples:
 
 @dataclass(frozen=True)
 class TwoSampleStatistic(Statistic):
-    """Base of the statistics of two samples."""
+    """Base of the statistics of two samples.
+
+    Attributes
+    ----------
+    is_additive : bool
+        Whether sums of `TwoSamples.feature_sums` are all that it needs, so that rows need not be
+        in memory.
+    """
+
+    is_additive: ClassVar[bool] = False
 
     @abstractmethod
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:

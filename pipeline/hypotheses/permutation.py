@@ -77,7 +77,10 @@ def _generator(seed: int) -> np.random.Generator:
 
 
 def mmd_squared_of_splits(
-    sums: NDArray[np.float64], total: NDArray[np.float64], n_reference: int, n_new: int
+    sums: NDArray[np.float64],
+    total: NDArray[np.float64],
+    n_reference: ArrayLike,
+    n_new: ArrayLike,
 ) -> NDArray[np.float64]:
     """Unbiased MMD² of each split from the sums of its features (002, Algorithm 1, A.1).
 
@@ -90,9 +93,11 @@ def mmd_squared_of_splits(
         Of the features over the m rows of each split's first set.
     total : shape (D,)
         Over all rows.
+    n_reference, n_new : int, or shape (n_splits,)
+        m and n.
     """
-    m, n = n_reference, n_new
-    first, second = sums / m, (total - sums) / n
+    m, n = np.asarray(n_reference, np.float64), np.asarray(n_new, np.float64)
+    first, second = sums / m[..., None], (total - sums) / n[..., None]
     biased = _squares(first - second)
     own = _squares(first) / (m - 1) + _squares(second) / (n - 1)
     squared: NDArray[np.float64] = biased + own - (m + n - 2) / ((m - 1) * (n - 1))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from ..bags import Bags, BagStore, Box, concatenate
-from ..bags.labelled import Batch, box_of_bags
+from ..bags.labelled import box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE, spread_rows
 from ..embeddings import Embedding, EmbeddingSpec, MeanMapEmbedding
 from ..errors import DataError, ParameterError, shown
-from ..execution.passes import check_memory, rows_of, run_pass
+from ..execution.passes import check_memory
 from ..params import as_array, check_choice
-from .thinning import BagSet, as_bag_set, check_thin, thin_bags, thinning_size
+from .features import FeatureMap
+from .row_sources import ArrayRows, EmbeddedRows
+from .thinning import BagSet, as_bag_set, check_thin, thinning_size
 
 Floats = NDArray[np.float64]
 SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
@@ -37,13 +39,12 @@ POOLING = (
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows of a sample in memory, and which of them belong together.
+    """Rows of a sample, and which of them belong together.
 
     Attributes
     ----------
     name : str
-    rows : float64, shape (n, d)
-        Points, or embeddings of bags.
+    data : ArrayRows or EmbeddedRows
     units : int64, shape (n,)
         The exchangeable unit of each row, from 0 to n_units − 1.
     n_units : int
@@ -52,19 +53,27 @@ class Sample:
         Of each row among the points or bags that were given.
     n_left_out : int
         Bags that are too small.
+    bucket_length : int
+        Units are so many neighbours of what was given; 0 where they are not.
     """
 
     name: str
-    rows: Floats
+    data: ArrayRows | EmbeddedRows
     units: NDArray[np.int64]
     n_units: int
     unit: str
     positions: NDArray[np.int64]
     n_left_out: int
+    bucket_length: int = 0
 
     def __len__(self) -> int:
         """Count the rows."""
-        return len(self.rows)
+        return len(self.units)
+
+    @cached_property
+    def rows(self) -> Floats:
+        """Points, or embeddings of bags, shape (n, d)."""
+        return self.data.all()
 
     def sums(self, columns: Floats, start: int = 0) -> Floats:
         """Return the sums of columns over the rows of each unit, shape (n_units, k).
@@ -80,11 +89,22 @@ class Sample:
         sums: Floats = members @ columns
         return sums
 
-    def feature_sums(self, features: Callable[[Floats], Floats]) -> Floats:
-        """Return the sums of a function of the rows, (n, d) to (n, k), a block at a time."""
+    def feature_sums(self, features: FeatureMap) -> Floats:
+        """Return the sums of features over the rows of each unit, shape (n_units, k).
+
+        Rows are taken a block at a time; those of bags in `in_buckets` by a pass of their own.
+        """
+        if self.bucket_length and isinstance(self.data, EmbeddedRows):
+            sums = self.data.bucket_sums(features, self.bucket_length)
+            return sums[np.unique(self.positions // self.bucket_length)]
         starts = range(0, len(self), FEATURE_ROWS)
         blocks = (self.sums(features(self.rows[a : a + FEATURE_ROWS]), a) for a in starts)
         return reduce(np.add, blocks)
+
+    def in_buckets(self, length: int) -> Sample:
+        """Return the sample with units of ``length`` neighbours of what was given."""
+        buckets, units = np.unique(self.positions // length, return_inverse=True)
+        return replace(self, units=units, n_units=len(buckets), bucket_length=length)
 
     @property
     def unit_sizes(self) -> NDArray[np.int64]:
@@ -112,10 +132,10 @@ def read_samples(
     thin: bool | int = True,
     seed: int = 0,
 ) -> list[Sample]:
-    """Return samples of one kind, by name, as rows in memory.
+    """Return samples of one kind, by name.
 
-    Bags become rows by one embedding for all samples, thinned to one size. The rows of a store
-    are made by one pass, on the open cluster.
+    Bags become rows by one embedding for all samples, thinned to one size: when they are needed,
+    by a pass on the open cluster.
 
     Parameters
     ----------
@@ -148,7 +168,7 @@ def read_samples(
         if embedding is not None:
             raise DataError("embedding is for bags; samples of points are compared as they are")
         rows = {name: _points(sample, name, kinds[name]) for name, sample in data.items()}
-    dims = {name: values.shape[1] for name, (values, *_) in rows.items()}
+    dims = {name: values.n_dims for name, (values, *_) in rows.items()}
     if len(set(dims.values())) > 1:
         raise DataError(
             "samples of different dimensions: " + ", ".join(f"{k} {v}" for k, v in dims.items())
@@ -162,7 +182,7 @@ def read_samples(
 
 def as_sample(
     name: str,
-    rows: Floats,
+    rows: Floats | ArrayRows | EmbeddedRows,
     unit: str,
     groups: ArrayLike | None = None,
     positions: NDArray[np.int64] | None = None,
@@ -179,9 +199,10 @@ def as_sample(
     n_given : int, optional
         Default n.
     """
-    n_given = len(rows) if n_given is None else n_given
-    where = np.arange(len(rows)) if positions is None else positions
-    units, n_units = np.arange(len(rows)), len(rows)
+    data = ArrayRows(rows) if isinstance(rows, np.ndarray) else rows
+    where = np.arange(len(data.all())) if positions is None else positions
+    n_given = len(where) if n_given is None else n_given
+    units, n_units = np.arange(len(where)), len(where)
     if groups is not None:
         labels = as_array(f"groups of {name}", groups)
         if labels.shape != (n_given,):
@@ -193,7 +214,7 @@ def as_sample(
         unit, n_units = "group", len(labels)
     if n_units < 2:
         raise DataError(f"{name} has {n_units} {unit}; a test compares at least two")
-    return Sample(name, rows, units, n_units, unit, where, n_given - len(rows))
+    return Sample(name, data, units, n_units, unit, where, n_given - len(where))
 
 
 def as_points(data: ArrayLike, name: str) -> Floats:
@@ -247,11 +268,11 @@ def resolve_embedding(
     )
 
 
-Rows = dict[str, tuple[Floats, NDArray[np.int64], int]]
+Rows = dict[str, tuple[ArrayRows | EmbeddedRows, NDArray[np.int64], int]]
 """Of each sample: its rows, their positions in the data, and how many were given."""
 
 
-def _points(data: SampleLike, name: str, bags: bool) -> tuple[Floats, NDArray[np.int64], int]:
+def _points(data: SampleLike, name: str, bags: bool) -> tuple[ArrayRows, NDArray[np.int64], int]:
     if bags:
         labelled = as_bag_set(data, name).bags  # type: ignore[arg-type]
         check_memory(f"all points of {name}", 8 * labelled.n_points * labelled.n_dims, "take fewer")
@@ -259,7 +280,7 @@ def _points(data: SampleLike, name: str, bags: bool) -> tuple[Floats, NDArray[np
         points = np.concatenate(parts)
     else:
         points = as_points(data, name)  # type: ignore[arg-type]
-    return points, np.arange(len(points)), len(points)
+    return ArrayRows(points), np.arange(len(points)), len(points)
 
 
 def _embedded(
@@ -278,19 +299,9 @@ def _embedded(
     rows: Rows = {}
     for (name, bag_set), of_set in zip(sets.items(), sizes, strict=True):
         bags = bag_set.bags
-        check_memory(f"embeddings of {name}", 16 * spec.n_features * bags.n_bags, "take fewer")
-        reduction = rows_of("embeddings", partial(_embed, spec, size, seed), spec.cost)
         positions = np.flatnonzero(of_set >= (size or 1))
-        rows[name] = run_pass(bags, reduction), positions, bags.n_bags
+        rows[name] = EmbeddedRows(bags, spec, size, seed), positions, bags.n_bags
     return rows
-
-
-def _embed(spec: EmbeddingSpec, size: int | None, seed: int, batch: Batch) -> Floats:
-    """Embed the bags of a batch that are large enough."""
-    bags = thin_bags(batch.bags, size, seed)
-    out = np.empty((len(bags), spec.n_features))
-    spec.embed(bags, out)
-    return out
 
 
 def thinned_size(sizes: Sequence[NDArray[np.int64]], thin: bool | int) -> int | None:

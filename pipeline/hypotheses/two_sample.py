@@ -11,9 +11,12 @@ from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import DataError, ParameterError, shown
 from ..execution import lane
 from ..params import as_array, check_integer, check_seed, checked
+from .block_mmd import BlockMMD, LinearMMD
 from .comparison import TwoSamples, TwoSampleStatistic
 from .exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
+from .feature_mmd import FastfoodMMD, FourierMMD
 from .kernels import resolve_kernel
+from .locations import MeanEmbeddings, SmoothedCharacteristicFunctions
 from .permutation import MOST_PERMUTATIONS
 from .registry import find_statistic
 from .result import HypothesisResult
@@ -21,7 +24,18 @@ from .samples import SampleLike, read_samples
 
 # name: class. A new statistic is its class and one line here.
 TWO_SAMPLE: dict[str, type[TwoSampleStatistic]] = {
-    kind.name: kind for kind in (BiasedMMD, UnbiasedMMD, EnergyDistance)
+    kind.name: kind
+    for kind in (
+        BiasedMMD,
+        UnbiasedMMD,
+        LinearMMD,
+        BlockMMD,
+        FourierMMD,
+        FastfoodMMD,
+        EnergyDistance,
+        MeanEmbeddings,
+        SmoothedCharacteristicFunctions,
+    )
 }
 
 
@@ -61,7 +75,13 @@ def two_sample_test(
         mmd_b        MMD² of all pairs, biased                    permutation, spectral, gamma,
                                                                   pearson
         mmd_u        the same, unbiased                           as mmd_b
+        mmd_linear   MMD² of pairs of two rows, O(n)              normal
+        mmd_block    mean MMD_u² of blocks of √n rows             normal
+        fourier      mmd_u by random features, O(n L d)           as mmd_b
+        fastfood     the same, O(n L log d); not Laplacian        as mmd_b
         energy       energy distance of all pairs                 as mmd_b
+        me           T² of mean kernels at J locations            chi_square, permutation
+        scf          T² of smoothed characteristic functions      chi_square, permutation
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Of points, or of embeddings. Default the first that the statistic admits.
@@ -114,7 +134,9 @@ def two_sample_test(
     _check(samples, found)
     if bandwidth is not None and not kernel:
         raise ParameterError(f"bandwidth is {bandwidth}; {found.name!r} has no kernel")
-    used = resolve_kernel(kernel, bandwidth, samples.rows) if kernel else None
+    used = resolve_kernel(kernel, bandwidth, samples.sampled_rows) if kernel else None
+    if found.is_additive and groups is None:
+        samples = samples.in_buckets()
     with lane():
         measured = found.measure(samples, used)
     return HypothesisResult(
@@ -156,5 +178,5 @@ def _check(samples: TwoSamples, statistic: TwoSampleStatistic) -> None:
             f"null is {samples.null!r}, which takes rows for independent; with groups the "
             f"statistic {statistic.name!r} {allowed}"
         )
-    if (samples.rows == samples.rows[0]).all():
+    if (samples.sampled_rows == samples.sampled_rows[0]).all():
         raise DataError("all rows of both samples are alike: there is nothing to compare")

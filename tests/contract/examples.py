@@ -68,11 +68,10 @@ OUR_NAMES = """
 OUR_METHODS = """
     arguments array blocks centred_cross centred_gram centred_yy check check_ends check_memory
     check_parameters check_shapes checked coefficients current damage decide decision_rows
-    decision_scores density_values describe determination discard embed embed_coefficients
-    estimator feature_names features_of
-    fill fit_problem frequencies frequency_bytes from_dict from_params from_state given_penalties
-    history keeper keeps_rows labelled learn list load_current measure penalties predicted
-    probabilities
+    decision_scores density_values describe determination directions discard draw embed
+    embed_coefficients estimates estimator feature_names features features_of fill fit_problem
+    frequencies frequency_bytes from_dict from_params from_state given_penalties history keeper
+    keeps_rows labelled learn list load_current measure penalties place predicted probabilities
     problem read_array resolve rollback run start state task to_dict trusted values
 """
 RESULTS = """

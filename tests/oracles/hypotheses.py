@@ -44,3 +44,41 @@ def mmd_by_loop(X: NDArray, Y: NDArray, kernel: PairKernel) -> tuple[float, floa
         pairs = [matrix[i][j] for i in range(size) for j in range(size) if i != j]
         unbiased += sum(pairs) / (size * (size - 1))
     return float(biased), float(unbiased)
+
+
+def linear_by_loop(X: NDArray, Y: NDArray, kernel: PairKernel) -> NDArray:
+    """h of non-overlapping quadruples (003)."""
+    n = min(len(X), len(Y)) // 2
+    return np.array([
+        kernel(X[2 * i], X[2 * i + 1]) + kernel(Y[2 * i], Y[2 * i + 1])
+        - kernel(X[2 * i], Y[2 * i + 1]) - kernel(X[2 * i + 1], Y[2 * i])
+        for i in range(n)
+    ])  # fmt: skip
+
+
+def circular_discrepancies(X: NDArray, Y: NDArray, frequencies: NDArray) -> tuple[float, float]:
+    """MMD_b² and MMD_u² by sinusoids that are added one by one (002, Algorithm 1)."""
+    biased, squares = 0.0, [0.0, 0.0]
+    for w in frequencies.T:
+        amplitudes, angles = [], []
+        for points in (X, Y):
+            A, theta = 0.0, 0.0
+            for t in points @ w:
+                s = A * math.sin(theta) + math.sin(t)
+                c = A * math.cos(theta) + math.cos(t)
+                A, theta = math.hypot(s, c), math.atan2(s, c)
+            amplitudes.append(A / len(points))
+            angles.append(theta)
+        (A, B), (u, v) = amplitudes, angles
+        biased += A**2 + B**2 - 2 * A * B * math.cos(u - v)
+        squares = [squares[0] + A**2, squares[1] + B**2]
+    L, m, n = frequencies.shape[1], len(X), len(Y)
+    own = squares[0] / L / (m - 1) + squares[1] / L / (n - 1)
+    return biased / L, biased / L + own - (m + n - 2) / ((m - 1) * (n - 1))
+
+
+def hotelling_by_loop(first: NDArray, second: NDArray) -> float:
+    """Δᵀ (S_x / n_x + S_y / n_y)⁻¹ Δ of the features of two samples."""
+    gap = first.mean(axis=0) - second.mean(axis=0)
+    joint = sum(np.cov(z.T, ddof=1) / len(z) for z in (first, second))
+    return float(gap @ np.linalg.solve(np.atleast_2d(joint), gap))
