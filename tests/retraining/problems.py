@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import fsspec
 import numpy as np
 
 from bagbasis import (
@@ -17,8 +18,10 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
+    load_model,
 )
-from bagbasis.retraining import DriftGate, Retraining
+from bagbasis.registry import Registry
+from bagbasis.retraining import DriftGate, Retraining, retrain
 from tests.oracles.labelled import labelled_bags
 
 HOLDOUT = 0.2
@@ -76,3 +79,20 @@ def difference(model: Any, other: Any) -> float:
     """Of coefficients and intercepts, relative to the largest one."""
     ours, theirs = (np.hstack([m.coef_, m.intercept_[:, None]]) for m in (model, other))
     return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+
+def model_of(given: Retraining, report: dict[str, Any]) -> Any:
+    """The model of a round."""
+    return load_model(Registry(given.registry_url).model_url(report["model"]))
+
+
+def files_of(url: Any) -> dict[str, bytes]:
+    """Every file under a URL, but the lock."""
+    fs, root = fsspec.core.url_to_fs(str(url))
+    return {path: fs.cat_file(path) for path in fs.find(root) if not path.endswith(".lock")}
+
+
+def retrain_grown(made: Retraining, store: BagStore, n: int = 60) -> dict[str, Any]:
+    """The report of a round with n new bags."""
+    grow(store, n)
+    return retrain(made).report

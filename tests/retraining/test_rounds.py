@@ -11,39 +11,23 @@ import fsspec
 import numpy as np
 import pytest
 
-from bagbasis import load_model
 from bagbasis.bags.splits import holdout_split
 from bagbasis.embeddings import ProjectionSpec
-from bagbasis.errors import BusyError, ConfigError, DataError, ModelError, StoreError
+from bagbasis.errors import BusyError, DataError, ModelError
 from bagbasis.registry import Registry
-from bagbasis.regression.partials import read_partial, write_partial
 from bagbasis.retraining import DriftGate, Window, retrain
 from bagbasis.retraining import round as new_round
-from tests.retraining.problems import TASKS, create, difference, from_scratch, grow, spec
-
-
-def model_of(given, report):
-    return load_model(Registry(given.registry_url).model_url(report["model"]))
-
-
-def files_of(url):
-    """Every file under a URL, but the lock."""
-    fs, root = fsspec.core.url_to_fs(str(url))
-    return {path: fs.cat_file(path) for path in fs.find(root) if not path.endswith(".lock")}
-
-
-@pytest.fixture
-def store(tmp_path):
-    return grow(create(tmp_path / "bags.zarr"), 200)
-
-
-@pytest.fixture
-def given(tmp_path, store):
-    """A retraining whose first round is done."""
-    made = spec(tmp_path)
-    assert retrain(made).decision == "promoted"
-    return made
-
+from tests.retraining.problems import (
+    TASKS,
+    create,
+    difference,
+    files_of,
+    from_scratch,
+    grow,
+    model_of,
+    retrain_grown,
+    spec,
+)
 
 # ---------------------------------------------------------------------- models and their cost
 
@@ -140,11 +124,6 @@ def test_window_of_days(tmp_path, monkeypatch):
     for day, window in ((0, [0, 60]), (1, [0, 120]), (2, [0, 180]), (3, [60, 240])):
         Clock.day = day
         assert retrain_grown(made, store)["window"] == window
-
-
-def retrain_grown(made, store, n=60):
-    grow(store, n)
-    return retrain(made).report
 
 
 # ---------------------------------------------------------------------- nothing to do
@@ -258,70 +237,6 @@ def test_rolled_back_champion_is_the_one_to_beat(given, store):
     assert difference(model_of(given, report), from_scratch(store)) < 1e-8
 
 
-# ---------------------------------------------------------------------- damage
-
-
-def rewrite(state_url, change):
-    """Change the sums and write them with right checksums."""
-    (path,) = Path(state_url).glob("sums-*.npz")
-    sums = read_partial(path)
-    change(sums)
-    write_partial(path, sums)
-
-
-def test_periodic_check_finds_planted_corruption(given, store, tmp_path, caplog):
-    """A changed number under a right checksum is found by the check, loudly, and goes with it."""
-    made = spec(tmp_path, recompute_every=2)
-    rewrite(made.state_folder, lambda sums: sums.train.gram.__setitem__(5, 1e-3))
-    grow(store, 30)
-    report = retrain(made).report
-    assert (report["check"], report["corrupt"]) == (None, False)
-    assert difference(model_of(made, report), from_scratch(store)) > 1e-6
-    caplog.clear()
-    grow(store, 30)
-    report = retrain(made).report
-    assert report["corrupt"]
-    assert report["check"]["differences"]["gram"] > 1e-6
-    assert "CORRUPT SUMS" in caplog.text
-    assert report["recomputed"] == "periodic check"
-    assert difference(model_of(made, report), from_scratch(store)) < 1e-8
-    caplog.clear()
-    for expected in (None, "periodic check"):
-        grow(store, 30)
-        report = retrain(made).report
-        assert (report["recomputed"], report["corrupt"]) == (expected, False)
-    assert caplog.text == ""
-
-
-@pytest.mark.parametrize("how", ["flipped", "lost", "of other bags"])
-def test_damaged_sums_are_counted_again(given, store, caplog, how):
-    """Sums that fail their checksums, are gone or of another number of bags: all bags are counted
-    again, which the report and the log say."""
-    (path,) = Path(given.state_folder).glob("sums-*.npz")
-    if how == "lost":
-        path.unlink()
-    elif how == "flipped":
-        content = bytearray(path.read_bytes())
-        content[-1500] ^= 1
-        path.write_bytes(bytes(content))
-    else:
-        state = json.loads(Path(given.state_folder, "state.json").read_text())
-        Path(given.state_folder, "state.json").write_text(json.dumps(state | {"start": 3}))
-    report = retrain_grown(given, store)
-    assert "damaged" in report["recomputed"]
-    assert "damaged" in caplog.text
-    assert report["bag_passes"]["recomputation"] == 260 - (3 if how == "of other bags" else 0)
-    if how != "of other bags":
-        assert difference(model_of(given, report), from_scratch(store)) < 1e-8
-
-
-def test_sums_of_another_version_are_counted_again(given, store, monkeypatch):
-    """Features may change between versions: their sums are not mixed."""
-    monkeypatch.setattr(new_round, "version", lambda name: "99")
-    assert retrain_grown(given, store)["recomputed"].startswith("the sums were those of bagbasis")
-    assert retrain_grown(given, store)["recomputed"] is None
-
-
 def test_new_class_begins_a_new_line(tmp_path):
     """A label that no model of the line knows: features and classes are decided anew, from all
     bags, and the report says so."""
@@ -336,50 +251,6 @@ def test_new_class_begins_a_new_line(tmp_path):
     assert difference(model_of(made, report), from_scratch(store, "classification")) < 1e-8
     grow(store, 20, "classification")
     assert retrain(made).report["new_line"] is None
-
-
-# ---------------------------------------------------------------------- refusals
-
-
-def test_replaced_or_shrunk_store(given, store, tmp_path):
-    """Another store at the URL is one clear line, and nothing is done; put back, it goes on."""
-    before = files_of(tmp_path / "registry.retrain")
-    for n, told in ((100, "has 100 bags, 200 were learned from"), (250, "other ids or sizes")):
-        other = create(tmp_path / f"other-{n}.zarr")
-        grow(other, n // 2)
-        grow(other, n - n // 2)
-        with pytest.raises(StoreError, match=told):
-            retrain(spec(tmp_path, data_url=other.url))
-    wider = type(store).create(tmp_path / "wider.zarr", 2, ("y",), box=[(0, 2), (0, 1)])
-    grow(wider, 210)
-    with pytest.raises(StoreError, match="its box is"):
-        retrain(spec(tmp_path, data_url=wider.url))
-    assert files_of(tmp_path / "registry.retrain") == before
-    assert retrain_grown(given, store)["recomputed"] is None
-
-
-def test_changed_settings(given, tmp_path):
-    """What the models of a line are made with stays; the key is named, and what to do."""
-    made = spec(tmp_path, settings={"model": {"alpha": 0.2}})
-    with pytest.raises(ConfigError, match=r"key 'model.alpha' is 0.2, .* give another state_url"):
-        retrain(made)
-    fresh = spec(tmp_path, settings={"model": {"alpha": 0.2}}, state_url=str(tmp_path / "new"))
-    assert retrain(fresh).report["new_line"] == "first round"
-
-
-@pytest.mark.parametrize("name", ["registry", "bags.zarr"])
-def test_state_in_a_place_that_is_taken(given, tmp_path, name):
-    """The state has a folder of its own."""
-    with pytest.raises(ConfigError, match=r"key 'state_url': .* is taken"):
-        retrain(spec(tmp_path, state_url=str(tmp_path / name)))
-
-
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"format_version": 2}'])
-def test_damaged_state(given, tmp_path, text):
-    """A state that can not be read is named; nothing is guessed."""
-    Path(given.state_folder, "state.json").write_text(text)
-    with pytest.raises(StoreError, match=r"state\.json: damaged"):
-        retrain(given)
 
 
 # ---------------------------------------------------------------------- places and times
