@@ -5,15 +5,9 @@ The constructor of an estimator only stores, so its example fits and uses it, to
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from bagbasis import (
-    bags,
-    bases,
-    clusters,
-    datasets,
-    densities,
     divergences,
     embeddings,
     evaluation,
@@ -26,11 +20,9 @@ from bagbasis import (
     retraining,
     tuning,
 )
-from bagbasis.bags import Bags, BagStore, Box, Responses
-from tests.contract.world import N, World
-
-Call = tuple[Callable[..., Any], dict[str, Any]]
-Example = Callable[[World], Call]
+from bagbasis.bags import BagStore
+from tests.contract.data_examples import DATA_EXAMPLES, Call, Example
+from tests.contract.world import World
 
 
 def _used(kind: type, use: str, **fixed: Any) -> Example:
@@ -110,123 +102,7 @@ MODEL = {"embedding": "embedding", "random_features": "second"}
 SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 
 EXAMPLES: dict[str, Example] = {
-    "bags.Bags": lambda w: (Bags, {"points": w.bags.points, "offsets": w.bags.offsets}),
-    "bags.Bags.from_list": lambda w: (Bags.from_list, {"arrays": w.arrays}),
-    "bags.Box": lambda w: (Box, {"lo": (0.0,), "hi": (1.0,)}),
-    "bags.Box.from_unit": lambda w: (Box.unit(2).from_unit, {"points": w.arrays[0]}),
-    "bags.Box.of": lambda w: (Box.of, {"box": None, "n_dims": 2}),
-    "bags.Box.to_unit": lambda w: (Box.unit(2).to_unit, {"points": w.arrays[0]}),
-    "bags.Box.unit": lambda w: (Box.unit, {"n_dims": 2}),
-    "bags.Responses": lambda w: (
-        Responses,
-        {"points": w.responses.points, "offsets": w.responses.offsets},
-    ),
-    "bags.Responses.none": lambda w: (Responses.none, {"n_bags": 2, "n_dims": 1}),
-    "bags.as_bags": lambda w: (bags.as_bags, {"data": w.arrays}),
-    "bags.as_responses": lambda w: (bags.as_responses, {"data": w.answers, "n_bags": N}),
-    "bags.BagStore.create": lambda w: (BagStore.create, {"url": w.new(), "n_dims": 2}),
-    "bags.BagStore.open": lambda w: (BagStore.open, {"url": w.url}),
-    "bags.BagStore.append": lambda w: (
-        w.growing.append,
-        {"bags": w.arrays, "targets": {"y": w.y, "c": w.classes}, "ids": w.new_ids()},
-    ),
-    "bags.BagStore.appending": lambda w: (
-        lambda source=None: _append_nothing(w.growing, source),
-        {},
-    ),
-    "bags.BagStore.read": lambda w: (w.store.read, {}),
-    "bags.BagStore.responses": lambda w: (w.store.responses, {}),
-    "bags.BagStore.offsets": lambda w: (w.store.offsets, {}),
-    "bags.BagStore.response_offsets": lambda w: (w.store.response_offsets, {}),
-    "bags.BagStore.targets": lambda w: (w.store.targets, {}),
-    "bags.BagStore.target_columns": lambda w: (w.store.target_columns, {}),
-    "bags.BagStore.ids": lambda w: (w.store.ids, {}),
-    "bags.BagStore.refresh": lambda w: (w.store.refresh, {}),
-    "bags.BagStore.verify": lambda w: (w.store.verify, {}),
-    "bases.evaluate_basis": lambda w: (
-        bases.evaluate_basis,
-        {"basis": "cosine", "n_functions": 3, "x": [0.1, 0.5]},
-    ),
-    "bases.index_set": lambda w: (bases.index_set, {"n_dims": 2, "n_per_dim": 3}),
-    "clusters.connect": lambda w: (clusters.connect, {}),
-    "datasets.DensityMapping": lambda w: (_block(datasets.DensityMapping), {"n_points": 5}),
-    "datasets.DensityMapping.block": lambda w: (datasets.DensityMapping().block, {"index": 0}),
-    "datasets.DensityMapping.mixtures": lambda w: (
-        datasets.DensityMapping().mixtures,
-        {"index": 0},
-    ),
-    "datasets.DensityMapping.response_block": lambda w: (
-        datasets.DensityMapping(n_points=5).response_block,
-        {"index": 0},
-    ),
-    "datasets.Digits": lambda w: (_block(datasets.Digits), {}),
-    "datasets.Digits.block": lambda w: (datasets.Digits().block, {"index": 0}),
-    "datasets.Dirichlet": lambda w: (_block(datasets.Dirichlet), {"n_points": 5}),
-    "datasets.Dirichlet.block": lambda w: (datasets.Dirichlet(n_points=5).block, {"index": 0}),
-    "datasets.Dirichlet.proportions": lambda w: (
-        datasets.Dirichlet(n_points=5).proportions,
-        {"index": 0},
-    ),
-    "datasets.GMMComponents": lambda w: (_block(datasets.GMMComponents), {"n_points": 5}),
-    "datasets.GMMComponents.block": lambda w: (
-        datasets.GMMComponents(n_points=5).block,
-        {"index": 0},
-    ),
-    "datasets.GMMComponents.densities": lambda w: (
-        datasets.GMMComponents().densities,
-        {"index": 0},
-    ),
-    "datasets.SyntheticMapping": lambda w: (_block(datasets.SyntheticMapping), {"n_points": 5}),
-    "datasets.SyntheticMapping.block": lambda w: (
-        datasets.SyntheticMapping(n_points=5).block,
-        {"index": 0},
-    ),
-    "datasets.SyntheticMapping.densities": lambda w: (
-        datasets.SyntheticMapping().densities,
-        {"index": 0},
-    ),
-    "datasets.SyntheticMapping.mapping": lambda w: (datasets.SyntheticMapping().mapping, {}),
-    "datasets.generate": lambda w: (
-        datasets.generate,
-        {"dataset": datasets.GMMComponents(n_points=5), "url": w.new(), "n_bags": 3},
-    ),
-    "datasets.make_dataset": lambda w: (datasets.make_dataset, {"name": "digits"}),
-    "datasets.register_dataset": lambda w: (
-        datasets.register_dataset,
-        {"cls": datasets.GMMComponents},
-    ),
-    "densities.Densities": lambda w: (
-        densities.Densities,
-        {
-            "coefficients": w.densities.coefficients,
-            "indices": w.densities.indices,
-            "basis": "cosine",
-            "box": None,
-        },
-    ),
-    "densities.Densities.at": lambda w: (w.densities.at, {"points": w.arrays[0]}),
-    "densities.Densities.grid_axes": lambda w: (w.densities.grid_axes, {"n": 3}),
-    "densities.Densities.integral": lambda w: (w.densities.integral, {}),
-    "densities.Densities.l2_distance": lambda w: (
-        w.densities.l2_distance,
-        {"other": w.densities},
-    ),
-    "densities.Densities.marginal": lambda w: (w.densities.marginal, {"dims": [0]}),
-    "densities.Densities.on_grid": lambda w: (w.densities.on_grid, {"n": 3}),
-    "densities.Densities.sample": lambda w: (w.densities.sample, {"n": 3}),
-    "densities.Densities.valid": lambda w: (w.densities.valid, {"grid": 8}),
-    "densities.choose_smoothness": lambda w: (
-        densities.choose_smoothness,
-        {"data": w.arrays, "candidates": [1.0, 2.0]},
-    ),
-    "densities.estimate_densities": lambda w: (
-        densities.estimate_densities,
-        {"bags": w.arrays, "smoothness": 2.0},
-    ),
-    "densities.kde_at": lambda w: (
-        densities.kde_at,
-        {"bags": w.arrays, "points": w.arrays[0], "bandwidth": 0.2},
-    ),
+    **DATA_EXAMPLES,
     "divergences.DivergenceKernel": _used(divergences.DivergenceKernel, "bags"),
     "divergences.DivergenceKernel.fit": lambda w: (
         divergences.DivergenceKernel().fit,
@@ -438,15 +314,6 @@ EXAMPLES: dict[str, Example] = {
         },
     ),
 }
-
-
-def _append_nothing(store: BagStore, source: object) -> None:
-    with store.appending(source):
-        pass
-
-
-def _block(kind: type[datasets.Dataset]) -> Callable[..., Any]:
-    return lambda **values: kind(**values).block(0)
 
 
 def _table(w: World) -> dict[str, Any]:
