@@ -190,8 +190,7 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
     DataError
         Lists of different lengths, masked values, or values that are none of ``dtype``.
     """
-    if np.ma.is_masked(value):
-        raise DataError(f"{name}: {np.ma.count_masked(value)} values are masked; leave them out")
+    refuse_masked(name, value)
     try:
         array = np.asarray(value)
         if dtype is None:
@@ -202,6 +201,12 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
     except (TypeError, ValueError, OverflowError) as error:
         kind = "" if dtype is None else f" of {np.dtype(dtype)}"
         raise DataError(f"{name} is not an array{kind} ({error})") from error
+
+
+def refuse_masked(name: str, value: object) -> None:
+    """Raise DataError for masked values: numpy drops masks, and takes what they hide for data."""
+    if np.ma.is_masked(value):
+        raise DataError(f"{name}: {np.ma.count_masked(value)} values are masked; leave them out")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import validate_data
 
 from .errors import DataError
+from .params import refuse_masked
 
 if TYPE_CHECKING:
     from typing import Self
@@ -65,8 +65,7 @@ def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray
     DataError
         What it refuses.
     """
-    if np.ma.is_masked(X):
-        raise DataError("X: values are masked; leave them out")
+    refuse_masked("X", X)
     try:
         return validate_data(estimator, X, **options)
     except (TypeError, ValueError) as error:

@@ -95,7 +95,7 @@ def simulated_cluster(n_workers: int) -> Iterator[tuple[psutil.Process, int]]:
 
 @contextmanager
 def _process(security: Security, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Return it ends when its standard input does: with this block, or with this process."""
+    """Start one part as a process that ends when its standard input does: with the block or us."""
     process = subprocess.Popen(
         [sys.executable, "-m", __name__, *arguments],
         stdin=subprocess.PIPE,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, StoreError
 from ..params import checked
+from ..storage.files import GROUP
 from ..storage.urls import filesystem
 from ..storage.zarr_stores import zarr_store
 from .bags import Bags
@@ -116,7 +117,7 @@ class Snapshot:
         if self.snapshot is not None:
             return self.snapshot
         fs, path = filesystem(self.url)
-        return str(fs.ukey(f"{path}/zarr.json"))
+        return str(fs.ukey(f"{path}/{GROUP}"))
 
     def __len__(self) -> int:
         """Return the number of committed bags."""

@@ -30,7 +30,7 @@ from ..params import checked
 from ..regression import load_model
 from ..regression.base import DoubleBasis
 from ..regression.saving import ATTRIBUTE, write_model
-from ..storage.files import names_in, read_bytes, storage_errors
+from ..storage.files import GROUP, names_in, read_bytes, storage_errors
 from ..storage.folders import publish, staging
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
@@ -39,7 +39,6 @@ from .pointer import Pointer, Promotion, now
 
 POINTER = "champion.json"
 MODELS = "models"
-GROUP = "zarr.json"  # holds a model's attributes, without which nothing loads
 REGISTRATION = "bagbasis_registration"
 VOLATILE = ("seconds", "n_bags_resumed")  # of a fit's report: differ between runs of one fit
 NAME = re.compile(r"[0-9a-f]{16}")

@@ -21,6 +21,7 @@ from ..execution import Progress
 from ..params import checked
 from ..registry import Registry
 from ..regression.checkpoints import checkpoints_of
+from ..storage.files import GROUP
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
 from ..storage.zarr_stores import exists
@@ -172,7 +173,7 @@ def _check_settings(spec: Retraining, state: State) -> None:
 @contextmanager
 def _locked(spec: Retraining) -> Iterator[StateFolder]:
     url = spec.state_folder
-    if url == normalize_url(spec.registry_url) or exists(f"{url}/zarr.json"):
+    if url == normalize_url(spec.registry_url) or exists(f"{url}/{GROUP}"):
         raise ConfigError(f"key 'state_url': {url} is taken; give a folder of its own")
     try:
         with writer_lock(url, make=True) as hold:
