@@ -98,7 +98,7 @@ class Scan:
         if not is_number(kind) or kind in INTEGERS:
             return text
         whole = f"CAST(TRY_CAST(z{j} AS BIGINT) AS VARCHAR)"
-        as_text = f"WHEN z{j} = trunc(z{j}) THEN {whole} ELSE {text} END"
+        as_text = f"WHEN z{j} = trunc(z{j}) THEN coalesce({whole}, {text}) ELSE {text} END"
         return f"CASE WHEN {is_nan(f'z{j}')} THEN NULL {as_text}"
 
     def type_of(self, name: str) -> str:
@@ -274,7 +274,7 @@ def is_nan(number: str) -> str:
 
 def _is_numeral(word: str) -> bool:
     """Return whether a text is a finite number, as Python and SQL both write it."""
-    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word) is not None
+    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word, re.ASCII) is not None
 
 
 def quoted(text: str) -> str:

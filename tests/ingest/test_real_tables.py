@@ -81,14 +81,17 @@ def test_a_bad_cell_does_not_turn_numbers_into_classes(ending, tmp_path, ingest_
     assert store.meta.class_names == {"t": classes}
 
 
-def test_numbers_that_are_labels(tmp_path):
-    """Integers and booleans of a typed column are classes where that is said."""
-    frame = table_of(range(4)).assign(kind=lambda rows: rows["bag"] % 2)
+@pytest.mark.parametrize(
+    ("labels", "classes"), [([0, 1], ["0", "1"]), ([1.0, 1e19], ["1", "1e+19"])]
+)
+def test_numbers_that_are_labels(labels, classes, tmp_path):
+    """Numbers of a typed column are classes where that is said, also beyond int64."""
+    frame = table_of(range(4)).assign(kind=lambda rows: np.take(labels, rows["bag"] % 2))
     path = write(frame, tmp_path / "p.parquet")
     store = ingest_tables(
         path, tmp_path / "s.zarr", targets=["kind"], target_types={"kind": "class"}, **COLUMNS
     )
-    assert store.meta.class_names == {"kind": ["0", "1"]}
+    assert store.meta.class_names == {"kind": classes}
     assert store.targets()[:, 0].tolist() == [0, 1, 0, 1]
 
 
@@ -147,7 +150,7 @@ def test_floats_of_other_libraries(tmp_path):
         targets=["kind"],
         target_types={"kind": "class"},
         missing="drop_point",
-        missing_values=[-99.9],
+        missing_values=[-99.9, "\uff11"],  # a digit, but not in SQL
         **COLUMNS,
     )
     assert store.read().sizes.tolist() == [1, 1, 2, 1]
