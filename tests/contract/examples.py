@@ -22,7 +22,7 @@ from bagbasis import (
 )
 from bagbasis.bags import BagStore
 from tests.contract.data_examples import DATA_EXAMPLES, Call, Example
-from tests.contract.world import World
+from tests.contract.world import N, World
 
 
 def _used(kind: type, use: str, **fixed: Any) -> Example:
