@@ -187,6 +187,10 @@ EXAMPLES: dict[str, Example] = {
         {"arrays": w.arrays, "url": w.new(), "targets": w.y},
     ),
     "ingest.ingest_npz": lambda w: (ingest.ingest_npz, {"path": w.npz, "url": w.new()}),
+    "hypotheses.independence_test": lambda w: (
+        hypotheses.independence_test,
+        {"x": w.arrays, "y": w.y, "n_permutations": 9},
+    ),
     "hypotheses.two_sample_test": lambda w: (
         hypotheses.two_sample_test,
         {"a": w.features, "b": w.features + 0.1, "n_permutations": 9},
@@ -335,7 +339,7 @@ def _line(w: World) -> dict[str, Any]:
     }
 
 
-for _statistic in hypotheses.TWO_SAMPLE.values():
+for _statistic in (*hypotheses.TWO_SAMPLE.values(), *hypotheses.INDEPENDENCE.values()):
     EXAMPLES[f"hypotheses.{_statistic.__name__}"] = lambda w, kind=_statistic: (kind, {})
 
 for _name, (_kind, _) in embeddings.EMBEDDINGS.items():

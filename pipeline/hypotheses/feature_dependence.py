@@ -1,0 +1,220 @@
+"""Statistics of features: HSIC by random features or Nyström's, RDC, and KCCA."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, svd
+from scipy.stats import rankdata
+
+from ..params import check_integer, check_number
+from .kernels import Kernel
+from .pair_grams import CentredGram
+from .pairs import DependenceStatistic, Pairs, product_null
+from .registry import Measured
+from .row_pairs import RowPair, nystroem_rows
+
+Floats = NDArray[np.float64]
+
+LEAST_SHARE = 1e-6  # of a direction of KCCA: smaller ones change no correlation
+RANK = 1e-4  # of RDC's largest singular value: smaller ones are powers that n rows do not resolve
+FEATURES = 2**63 + 4  # of the seed: no block of frequencies and no null has that number
+
+
+@dataclass(frozen=True)
+class FeatureHSIC(DependenceStatistic):
+    """Base: HSIC_b of the kernels that features stand for, ‖C_xy‖²_F."""
+
+    nulls: ClassVar[tuple[str, ...]] = ("spectral", "permutation", "shift")
+
+    @abstractmethod
+    def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
+        """Return the features of rows."""
+
+    def measure(self, pairs: Pairs) -> Measured:
+        """See `DependenceStatistic`."""
+        X, Y = (
+            self._features(rows, kernel, (pairs.seed + i) % 2**64)
+            for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
+        )
+        pair = RowPair.centred(X, Y)
+        observed, spectra = pair.value(), pair.spectra()
+        scale = float(np.linalg.norm(spectra[0]) * np.linalg.norm(spectra[1]))
+        if pairs.null == "spectral":
+            null = product_null(observed, spectra, pairs)
+        else:
+            null = pairs.order_null(observed, pair.values(pairs.orders()), scale)
+        return Measured(observed, null, pair.standard_error(), observed / scale)
+
+
+@dataclass(frozen=True)
+class HSICFourier(FeatureHSIC):
+    """HSIC_b by random Fourier features of both kernels; its state is `CrossMoments`.
+
+    Parameters
+    ----------
+    n_features : even int ≥ 2
+        Of each variable.
+    """
+
+    name: ClassVar[str] = "hsic_fourier"
+    n_features: int = 200
+
+    def check(self) -> None:
+        """See `Statistic`."""
+        check_integer("n_features", self.n_features, 2, even=True)
+
+    def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
+        """See `FeatureHSIC`."""
+        return paired_features(rows, kernel, self.n_features, seed)
+
+
+@dataclass(frozen=True)
+class HSICNystroem(FeatureHSIC):
+    """HSIC_b by Nyström's features of both kernels.
+
+    Parameters
+    ----------
+    n_landmarks : int ≥ 1
+        Rows drawn at random, of each variable.
+    """
+
+    name: ClassVar[str] = "hsic_nystroem"
+    n_landmarks: int = 100
+
+    def check(self) -> None:
+        """See `Statistic`."""
+        check_integer("n_landmarks", self.n_landmarks)
+
+    def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
+        """See `FeatureHSIC`."""
+        landmarks = np.unique(rows, axis=0)
+        if len(landmarks) > self.n_landmarks:
+            drawn = _generator(seed).choice(len(landmarks), self.n_landmarks, replace=False)
+            landmarks = landmarks[drawn]
+        return nystroem_rows(kernel(landmarks, landmarks), kernel(rows, landmarks))
+
+
+@dataclass(frozen=True)
+class Correlation(DependenceStatistic):
+    """Base: the largest canonical correlation of features, from 0 to 1."""
+
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "shift")
+
+    @abstractmethod
+    def _row_pair(self, pairs: Pairs) -> RowPair:
+        """Return the whitened features."""
+
+    def measure(self, pairs: Pairs) -> Measured:
+        """See `DependenceStatistic`."""
+        pair = self._row_pair(pairs)
+        observed = pair.value()
+        null = pairs.order_null(observed, pair.values(pairs.orders()), 1.0)
+        return Measured(observed, null, effect=observed)
+
+
+@dataclass(frozen=True)
+class KCCA(Correlation):
+    """The kernel canonical correlation of all pairs of rows, penalised: O(n³) once.
+
+    Parameters
+    ----------
+    ridge : float > 0
+        κ; without it the correlation is always 1. The matrices are K̃ + (n κ / 2) I.
+    """
+
+    name: ClassVar[str] = "kcca"
+    ridge: float = 0.01
+
+    def check(self) -> None:
+        """See `Statistic`."""
+        check_number("ridge", self.ridge, above=0)
+
+    def _row_pair(self, pairs: Pairs) -> RowPair:
+        """See `Correlation`."""
+        n, sides = len(pairs), []
+        for kernel, rows in zip(pairs.kernels, pairs.rows, strict=True):
+            values, vectors = eigh(CentredGram.of(kernel, rows).whole(), overwrite_a=True)
+            shares = values / (values + n * self.ridge / 2)
+            kept = shares > LEAST_SHARE
+            sides.append(vectors[:, kept] * shares[kept] * n**0.5)
+        return RowPair(sides[0], sides[1], correlation=True)
+
+
+@dataclass(frozen=True)
+class KCCAFourier(Correlation):
+    """KCCA of the kernels that random Fourier features stand for.
+
+    Parameters
+    ----------
+    ridge : float > 0
+    n_features : even int ≥ 2
+        Of each variable.
+    """
+
+    name: ClassVar[str] = "kcca_fourier"
+    ridge: float = 0.01
+    n_features: int = 200
+
+    def check(self) -> None:
+        """See `Statistic`."""
+        check_number("ridge", self.ridge, above=0)
+        check_integer("n_features", self.n_features, 2, even=True)
+
+    def _row_pair(self, pairs: Pairs) -> RowPair:
+        """See `Correlation`."""
+        X, Y = (
+            paired_features(rows, kernel, self.n_features, (pairs.seed + i) % 2**64)
+            for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
+        )
+        return RowPair.whitened(X, Y, self.ridge)
+
+
+@dataclass(frozen=True)
+class RDC(Correlation):
+    """The randomised dependence coefficient: random sines of ranks (Lopez-Paz et al. 2013).
+
+    It does not change where a coordinate is transformed monotonically.
+
+    Parameters
+    ----------
+    n_features : int ≥ 1
+        Of each variable.
+    scale : float > 0
+        Of the sines' random weights.
+    """
+
+    name: ClassVar[str] = "rdc"
+    kernels: ClassVar[tuple[str, ...]] = ()
+    n_features: int = 20
+    scale: float = 1 / 6
+
+    def check(self) -> None:
+        """See `Statistic`."""
+        check_integer("n_features", self.n_features)
+        check_number("scale", self.scale, above=0)
+
+    def _row_pair(self, pairs: Pairs) -> RowPair:
+        """See `Correlation`."""
+        generator, n, sides = _generator(pairs.seed), len(pairs), []
+        for rows in pairs.rows:
+            ranks = np.column_stack([rankdata(rows, axis=0) / n, np.ones(n)])
+            weights = generator.standard_normal((ranks.shape[1], self.n_features))
+            features = np.sin(self.scale / ranks.shape[1] * ranks @ weights)
+            left, values, _ = svd(features - features.mean(axis=0), full_matrices=False)
+            sides.append(left[:, values > RANK * values[0]] * n**0.5)
+        return RowPair(sides[0], sides[1], correlation=True)
+
+
+def paired_features(rows: Floats, kernel: Kernel, n_features: int, seed: int) -> Floats:
+    """√(2/D) [sin(ωᵀx), cos(ωᵀx)] of rows, shape (n, D); each has norm 1."""
+    phases = rows @ kernel.frequencies(rows.shape[1], n_features // 2, seed)
+    return np.hstack([np.sin(phases), np.cos(phases)]) * (2 / n_features) ** 0.5
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=np.array([seed, FEATURES], np.uint64)))

@@ -1,0 +1,134 @@
+"""`independence_test`: whether two variables, or three, depend on each other."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from numpy.typing import ArrayLike
+
+from ..errors import ParameterError
+from ..execution import lane
+from ..params import check_integer, check_seed, checked
+from .feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
+from .hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
+from .nfsic import NFSIC
+from .pairs import DependenceStatistic, Pairs
+from .registry import find_statistic
+from .result import HypothesisResult
+from .variables import VariableLike, read_variables
+
+MOST_PERMUTATIONS = 10**6  # one after the other: more would tell p-values below 1e-6 apart
+
+# A new statistic is its class and one line here.
+INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
+    kind.name: kind
+    for kind in (
+        HSICb, HSICu, HSICFourier, HSICNystroem, HSICBlock, DistanceCovariance, NFSIC, RDC, KCCA,
+        KCCAFourier, Lancaster,
+    )
+}  # fmt: skip
+
+
+@checked
+def independence_test(
+    x: VariableLike,
+    y: VariableLike,
+    z: VariableLike | None = None,
+    *,
+    statistic: str | DependenceStatistic = "hsic_u",
+    kernel: str | None = None,
+    null: str | None = None,
+    n_permutations: int = 999,
+    groups: ArrayLike | None = None,
+    seed: int = 0,
+) -> HypothesisResult:
+    """Test whether paired variables are independent; where one is of bags, the bag is the unit.
+
+    Parameters
+    ----------
+    x, y : array (n,) or (n, d), list of arrays, Bags, BagStore, or (BagStore, start, stop)
+        Numbers; texts, which are classes; datetimes; or bags, each of which becomes its mean map,
+        thinned as in `two_sample_test`. Another embedding is given as numbers, the rows that its
+        ``transform`` returns. Beside a store a text is the name of a target.
+    z : as x and y, optional
+        The third variable of "lancaster".
+    statistic : str or DependenceStatistic
+        ================================= ======================================================
+        hsic_u, hsic_b                    all pairs, without and with bias; O(n²)
+        dcov                              squared distance covariance; O(n²), no bandwidth
+        hsic_fourier, hsic_nystroem       features of the kernels; O(n)
+        hsic_block                        blocks of √n pairs; O(n^1.5)
+        nfsic                             10 locations; O(n), for local dependence
+        rdc, kcca, kcca_fourier           largest canonical correlation; O(n log n), O(n³), O(n)
+        lancaster                         three variables, of which no two need to depend; O(n²)
+        ================================= ======================================================
+
+        Or one with other parameters, as ``NFSIC(n_locations=5, learn=0.5)``.
+    kernel : {"gaussian", "laplacian", "matern"}
+        Of width the median distance in each variable.
+    null : str, optional
+        Default the first that the statistic has: "permutation" (exact), "spectral", "gamma",
+        "normal" or "chi_square" (of many independent pairs), or "shift": rotations, for a series
+        whose neighbours depend on each other.
+    n_permutations : int, at most 1,000,000
+        Permutations, shifts, or simulations of the spectral null.
+    groups : shape (n,), optional
+        A label per pair. Pairs of one label trade places as one, with groups of as many.
+    seed : int
+        From 0 to 2^64 − 1; everything that is drawn follows from it.
+
+    Returns
+    -------
+    HypothesisResult
+        ``effect`` is the statistic in units of its largest value (the centred alignment of the
+        kernels, the correlation; of NFSIC the statistic per pair).
+
+    Raises
+    ------
+    DataError
+        Variables that can not be used or paired, all rows alike, or fewer than four pairs.
+    ParameterError
+
+    Notes
+    -----
+    003; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
+    covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al.
+    2013 (Lancaster).
+    """
+    started = perf_counter()
+    if groups is not None and null is None:
+        null = "permutation"
+    found, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)
+    n_permutations = check_integer("n_permutations", n_permutations, most=MOST_PERMUTATIONS)
+    seed = check_seed("seed", seed)
+    data = {"x": x, "y": y} if z is None else {"x": x, "y": y, "z": z}
+    if len(data) != found.n_variables:
+        raise ParameterError(
+            f"{found.name!r} is of {found.n_variables} variables; {len(data)} are given"
+        )
+    if groups is not None and null not in found.group_nulls:
+        raise ParameterError(
+            f"null is {null!r}, which takes pairs for independent; with groups the statistic "
+            f"{found.name!r} admits {list(found.group_nulls)}"
+        )
+    *rows, sample = read_variables(data, groups, seed)
+    pairs = Pairs(tuple(rows), sample.units, kernel, null, n_permutations, seed)
+    with lane():
+        measured = found.measure(pairs)
+    return HypothesisResult(
+        statistic=measured.statistic,
+        p_value=measured.null.p_value,
+        standard_error=measured.standard_error,
+        effect=measured.effect,
+        null_distribution=measured.null.values,
+        question="independence",
+        name=found.described,
+        null=null,
+        kernel=" × ".join(map(str, pairs.kernels)) if kernel else "",
+        n={"pairs": len(sample)},
+        unit=sample.unit,
+        n_units={"pairs": sample.n_units},
+        seed=seed,
+        seconds=perf_counter() - started,
+        details=measured.details or {},
+    )

@@ -1,0 +1,199 @@
+"""`independence_test`: statistics and nulls by name, kinds of variables, units, and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis import BagStore
+from bagbasis.errors import BagbasisError
+from bagbasis.hypotheses.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
+from bagbasis.hypotheses.hsic import HSICBlock
+from bagbasis.hypotheses.independence import INDEPENDENCE, independence_test
+from bagbasis.hypotheses.kernels import resolve_kernel
+from bagbasis.hypotheses.nfsic import NFSIC
+from tests.oracles import dependence
+
+CASES = [(name, null) for name, kind in INDEPENDENCE.items() for null in kind.nulls]
+
+
+def draw(n=80, slope=1.0, seed=0):
+    """x in R², y that depends on its first coordinate, z = their product's sign and noise."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    y = slope * np.sin(2 * x[:, 0]) + 0.5 * rng.normal(size=n)
+    return x, y, slope * np.sign(x[:, 0] * y) + 0.5 * rng.normal(size=n)
+
+
+def run(name, null=None, data=None, n_permutations=99, **more):
+    x, y, z = draw() if data is None else data
+    variables = (x, y, z) if name == "lancaster" else (x, y)
+    return independence_test(
+        *variables, statistic=name, null=null, n_permutations=n_permutations, **more
+    )
+
+
+def bandwidths(*variables):
+    rows = [np.asarray(v).reshape(len(v), -1) for v in variables]
+    return [(z, resolve_kernel("gaussian", "median", z).bandwidth) for z in rows]
+
+
+class TestStatistics:
+    @pytest.mark.parametrize(("name", "null"), CASES)
+    def test_dependence_is_found_and_independence_is_not(self, name, null):
+        """Of 400 pairs; the same seed gives the same result, in JSON and in words, too."""
+        found = run(name, null, draw(400))
+        assert found.p_value <= 0.02
+        if name != "lancaster":
+            again = run(name, null, draw(400))
+            assert (again.statistic, again.p_value) == (found.statistic, found.p_value)
+        other = run(name, null, draw(400, slope=0.0, seed=5))
+        assert other.p_value > 0.02
+        assert (np.diff(found.null_distribution) >= 0).all()
+        assert found.to_dict()["null"] == null
+        assert f"p-value         {found.p_value:.4g}" in found.report()
+
+    def test_values(self):
+        """The names give the formulas' values, with the median distances as bandwidths."""
+        x, y, z = data = draw(12)
+        (x, y, z), grams = zip(
+            *[(v, dependence.gaussian(v, v, width)) for v, width in bandwidths(x, y, z)],
+            strict=True,
+        )
+        K, L, M = grams
+        n = len(x)
+        expected = {
+            "hsic_b": dependence.hsic_b(K, L),
+            "hsic_u": dependence.hsic_u(K, L),
+            "dcov": dependence.dcov(x, y),
+            "lancaster": dependence.lancaster(K, L, M),
+            "kcca": dependence.kcca(K, L, n * 0.01 / 2),
+        }
+        for name, value in expected.items():
+            assert run(name, data=data).statistic == pytest.approx(value, rel=1e-6), name
+        every = run(HSICNystroem(n_landmarks=50), data=data).statistic
+        assert every == pytest.approx(expected["hsic_b"], rel=1e-5)
+
+    def test_features_come_near_the_exact_statistics(self):
+        data = draw(100)
+        for features, exact in (
+            (HSICFourier(n_features=2000), "hsic_b"),
+            (KCCAFourier(n_features=2000, ridge=0.05), KCCA(ridge=0.05)),
+        ):
+            near = run(features, data=data, n_permutations=1).statistic
+            assert near == pytest.approx(run(exact, data=data).statistic, rel=0.1)
+
+    def test_ranks_alone_count_for_rdc(self):
+        x, y, z = draw()
+        found = run(RDC(), data=(np.exp(x), y**3, z)).statistic
+        assert found == pytest.approx(run("rdc").statistic)
+
+    @pytest.mark.parametrize("name", ["hsic_b", "hsic_u", "dcov", "hsic_fourier", "hsic_nystroem"])
+    def test_nulls_agree(self, name):
+        """p-values of weak dependence by gamma and spectral nulls, and by 1,999 orders."""
+        data = draw(150, slope=0.22, seed=3)
+        exact = run(name, "permutation", data, 1999).p_value
+        assert 0.005 < exact < 0.5
+        for null in set(INDEPENDENCE[name].nulls) & {"gamma", "spectral"}:
+            assert run(name, null, data, 1999).p_value == pytest.approx(exact, rel=0.25, abs=0.01)
+
+    @pytest.mark.parametrize(
+        ("name", "null", "n"),
+        [("hsic_u", "gamma", 60), ("hsic_fourier", "spectral", 60), ("nfsic", "chi_square", 600),
+         ("hsic_block", "normal", 60), ("rdc", "permutation", 60)],
+    )  # fmt: skip
+    def test_level(self, name, null, n):
+        """p ≤ .1 in a tenth of 200 samples without dependence, within three standard errors."""
+        p = [run(name, null, draw(n, 0.0, seed), 99).p_value for seed in range(200)]
+        assert np.mean(np.array(p) <= 0.1) == pytest.approx(0.1, abs=3 * (0.09 / 200) ** 0.5)
+
+    def test_learnt_locations_are_tested_on_others(self):
+        found = run(NFSIC(n_locations=3, learn=0.4), data=draw(300))
+        assert found.p_value < 0.001
+        assert found.details["n_tested"] == 180
+        assert len(found.details["locations"]["v"]) == 3
+
+    def test_a_series_is_shifted(self):
+        """Two slow series without any connection: only rotations keep the level."""
+        p = {"shift": [], "permutation": []}
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            steps = rng.normal(size=(2, 150))
+            for t in range(1, 150):
+                steps[:, t] += 0.9 * steps[:, t - 1]
+            for null, found in p.items():
+                found.append(run("hsic_b", null, (*steps, None)).p_value)
+        assert np.mean(np.array(p["permutation"]) <= 0.1) > 0.5
+        assert np.mean(np.array(p["shift"]) <= 0.1) < 0.25
+
+
+class TestVariables:
+    def test_bags_with_labels(self, tmp_path):
+        """The unit is the bag; a store and its targets give what bags in memory and labels give."""
+        rng = np.random.default_rng(1)
+        means = rng.normal(size=30)
+        arrays = [
+            rng.normal(m, 1, size=(20 + i % 5, 2)).astype(np.float32) for i, m in enumerate(means)
+        ]
+        classes = np.where(means > 0, "high", "low")
+        found = independence_test(arrays, means, n_permutations=99)
+        assert (found.unit, found.n, found.p_value) == ("bag", {"pairs": 30}, 0.01)
+        store = BagStore.create(
+            tmp_path / "s.zarr", 2, ["m", "c"], class_names={"c": ["high", "low"]}
+        )
+        store = store.append(arrays, {"m": [*means[:-1], np.nan], "c": classes})
+        by_class = independence_test(arrays, classes, n_permutations=99)
+        stored = independence_test(store, "c", n_permutations=99)
+        assert stored.statistic == pytest.approx(by_class.statistic, rel=1e-5)
+        assert independence_test(store, "m", n_permutations=9).n == {"pairs": 29}
+        part = independence_test((store, 5, 25), "c", n_permutations=9)
+        assert part.n == {"pairs": 20}
+
+    def test_times(self):
+        """Seconds since the first; drift of a value in time is dependence on it."""
+        times = np.datetime64("2026-01-01") + np.arange(60)
+        values = np.random.default_rng(2).normal(size=60) + np.arange(60) / 20
+        found = independence_test(times, values, n_permutations=99)
+        numbers = independence_test(np.arange(60), values, n_permutations=99)
+        assert found.p_value == 0.01
+        assert found.statistic == pytest.approx(numbers.statistic)
+
+    def test_groups_are_the_units(self):
+        """20 days of 10 pairs alike: without groups the test finds what is not there."""
+        rng = np.random.default_rng(3)
+        alone, grouped = [], []
+        for _ in range(30):
+            x, y = (np.repeat(rng.normal(size=20), 10) + 0.1 * rng.normal(size=200) for _ in "xy")
+            alone.append(independence_test(x, y, n_permutations=19).p_value)
+            days = np.repeat(np.arange(20), 10)
+            found = independence_test(x, y, n_permutations=19, groups=days)
+            grouped.append(found.p_value)
+        assert found.n_units == {"pairs": 20}
+        assert np.mean(np.array(alone) <= 0.05) > 0.8
+        assert np.mean(np.array(grouped) <= 0.1) < 0.3
+
+    @pytest.mark.parametrize(
+        ("x", "y", "more", "text"),
+        [
+            (np.zeros((5, 2)), np.arange(4), {}, "different lengths: x 5, y 4"),
+            (np.arange(3), np.arange(3), {}, "3 pairs of points; .* needs four"),
+            (np.zeros(9), np.arange(9), {}, "all rows are alike"),
+            (np.arange(9), [np.nan] * 9, {}, "NaN"),
+            (np.arange(9), "label", {}, "'label', the name of a target"),
+            (np.array(["NaT", *["2026"] * 8], "M8[s]"), np.arange(9), {}, "time 0 is missing"),
+            (np.arange(9), np.arange(9), {"null": "normal"}, "'hsic_u' admits"),
+            (np.arange(9), np.arange(9), {"statistic": "hsic"}, "statistic is 'hsic'"),
+            (np.arange(9), np.arange(9), {"statistic": "lancaster"}, "3 variables; 2 are given"),
+            (np.arange(9), np.arange(9), {"z": np.arange(9)}, "2 variables; 3 are given"),
+            (np.arange(9), np.arange(9), {"statistic": "nfsic", "kernel": "matern"}, "kernel"),
+            (np.arange(9), np.arange(9), {"groups": np.arange(8)}, "label"),
+            (np.arange(9), np.arange(9), {"groups": [0] * 9}, "1 group"),
+            (np.arange(9), np.arange(9), {"groups": [0, 0, 0, 0, 1, 1, 2, 3, 3], "null": "gamma"},
+             "takes pairs for independent"),
+            (np.arange(9), np.arange(9), {"statistic": HSICBlock(block=5)}, "less than two blocks"),
+            (np.arange(9), np.arange(9), {"statistic": NFSIC(learn=0.2)}, "both need 4"),
+        ],
+    )  # fmt: skip
+    def test_refusals(self, x, y, more, text):
+        with pytest.raises(BagbasisError, match=text):
+            independence_test(x, y, **more)

@@ -1,0 +1,171 @@
+"""Statistics of pairs of rows and of their features: formulas, moments, merging, and orders."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bagbasis.errors import DataError
+from bagbasis.hypotheses.kernels import Kernel, NegativeDistance
+from bagbasis.hypotheses.orders import permuted_orders, shifted_orders
+from bagbasis.hypotheses.pair_grams import CentredGram, GramSums, products_of_orders
+from bagbasis.hypotheses.row_pairs import CrossMoments, RowPair, nystroem_rows
+from tests.oracles import dependence
+
+KERNELS = (Kernel("gaussian", 1.3), Kernel("gaussian", 0.8))
+SIZES = [(4, 1, 1), (9, 2, 1), (12, 3, 2)]
+
+
+def pair(n, p, q, seed=0, dependence=0.7):
+    rng = np.random.default_rng(seed)
+    X, noise = rng.normal(size=(n, p)), rng.normal(size=(n, q))
+    return X, dependence * X[:, :1] + noise
+
+
+def sums(X, Y, unbiased=False, kernels=KERNELS):
+    grams = [CentredGram.of(k, rows, unbiased) for k, rows in zip(kernels, (X, Y), strict=True)]
+    return GramSums.of(*grams), grams
+
+
+class TestGrams:
+    @pytest.mark.parametrize("size", SIZES)
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_hsic_and_distance_covariance(self, size, dtype):
+        """By the three terms, by all quadruples, and by distances."""
+        X, Y = (rows.astype(dtype) for rows in pair(*size))
+        n = len(X)
+        K, L = dependence.gaussian(X, X, 1.3), dependence.gaussian(Y, Y, 0.8)
+        near = {"rel": 2e-5 if dtype is np.float32 else 1e-10, "abs": 1e-12}
+        assert sums(X, Y)[0].product / n**2 == pytest.approx(dependence.hsic_b(K, L), **near)
+        unbiased = sums(X, Y, True)[0].product / (n * (n - 3))
+        assert unbiased == pytest.approx(dependence.hsic_u(K, L), **near)
+        between = sums(X, Y, kernels=(NegativeDistance(), NegativeDistance()))[0].product / n**2
+        assert between == pytest.approx(dependence.dcov(X, Y), **near)
+
+    def test_distance_covariance_is_four_hsic(self):
+        """Of the kernel of which the distance is k(x,x) + k(y,y) − 2k(x,y) (003)."""
+        X, Y = pair(15, 2, 1)
+        K, L = (
+            0.5 * (np.linalg.norm(z, axis=1)[:, None] + np.linalg.norm(z, axis=1)
+                   - dependence.distances(z))
+            for z in (X, Y)
+        )  # fmt: skip
+        assert dependence.dcov(X, Y) == pytest.approx(4 * dependence.hsic_b(K, L))
+
+    def test_unbiased_is_zero_on_average(self):
+        """Of 12 independent pairs; made of the centred matrix, as printed in 003, it is not."""
+        found = []
+        for seed in range(1500):
+            X, Y = pair(12, 1, 1, seed, dependence=0.0)
+            (u, grams), n = sums(X, Y, True), 12
+            H = np.eye(n) - 1 / n
+            K, L = (H @ g.kernel(g.rows, g.rows) @ H for g in grams)
+            printed = (K * L).sum() - 2 * (K @ L).sum() / (n - 2)
+            printed += K.sum() * L.sum() / ((n - 1) * (n - 2))
+            found.append([u.product / (n * (n - 3)), printed / (n * (n - 3))])
+        mean, error = np.mean(found, axis=0), np.std(found, axis=0) / len(found) ** 0.5
+        assert abs(mean[0]) < 4 * error[0]
+        assert mean[1] > 0.01
+
+    @pytest.mark.parametrize("unbiased", [False, True])
+    def test_tiles_are_the_whole(self, unbiased, monkeypatch):
+        """In tiles of 5 rows every number is as in one tile."""
+        X, Y = pair(23, 2, 1)
+        whole, grams = sums(X, Y, unbiased)
+        A, B = (gram.whole() for gram in grams)
+        monkeypatch.setattr("bagbasis.hypotheses.kernels.tiles.__defaults__", (5,))
+        tiled = sums(X, Y, unbiased)[0]
+        for name, value in vars(whole).items():
+            np.testing.assert_allclose(getattr(tiled, name), value, rtol=1e-9, atol=1e-12)
+        assert tiled.product == pytest.approx(float((A * B).sum()))
+        np.testing.assert_allclose(A.sum(axis=1), 0, atol=1e-12)
+
+    @pytest.mark.parametrize("unbiased", [False, True])
+    def test_moments_over_all_orders(self, unbiased):
+        """Mean and variance over all 720 orders of six rows, exactly."""
+        found, grams = sums(*pair(6, 2, 1), unbiased)
+        orders = np.array(list(itertools.permutations(range(6))))
+        values = products_of_orders(*(gram.whole() for gram in grams), iter([orders]))
+        mean, variance = found.moments()
+        assert values[0] == pytest.approx(found.product)
+        assert mean == pytest.approx(values.mean(), abs=1e-12)
+        assert variance == pytest.approx(values.var())
+
+    def test_standard_error(self):
+        """Of HSIC_b over 400 samples of 60 dependent pairs."""
+        found = [sums(*pair(60, 1, 1, seed))[0] for seed in range(400)]
+        spread = np.std([one.product / 60**2 for one in found])
+        assert np.mean([one.standard_error for one in found]) == pytest.approx(spread, rel=0.15)
+
+
+class TestRows:
+    def test_linear_features_are_linear_kernels(self):
+        """HSIC_b of features is that of their inner products; alignment and spectra, too."""
+        X, Y = pair(30, 3, 2)
+        moments = CrossMoments.of(X, Y)
+        K, L = X @ X.T, Y @ Y.T
+        H = np.eye(30) - 1 / 30
+        assert moments.hsic() == pytest.approx(dependence.hsic_b(K, L))
+        assert RowPair.centred(X, Y).value() == pytest.approx(moments.hsic())
+        Kc, Lc = H @ K @ H, H @ L @ H
+        aligned = (Kc * Lc).sum() / np.linalg.norm(Kc) / np.linalg.norm(Lc)
+        assert moments.alignment() == pytest.approx(aligned)
+        np.testing.assert_allclose(moments.spectra()[0], np.linalg.eigvalsh(Kc / 30)[-3:])
+
+    def test_canonical_correlation(self):
+        """Without a ridge as in linear algebra; with one KCCA of the linear kernels."""
+        X, Y = pair(200, 3, 2)
+        (Qx, _), (Qy, _) = (np.linalg.qr(z - z.mean(axis=0)) for z in (X, Y))
+        expected = np.linalg.svd(Qx.T @ Qy, compute_uv=False)[0]
+        assert RowPair.whitened(X, Y, 0.0).value() == pytest.approx(expected)
+        ridged = dependence.kcca(X[:40] @ X[:40].T, Y[:40] @ Y[:40].T, 40 * 0.1 / 2)
+        assert RowPair.whitened(X[:40], Y[:40], 0.1).value() == pytest.approx(ridged)
+
+    def test_sums_merge_and_subtract(self):
+        X, Y = pair(50, 3, 2)
+        parts = [CrossMoments.of(X[a:b], Y[a:b]) for a, b in ((0, 7), (7, 31), (31, 50))]
+        merged, whole = parts[0] + parts[1] + parts[2], CrossMoments.of(X, Y)
+        for found, expected in ((merged, whole), (whole - parts[2], parts[0] + parts[1])):
+            for name, value in vars(expected).items():
+                np.testing.assert_allclose(getattr(found, name), value, rtol=4e-13, atol=1e-12)
+
+    def test_nystroem_with_all_rows_is_exact(self):
+        X, Y = pair(25, 2, 1)
+        K, L = dependence.gaussian(X, X, 1.0), dependence.gaussian(Y, Y, 1.0)
+        rows = [nystroem_rows(gram, gram) for gram in (K, L)]
+        np.testing.assert_allclose(rows[0] @ rows[0].T, K, atol=1e-6)
+        assert CrossMoments.of(*rows).hsic() == pytest.approx(dependence.hsic_b(K, L), rel=1e-5)
+
+    def test_standard_error(self):
+        found = [RowPair.centred(*pair(100, 2, 2, seed)) for seed in range(500)]
+        spread = np.std([one.value() for one in found])
+        assert np.mean([one.standard_error() for one in found]) == pytest.approx(spread, rel=0.15)
+
+
+class TestOrders:
+    def test_units_move_as_wholes(self):
+        """Groups trade places with groups of their size; rows of one stay together, in order."""
+        units = np.array([0, 0, 1, 2, 2, 3, 3, 3])
+        blocks = np.concatenate(list(permuted_orders(units, 200, seed=1)))
+        assert blocks.shape == (200, 8)
+        assert {tuple(row) for row in blocks} == {
+            (0, 1, 2, 3, 4, 5, 6, 7),
+            (3, 4, 2, 0, 1, 5, 6, 7),
+        }
+        with pytest.raises(DataError, match="no two groups"):
+            next(permuted_orders(np.array([0, 1, 1]), 5, 0))
+
+    def test_orders_are_uniform_and_follow_the_seed(self):
+        rows = np.concatenate(list(permuted_orders(np.arange(3), 6000, seed=2)))
+        again = np.concatenate(list(permuted_orders(np.arange(3), 6000, seed=2)))
+        counts = np.unique(rows, axis=0, return_counts=True)[1]
+        np.testing.assert_array_equal(rows, again)
+        assert len(counts) == 6
+        assert abs(counts - 1000).max() < 150
+
+    def test_shifts_are_different_rotations(self):
+        rows = np.concatenate(list(shifted_orders(7, 100, seed=0)))
+        assert sorted(rows[:, 0]) == list(range(1, 7))
+        np.testing.assert_array_equal((rows - rows[:, :1]) % 7, np.tile(np.arange(7), (6, 1)))
