@@ -118,6 +118,11 @@ class PlainProgress:
         self._lock = threading.Lock()
         self._last = self._begun = clock()
         self._done = 0
+        self._note = ""
+
+    def note(self, text: str) -> None:
+        """Show this with the next lines."""
+        self._note = f", {text}"
 
     def __call__(self, done: int, total: int) -> None:
         """Take the units done and in all; print a line when the last one is old enough."""
@@ -129,11 +134,32 @@ class PlainProgress:
             if now - self._last < SECONDS_BETWEEN_LINES:
                 return
             self._last = now
-            text = f"{self._label}: {done:,} of {total:,} {self._unit}"
+            text = f"{self._label}{self._note}: {done:,} of {total:,} {self._unit}"
             if total and done:
                 left = (now - self._begun) * (total - done) / done
                 text += f" ({100 * done / total:.0f} %), about {left:.0f} s left"
             self._console.print(text, markup=False, soft_wrap=True)
+
+
+class _BarProgress:
+    """A bar, started again at 0 for the next pass over the data."""
+
+    def __init__(self, bar: Progress, label: str) -> None:
+        self._bar, self._label, self._note = bar, label, ""
+        self._lock = threading.Lock()
+        self._task = bar.add_task(label, total=None)
+
+    def note(self, text: str) -> None:
+        """Show this beside the label."""
+        self._note = f", {text}"
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take the units done and in all."""
+        with self._lock:
+            if done < self._bar.tasks[0].completed:
+                self._bar.reset(self._task, total=total)
+            text = f"{self._label}{self._note}{', finishing' if done == total else ''}"
+            self._bar.update(self._task, completed=done, total=total, description=text)
 
 
 @contextmanager
@@ -148,18 +174,8 @@ def _bar(console: Console, label: str, unit: str) -> Iterator[Callback]:
         console=console,
         transient=True,
     )
-    lock = threading.Lock()
     with bar:
-        task = bar.add_task(label, total=None)
-
-        def callback(done: int, total: int) -> None:
-            with lock:
-                if done < bar.tasks[0].completed:
-                    bar.reset(task, total=total)
-                text = f"{label}, finishing" if done == total else label
-                bar.update(task, completed=done, total=total, description=text)
-
-        yield callback
+        yield _BarProgress(bar, label)
 
 
 def _text(value: object) -> str:

@@ -156,6 +156,7 @@ def run_pass(
     ranges: Sequence[Range] | None = None,
     progress: Progress | None = None,
     keeper: Keeper[R] | None = None,
+    homes: Sequence[str] = (),
 ) -> R:
     """Run all tasks, on the open cluster or in this process, and merge their results.
 
@@ -166,6 +167,8 @@ def run_pass(
     progress : callable (bags done, bags in all), optional
     keeper : Keeper, optional
         Keeps results of groups of tasks, and gives them to the same pass started again.
+    homes : sequence of str, optional
+        Workers that the tasks should run on, see `Homes`.
     """
     tasks = plan_ranges(source, reduction.cost) if ranges is None else list(ranges)
     return map_reduce(
@@ -176,6 +179,7 @@ def run_pass(
         progress=progress,
         here=source.in_memory,
         keeper=keeper,
+        homes=homes,
     )
 
 

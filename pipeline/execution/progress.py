@@ -25,6 +25,13 @@ def silent(done: int, total: int) -> None:
     """Ignore the progress."""
 
 
+def note(progress: Progress | None, text: str) -> None:
+    """Say how far work has come, beside its units, where the progress can show that."""
+    show = getattr(progress, "note", None)
+    if show is not None:
+        show(text)
+
+
 class Tally:
     """Adds up what tasks report; a task that runs again does not count twice.
 

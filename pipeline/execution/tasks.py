@@ -92,6 +92,7 @@ def map_reduce(
     split_every: int | None = None,
     here: bool = False,
     keeper: Keeper[R] | None = None,
+    homes: Sequence[str] = (),
 ) -> R:
     """Merge ``function(task, report)`` over all tasks.
 
@@ -112,6 +113,8 @@ def map_reduce(
     keeper : Keeper, optional
         Keeps the results of groups of tasks, and gives them to a run of the same function and
         tasks that is started again. The groups are then the leaves of the tree.
+    homes : sequence of str, optional
+        The worker that each task should run on if it can, see `Homes`; not with a keeper.
 
     Raises
     ------
@@ -138,7 +141,7 @@ def map_reduce(
     if client is None:
         return _fold(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
-        merged = _result(client, task_graph(function, tasks, merge, topic, split_every))
+        merged = _result(client, task_graph(function, tasks, merge, topic, split_every, homes))
     for i in range(len(tasks)):
         tally.finish(i)
     return merged
@@ -178,9 +181,10 @@ def task_graph(
     merge: Callable[[R, R], R],
     topic: str,
     split_every: int,
+    homes: Sequence[str] = (),
 ) -> Delayed:
     """Return the root of the graph that goes to a scheduler; ``topic`` is that of the progress."""
-    leaves = _delayed_leaves(function, tasks, topic)
+    leaves = _delayed_leaves(function, tasks, topic, homes)
     return _tree(leaves, dask.delayed(merge, pure=False), split_every)
 
 
@@ -258,7 +262,10 @@ class _Plain(Generic[T]):
 
 
 def _delayed_leaves(
-    function: Callable[[T, Report], Any], tasks: Sequence[T], topic: str
+    function: Callable[[T, Report], Any],
+    tasks: Sequence[T],
+    topic: str,
+    homes: Sequence[str] = (),
 ) -> list[Delayed]:
     """Make a leaf per task; the function is one node they share, so it travels once per worker.
 
@@ -270,7 +277,8 @@ def _delayed_leaves(
     shared = dask.delayed(function, traverse=False, pure=False, name=f"function-{token}")
     leaves = []
     for i, task in enumerate(tasks):
-        with dask.annotate(priority=-i):
+        home = {"workers": [homes[i]], "allow_other_workers": True} if homes else {}
+        with dask.annotate(priority=-i, **home):
             leaves.append(run(shared, _Plain(task), topic, i, dask_key_name=f"{name}-{token}-{i}"))
     return leaves
 

@@ -21,12 +21,13 @@ from ..embeddings.base import fresh
 from ..errors import DataError, ModelError, ParameterError, shown
 from ..execution import Progress, lane
 from ..execution.passes import FEWER_FEATURES, check_memory
-from ..params import as_array, check_choice, check_share
+from ..params import as_array, check_choice, check_integer, check_share
 from ..random_features import RandomFourierFeatures
 from .accumulate import FitPass, FitStatistics
-from .checkpoints import CheckpointsLike, checkpoints_of
+from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features, warn_of_scale
 from .linear_model import BagsLike, LinearModel
+from .matrix_free import MatrixFreeFit
 from .outcomes import Outcome
 from .penalties import Penalties, warn_at_edge
 from .ridge import (
@@ -37,7 +38,14 @@ from .ridge import (
     solve_gcv,
     solve_validation,
 )
-from .statistics import RidgeStatistics
+from .rows import RidgeRows
+from .solver_choice import (
+    LEAST_PENALTY,
+    SOLVERS,
+    check_solver,
+    fits_exactly,
+    gradients_pay,
+)
 from .summary import Summary
 
 MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
@@ -89,6 +97,8 @@ class DoubleBasis(LinearModel):
         alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,
         precision: str = "float32",
+        solver: str = "auto",
+        rank: int | None = None,
     ) -> None:
         self.embedding = embedding
         self.random_features = random_features
@@ -96,6 +106,8 @@ class DoubleBasis(LinearModel):
         self.alphas = alphas
         self.validation_fraction = validation_fraction
         self.precision = precision
+        self.solver = solver
+        self.rank = rank
 
     # ------------------------------------------------------------------ fitting
 
@@ -144,12 +156,20 @@ class DoubleBasis(LinearModel):
             clock = time.perf_counter()
             features = self.resolve(problem.source)
             resolved = time.perf_counter()
-            task = self.task(problem, features, holdout, keeps_rows=True)
-            keeper = kept.keeper(task) if kept else None
-            n_bags_resumed = keeper.n_bags_kept(task.ranges) if keeper else 0
-            statistics = task.run(progress, keeper)
+            solution, n_bags_resumed, n_passes = None, 0, 1
+            if self.is_matrix_free(problem, features, exact=kept is not None):
+                fit = self._matrix_free(problem, features, holdout, progress, kept)
+                solution, statistics = fit.run()
+                n_passes = fit.n_passes
+            else:
+                task = self.task(problem, features, holdout, keeps_rows=True)
+                keeper = kept.keeper(task) if kept else None
+                n_bags_resumed = keeper.n_bags_kept(task.ranges) if keeper else 0
+                statistics = task.run(progress, keeper)
             accumulated = time.perf_counter()
-            self.learn(problem, features, holdout, statistics)
+            self.learn(problem, features, holdout, statistics, solution)
+        self.report_["solver"] = "cholesky" if solution is None else "cg"
+        self.report_["n_passes"] = n_passes
         self.report_["n_bags_resumed"] = n_bags_resumed
         self.report_["seconds"] = {
             "choose": resolved - clock,
@@ -165,11 +185,43 @@ class DoubleBasis(LinearModel):
         ``keeps_rows`` where bags are no more than features: these are solved faster, and with
         less rounding, from their rows. What is added to later has to be summed.
         """
+        if self.solver == "cg":
+            raise ParameterError("solver='cg' keeps no sums: choose solver='auto' or 'cholesky'")
         source = replace(problem.source, left_out=holdout_split(holdout))
         keeps_rows = keeps_rows and self.keeps_rows(source.n_bags, features)
         self.check_memory(features, source.n_bags if keeps_rows else None)
         given = (problem.outcome, self._validation, self.precision, keeps_rows)
         return FitPass(source, features, *given)
+
+    def is_matrix_free(self, problem: Problem, features: FeatureMap, exact: bool = False) -> bool:
+        """Return whether `fit` goes by conjugate gradients.
+
+        Where ``exact`` sums are needed it does only when it is told to.
+        """
+        if self.solver != "auto":
+            return self.solver == "cg"
+        n, d = problem.source.n_bags, features.n_features
+        chosen = self.alpha if isinstance(self.alpha, str) else None
+        if exact or self._is_path != (chosen == "validation"):
+            return False
+        if chosen is None and self.given_penalties().min() < LEAST_PENALTY * n:
+            return False
+        pays = gradients_pay(n, d, self._is_path, problem.outcome.n_targets)
+        return pays or not fits_exactly(n, d, self._is_path)
+
+    def _matrix_free(
+        self,
+        problem: Problem,
+        features: FeatureMap,
+        holdout: float,
+        progress: Progress | None,
+        checkpoints: Checkpoints | None,
+    ) -> MatrixFreeFit:
+        source = replace(problem.source, left_out=holdout_split(holdout))
+        fit = FitPass(source, features, problem.outcome, self._validation, self.precision)
+        settings = {"alphas": self.given_penalties().tolist(), "rank": self.rank}
+        keeper = checkpoints.steps(fit, **settings) if checkpoints else None
+        return MatrixFreeFit(fit, self.penalties, self.rank, progress, keeper)
 
     def keeps_rows(self, n_bags: int, features: FeatureMap) -> bool:
         """Return whether a fit of so many bags keeps their rows instead of their sums."""
@@ -195,12 +247,21 @@ class DoubleBasis(LinearModel):
         return Split(self.validation_fraction, VALIDATION_SEED) if chosen else None
 
     def learn(
-        self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
+        self,
+        problem: Problem,
+        features: FeatureMap,
+        holdout: float,
+        statistics: FitStatistics,
+        solution: RidgeSolution | None = None,
     ) -> None:
-        """Solve, and set every fitted attribute, from the statistics of the problem's bags."""
-        with lane():
-            solution = self._solve(problem, features, holdout, statistics)
-        if len(solution.alphas) > 1:
+        """Solve, unless that is done, and set every fitted attribute.
+
+        ``statistics`` are those of the problem's bags.
+        """
+        if solution is None:
+            with lane():
+                solution = self._solve(problem, features, holdout, statistics)
+        if len(set(solution.scores.tolist())) > 1:  # else no penalty is better than another
             train = statistics.train
             given = (self.penalties(train), self.precision, _is_summed(train))
             warn_at_edge(solution.alpha, *given)
@@ -298,6 +359,10 @@ class DoubleBasis(LinearModel):
             raise ParameterError(f"penalties are {shown(given)}; expected {most}")
         if grid.size > 1 and (grid == 0).any():
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
+        check_choice("solver", self.solver, SOLVERS)
+        check_solver(self.solver, self.alpha, grid)
+        if self.rank is not None:
+            check_integer("rank", self.rank)
         check_choice("precision", self.precision, ("float32", "float64"))
         check_share("validation_fraction", self.validation_fraction)
         check_share("holdout", holdout, zero=True)
@@ -305,4 +370,4 @@ class DoubleBasis(LinearModel):
 
 def _is_summed(summary: Summary) -> bool:
     """Whether it holds products, which are in the working precision, and not rows."""
-    return isinstance(summary, RidgeStatistics)
+    return not isinstance(summary, RidgeRows)

@@ -12,14 +12,16 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
 
 from ..bags.plan import Range
 from ..errors import ParameterError
@@ -29,7 +31,9 @@ from ..storage.files import discard, discard_empty, names_in, reading, writing
 from ..storage.urls import filesystem, normalize_url
 from .accumulate import FitPass, FitStatistics
 from .outcomes import identify_outcome
-from .partials import read_partial, write_partial
+from .partials import read_arrays, read_partial, write_arrays, write_partial
+
+T = TypeVar("T")
 
 FORMAT_VERSION = 1
 SECONDS = 300.0  # of work on one core between two checkpoints of a lane
@@ -82,17 +86,30 @@ class Checkpoints:
         StoreError
             The folder can not be written.
         """
+        every = self._tasks(fit)
+        return FitKeeper(self._folder(fit, tasks_a_group=every), every)
+
+    def steps(self, fit: FitPass, **settings: object) -> StepKeeper:
+        """Return the checkpoints of a fit by conjugate gradients, and its settings.
+
+        Raises
+        ------
+        ParameterError, StoreError
+            As `keeper`.
+        """
+        return StepKeeper(self._folder(fit, **settings), self.seconds)
+
+    def _folder(self, fit: FitPass, **settings: object) -> str:
+        """Make the folder of one fit, with what it depends on."""
         if fit.source.in_memory:
             raise ParameterError("checkpoints are for bags in a BagStore, not for bags in memory")
-        every = self._tasks(fit)
-        description = {**describe(fit), "tasks_a_group": every}
+        description = {**describe(fit), **settings}
         text = json.dumps(description, sort_keys=True)
         url = f"{self.url}/fit-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-        keeper = FitKeeper(url, every)
         with writing(f"{url}/{DESCRIPTION}") as path:
             path.write_text(json.dumps(description, indent=1, sort_keys=True) + "\n")
         self._used.add(url)
-        return keeper
+        return url
 
     def discard(self) -> None:
         """Remove the checkpoints of the fits that used this object, and abandoned ones."""
@@ -152,16 +169,7 @@ class FitKeeper:
 
     def load(self, group: int) -> FitStatistics | None:
         """Read the statistics of a group; None where there are none, or damaged ones."""
-        url = self._url(group)
-        try:
-            with reading(url) as path:
-                return read_partial(path)
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            logger.warning("%s: damaged checkpoint (%s); its tasks are done again", url, error)
-            discard(url)
-            return None
+        return _loaded(self._url(group), read_partial)
 
     def save(self, group: int, value: FitStatistics) -> None:
         """Write the statistics of a group, whole or not at all."""
@@ -176,6 +184,44 @@ class FitKeeper:
 
     def _url(self, group: int) -> str:
         return f"{self.url}/group-{group:04d}.npz"
+
+
+@dataclass(frozen=True)
+class StepKeeper:
+    """Arrays by name, of a fit whose passes are steps.
+
+    Parameters
+    ----------
+    url : str
+        Its own folder.
+    seconds : float
+        Between two checkpoints.
+    """
+
+    url: str
+    seconds: float
+
+    def load(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """Read what was kept under a name; None where there is nothing, or damaged."""
+        return _loaded(f"{self.url}/{name}.npz", read_arrays)
+
+    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        """Write arrays, whole or not at all."""
+        with writing(f"{self.url}/{name}.npz") as path:
+            write_arrays(path, arrays, {})
+
+
+def _loaded(url: str, read: Callable[[Path], T]) -> T | None:
+    """Read a checkpoint; None where there is none, and a damaged one is removed."""
+    try:
+        with reading(url) as path:
+            return read(path)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        logger.warning("%s: damaged checkpoint (%s); its tasks are done again", url, error)
+        discard(url)
+        return None
 
 
 def _abandoned(url: str) -> Iterator[str]:

@@ -56,6 +56,13 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     precision : {"float32", "float64"}
         Of features and products. Sums are float64 always, and products too where bags are no
         more than features. float32 resolves penalties down to about n · 10^−6.
+    solver : {"auto", "cholesky", "cg"}
+        "cholesky" solves exactly, from the sums of one pass. "cg" takes conjugate gradients, a
+        pass a step over features that are kept as far as there is memory: for many features, and
+        with a number or "validation" as alpha. "auto" is "cg" where that is at least as fast, or
+        where D² numbers do not fit, unless checkpoints keep the sums.
+    rank : int ≥ 1, optional
+        Bags that the preconditioner of "cg" is made from; default D / 4, at most 2,048.
 
     Attributes
     ----------

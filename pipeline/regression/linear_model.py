@@ -17,10 +17,10 @@ from ..execution.costs import Cost
 from ..params import checked
 from ..sklearn_bases import BaseEstimator
 from .feature_map import FeatureMap
+from .moments import MANY_TARGETS
 from .outcomes import OUTCOMES, Outcome, Prediction
 from .prediction import lazy_predictions
 from .saving import ModelState, params_from_dict, params_to_dict, save_model
-from .statistics import MANY_TARGETS
 from .statistics_kernels import linear_predictions
 from .summary import units_of
 

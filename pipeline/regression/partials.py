@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ HEADER = "header"
 
 def write_partial(path: Path, value: FitStatistics) -> None:
     """Write the statistics; the arrays go to the file as they are."""
-    arrays: dict[str, NDArray[np.float64]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     counts: dict[str, int] = {}
     for field in fields(FitStatistics):
         held = getattr(value, field.name)
@@ -31,6 +31,11 @@ def write_partial(path: Path, value: FitStatistics) -> None:
         elif held is not None:
             counts[field.name] = int(held.n)
             arrays |= {f"{field.name}.{name}": getattr(held, name) for name in _names(type(held))}
+    write_arrays(path, arrays, counts)
+
+
+def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], counts: dict[str, int]) -> None:
+    """Write arrays by name, with their checksums and some counts."""
     header = {
         "format": FORMAT_VERSION,
         "counts": counts,
@@ -51,33 +56,44 @@ def read_partial(path: Path) -> FitStatistics:
     ValueError
         A damaged file, or one of another format.
     """
-    with path.open("rb") as file:
-        try:
-            return _read(file)
-        except Exception as error:  # whatever a zip file makes of damaged bytes
-            raise ValueError(f"{type(error).__name__}: {error}") from error
-
-
-def _read(file: BinaryIO) -> FitStatistics:
-    with np.load(file, allow_pickle=False) as members:
-        header = json.loads(members[HEADER].tobytes())
-        if header["format"] != FORMAT_VERSION:
-            raise ValueError(f"format {header['format']}")
-        values: dict[str, Any] = dict(header["counts"])
+    arrays, values = _read(path)
+    try:
         for part in PARTS:
             if part in values:
-                kind = RidgeRows if f"{part}.z" in header["digests"] else RidgeStatistics
-                names = [name for name in _names(kind) if f"{part}.{name}" in header["digests"]]
-                arrays = {name: members[f"{part}.{name}"] for name in names}
+                own = {
+                    name.removeprefix(f"{part}."): array
+                    for name, array in arrays.items()
+                    if name.startswith(f"{part}.")
+                }
+                if "exponents" not in own:  # of a file written before targets had units
+                    own["exponents"] = np.zeros(len(own["sum_y"]), dtype=np.int64)
+                known = own if "z" in own else {"n": values[part], **own}
+                values[part] = (RidgeRows if "z" in own else RidgeStatistics)(**known)
+        return FitStatistics(**{"validation": None, **values})
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return what `write_arrays` has written; raises as `read_partial`."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Return arrays, checked, and counts."""
+    with path.open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as members:
+                header = json.loads(members[HEADER].tobytes())
+                if header["format"] != FORMAT_VERSION:
+                    raise ValueError(f"format {header['format']}")
+                arrays = {name: members[name] for name in header["digests"]}
                 for name, array in arrays.items():
-                    if _digest(array) != header["digests"][f"{part}.{name}"]:
-                        raise ValueError(f"array {part}.{name} has another checksum")
-                if "exponents" not in arrays:  # of a file written before targets had units
-                    arrays["exponents"] = np.zeros(len(arrays["sum_y"]), dtype=np.int64)
-                if kind is RidgeStatistics:
-                    arrays["n"] = values[part]
-                values[part] = kind(**arrays)
-    return FitStatistics(**{"validation": None, **values})
+                    if _digest(array) != header["digests"][name]:
+                        raise ValueError(f"array {name} has another checksum")
+                return arrays, dict(header["counts"])
+        except Exception as error:  # whatever a zip file makes of damaged bytes
+            raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
 def _names(kind: type[RidgeStatistics | RidgeRows]) -> list[str]:

@@ -71,7 +71,7 @@ def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:
         solved = spectrum.back(spectrum.least_norm(noise * summary.trace))
     else:
         solved = _solve_one(summary, alpha)
-    return _solution(summary, solved, alpha)
+    return as_solution(summary, solved, alpha)
 
 
 def solve_gcv(
@@ -91,7 +91,7 @@ def solve_gcv(
 
     path = _path(summary, penalties, solver, score)
     best = solver.back(solver.solve(path.best))
-    return _solution(summary, best, path.best, path)
+    return as_solution(summary, best, path.best, path)
 
 
 def solve_validation(
@@ -118,15 +118,14 @@ def score_validation(
     With several targets each one's error is divided by its ``units``, by default its variance,
     and they are averaged.
     """
-    if held_out.n == 0:
-        raise DataError("no labelled bag was held out for validation; hold out a larger fraction")
+    check_held_out(held_out)
     held_out = held_out.in_units(np.maximum(held_out.exponents, train.exponents))
     mean_squared_error = held_out.judge()
 
     def error(fitted: RidgeSolution) -> float:
         psi = np.ldexp(fitted.coef.T, -held_out.exponents)
         squares = mean_squared_error(psi, np.ldexp(fitted.intercept, -held_out.exponents))
-        return float(np.mean(_relative_error(held_out, squares, units)))
+        return float(np.mean(relative_error(held_out, squares, units)))
 
     return _errors(train, penalties, noise, error)
 
@@ -156,7 +155,7 @@ def _errors(
 
     def score(alpha: float) -> float:
         solved = solver.back(solver.solve(alpha))
-        return error(_solution(train, solved, alpha))
+        return error(as_solution(train, solved, alpha))
 
     return _path(train, penalties, solver, score)
 
@@ -191,12 +190,14 @@ def _path(
 def _gcv_score(
     summary: Summary, solver: Solver, alpha: float, units: NDArray[np.float64] | None
 ) -> float:
-    n = summary.n
-    freedom = 1.0 - (1.0 + solver.degrees_of_freedom(alpha)) / n
-    if not freedom > 1e-9:
+    n, df = summary.n, solver.degrees_of_freedom(alpha)
+    freedom = 1.0 - (1.0 + df) / n
+    rounding = 1e-6 * summary.size
+    # negative eigenvalues, which come from rounding, may leave any number of degrees of freedom
+    if not (freedom > 1e-9 and -rounding <= df <= summary.size + rounding):
         return np.inf
     rss = summary.residual_squares(solver.solve(alpha), solver.right_side, alpha)
-    return float(np.mean(_relative_error(summary, rss / n, units)) / freedom**2)
+    return float(np.mean(relative_error(summary, rss / n, units)) / freedom**2)
 
 
 def _solve_one(summary: Summary, alpha: float) -> Floats:
@@ -217,9 +218,10 @@ def _solve_one(summary: Summary, alpha: float) -> Floats:
         return spectrum.back(spectrum.solve(alpha))
 
 
-def _solution(
+def as_solution(
     summary: Summary, solved: Floats, alpha: float, path: Path | None = None
 ) -> RidgeSolution:
+    """Return a solution for these rows in the targets' own units."""
     coef = summary.coefficients(solved)
     intercept = (summary.sum_y - summary.sum_z @ coef) / summary.n
     with np.errstate(over="ignore"):  # refused where the target's name is known
@@ -230,7 +232,7 @@ def _solution(
     return RidgeSolution(psi, intercept, float(alpha), path.alphas, path.scores)
 
 
-def _relative_error(
+def relative_error(
     rows: Summary, squares: NDArray[np.float64], units: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """Divide squares in the rows' units by ``units``, or by the variance of each target."""
@@ -249,3 +251,9 @@ def check_rows(summary: Summary) -> None:
             "features of the bags are not finite: choose a larger scale of the random features, "
             "or precision='float64'"
         )
+
+
+def check_held_out(held_out: Summary) -> None:
+    """Raise DataError where no bag is held out."""
+    if held_out.n == 0:
+        raise DataError("no labelled bag was held out for validation; hold out a larger fraction")

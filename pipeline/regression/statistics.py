@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,82 +11,25 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags.sampling import spread_rows
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from .statistics_kernels import add_sums, add_triangle, gram_float32, gram_float64, unpack_centred
-from .summary import NO_UNIT, Floats, Judge, units_of
+from .moments import MomentsBuilder, RidgeMoments
+from .statistics_kernels import add_triangle, gram_float32, gram_float64, unpack_centred
+from .summary import Floats, Judge
 
 BLOCK_ROWS = 8192  # of the block that goes through one SYRK: fewer and the products are slower
 BLOCK_BYTES = 2**28  # of it, at most
-MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
 
 
 @dataclass(frozen=True)
-class RidgeStatistics:
-    """n, Σz, ZᵀZ, Σy, ZᵀY and Σy² of rows (z, y); all sums in float64.
-
-    Each target is summed in a unit of its own, a power of two, see `units_of`: so numbers of any
-    size have sums and squares, and sums in different units are brought to one without rounding.
+class RidgeStatistics(RidgeMoments):
+    """`RidgeMoments` and ZᵀZ, from which everything is solved without the rows.
 
     Attributes
     ----------
-    n : int
-    sum_z : shape (D,)
     gram : shape (D (D + 1) / 2,)
         The upper triangle of ZᵀZ, packed by rows.
-    sum_y : shape (k,)
-    cross : shape (k, D)
-        YᵀZ.
-    sum_yy : shape (k,)
-    exponents : int64, shape (k,)
-        Of the targets' units: ``sum_y``, ``cross`` and ``sum_yy`` are of y / 2^e.
     """
 
-    n: int
-    sum_z: NDArray[np.float64]
     gram: NDArray[np.float64]
-    sum_y: NDArray[np.float64]
-    cross: NDArray[np.float64]
-    sum_yy: NDArray[np.float64]
-    exponents: NDArray[np.int64]
-
-    @property
-    def n_features(self) -> int:
-        """Features of a row, D."""
-        return len(self.sum_z)
-
-    @property
-    def n_targets(self) -> int:
-        """Targets of a row, k."""
-        return len(self.sum_y)
-
-    def __add__(self, other: RidgeStatistics) -> RidgeStatistics:
-        """Return the statistics of both sets of rows."""
-        return self._combined(other, operator.add)
-
-    def __sub__(self, other: RidgeStatistics) -> RidgeStatistics:
-        """Return the statistics without rows that were counted before."""
-        return self._combined(other, operator.sub)
-
-    def in_units(self, exponents: NDArray[np.int64]) -> RidgeStatistics:
-        """Return the same sums in other units, none of them smaller."""
-        shift = self.exponents - exponents
-        if not shift.any():
-            return self
-        return replace(
-            self,
-            sum_y=np.ldexp(self.sum_y, shift),
-            cross=np.ldexp(self.cross, shift[:, None]),
-            sum_yy=np.ldexp(self.sum_yy, 2 * shift),
-            exponents=exponents,
-        )
-
-    def _combined(
-        self, other: RidgeStatistics, combine: Callable[[Any, Any], Any]
-    ) -> RidgeStatistics:
-        exponents = np.maximum(self.exponents, other.exponents)
-        a, b = self.in_units(exponents), other.in_units(exponents)
-        names = [field.name for field in fields(self) if field.name != "exponents"]
-        sums = {name: combine(getattr(a, name), getattr(b, name)) for name in names}
-        return RidgeStatistics(**sums, exponents=exponents)
 
     @property
     def size(self) -> int:
@@ -122,14 +63,6 @@ class RidgeStatistics:
         unpack_centred(self.gram, self.sum_z, float(self.n), float(shift), square)
         return square
 
-    def centred_cross(self) -> NDArray[np.float64]:
-        """ZᵀY − n z̄ȳᵀ, shape (D, k), in the targets' units."""
-        return (self.cross - np.outer(self.sum_y, self.sum_z) / self.n).T
-
-    def centred_yy(self) -> NDArray[np.float64]:
-        """Σ (y − ȳ)², shape (k,), in the targets' units."""
-        return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.n)
-
     def statistics(self) -> RidgeStatistics:
         """See `Summary`."""
         return self
@@ -149,10 +82,6 @@ class RidgeStatistics:
     def right_side(self) -> NDArray[np.float64]:
         """See `Summary`."""
         return self.centred_cross()
-
-    def coefficients(self, solution: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Summary`."""
-        return solution
 
     def residual_squares(self, solution: Floats, right_side: Floats, alpha: float) -> Floats:
         """See `Summary`."""
@@ -194,14 +123,9 @@ class StatisticsBuilder:
         self._z = np.empty((self._rows, n_features), dtype=dtype)
         self._y = np.empty((self._rows, n_targets))
         self._filled = 0
-        self._n = 0
+        self._moments = MomentsBuilder(n_features, n_targets)
         self.square = np.empty((n_features, n_features), dtype) if scratch is None else scratch
         self._gram = np.zeros(n_features * (n_features + 1) // 2)
-        self._sum_z = np.zeros(n_features)
-        self._sum_y = np.zeros(n_targets)
-        self._cross = np.zeros((n_targets, n_features))
-        self._sum_yy = np.zeros(n_targets)
-        self._exponents = np.full(n_targets, NO_UNIT)
 
     def room(self, n_rows: int) -> NDArray[Any]:
         """Return the block's next rows, to be filled with features: up to n_rows of them."""
@@ -227,15 +151,8 @@ class StatisticsBuilder:
     def finish(self) -> RidgeStatistics:
         """Return the statistics of all rows."""
         self._flush()
-        return RidgeStatistics(
-            self._n,
-            self._sum_z,
-            self._gram,
-            self._sum_y,
-            self._cross,
-            self._sum_yy,
-            self._exponents,
-        )
+        moments = self._moments.finish()
+        return RidgeStatistics(**vars(moments), gram=self._gram)
 
     def _flush(self) -> None:
         if self._filled == 0:
@@ -243,35 +160,8 @@ class StatisticsBuilder:
         z, y = self._z[: self._filled], self._y[: self._filled]
         (gram_float32 if self._dtype == np.float32 else gram_float64)(z, self.square)
         add_triangle(self._gram, self.square)
-        y = self._in_units(y)
-        self._add_cross(z, y)
-        self._sum_y += y.sum(axis=0)
-        self._sum_yy += (y**2).sum(axis=0)
-        self._n += self._filled
+        self._moments.add(z, y)
         self._filled = 0
-
-    def _in_units(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return targets in the units of the sums, which grow first where they are too small."""
-        exponents = np.maximum(self._exponents, units_of(y))
-        shift = self._exponents - exponents
-        if shift.any():
-            self._sum_y = np.ldexp(self._sum_y, shift)
-            self._cross = np.ldexp(self._cross, shift[:, None])
-            self._sum_yy = np.ldexp(self._sum_yy, 2 * shift)
-            self._exponents = exponents
-        return np.ldexp(y, -exponents) if exponents.any() else y
-
-    def _add_cross(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
-        if y.shape[1] < MANY_TARGETS:
-            add_sums(z, y, self._sum_z, self._cross)
-            return
-        sums = np.zeros_like(self._sum_z)
-        add_sums(z, y[:, :0], sums, self._cross[:0])
-        # centred, so that the working precision goes to what varies within the block
-        mean = y.mean(axis=0)
-        self._cross += (y - mean).astype(self._dtype).T @ z
-        self._cross += np.outer(mean, sums)
-        self._sum_z += sums
 
 
 def statistics_cost(n_features: int, n_targets: int, precision: str, n_parts: int = 1) -> Cost:

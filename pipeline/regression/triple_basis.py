@@ -36,7 +36,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
 
     Parameters
     ----------
-    embedding, random_features, validation_fraction, precision
+    embedding, random_features, validation_fraction, precision, solver, rank
         As in `DoubleBasisRegressor`.
     response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
         The third basis, of the response densities: without marginals, so that its coefficients
@@ -76,8 +76,11 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,
         precision: str = "float32",
+        solver: str = "auto",
+        rank: int | None = None,
     ) -> None:
-        super().__init__(embedding, random_features, alpha, alphas, validation_fraction, precision)
+        ridge = (alpha, alphas, validation_fraction, precision, solver, rank)
+        super().__init__(embedding, random_features, *ridge)
         self.response_embedding = response_embedding
 
     @checked
@@ -141,10 +144,15 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         return solve_judged(statistics.train, held_out, penalties, self.rounding, score)
 
     def learn(
-        self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
+        self,
+        problem: Problem,
+        features: FeatureMap,
+        holdout: float,
+        statistics: FitStatistics,
+        solution: RidgeSolution | None = None,
     ) -> None:
         """See `DoubleBasis.learn`."""
-        super().learn(problem, features, holdout, statistics)
+        super().learn(problem, features, holdout, statistics, solution)
         self.mean_coefficients_ = statistics.mean_targets
         self.report_["n_response_points_outside_box"] = statistics.n_responses_outside
 

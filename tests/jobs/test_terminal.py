@@ -36,6 +36,10 @@ def test_plain_progress_is_a_line_every_ten_seconds():
     assert len(lines) == 30 // SECONDS_BETWEEN_LINES
     assert lines[0] == "fit: 10,000 of 40,000 bags (25 %), about 30 s left"
     assert lines[2] == "fit: 30,000 of 40,000 bags (75 %), about 10 s left"
+    progress.note("step 2")
+    clock.now = 40.0
+    progress(40_000, 40_000)
+    assert "fit, step 2: 40,000 of" in out.file.getvalue()
 
 
 def test_plain_progress_starts_again_for_the_next_pass():

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import RandomFourierFeatures
+from bagbasis.regression.moments import MANY_TARGETS
 from bagbasis.regression.penalties import Penalties
 from bagbasis.regression.ridge import solve, solve_gcv, solve_validation
 from bagbasis.regression.rows import RidgeRows
-from bagbasis.regression.statistics import MANY_TARGETS, RidgeStatistics, StatisticsBuilder
+from bagbasis.regression.statistics import RidgeStatistics, StatisticsBuilder
 from bagbasis.regression.statistics_kernels import linear_predictions
 
 from . import ridge

@@ -1,0 +1,152 @@
+"""What ridge regression knows of rows besides ZᵀZ: mergeable, subtractable, of size O(k D)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .statistics_kernels import add_sums
+from .summary import NO_UNIT, units_of
+
+MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
+
+
+@dataclass(frozen=True)
+class RidgeMoments:
+    """n, Σz, Σy, ZᵀY and Σy² of rows (z, y); all sums in float64.
+
+    Each target is summed in a unit of its own, a power of two, see `units_of`: so numbers of any
+    size have sums and squares, and sums in different units are brought to one without rounding.
+
+    Attributes
+    ----------
+    n : int
+    sum_z : shape (D,)
+    sum_y : shape (k,)
+    cross : shape (k, D)
+        YᵀZ.
+    sum_yy : shape (k,)
+    exponents : int64, shape (k,)
+        Of the targets' units: ``sum_y``, ``cross`` and ``sum_yy`` are of y / 2^e.
+    """
+
+    n: int
+    sum_z: NDArray[np.float64]
+    sum_y: NDArray[np.float64]
+    cross: NDArray[np.float64]
+    sum_yy: NDArray[np.float64]
+    exponents: NDArray[np.int64]
+
+    @property
+    def n_features(self) -> int:
+        """Features of a row, D."""
+        return len(self.sum_z)
+
+    @property
+    def n_targets(self) -> int:
+        """Targets of a row, k."""
+        return len(self.sum_y)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the large arrays."""
+        return self.cross.nbytes
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all features are."""
+        return bool(np.isfinite(self.sum_z).all())
+
+    def __add__(self, other: Self) -> Self:
+        """Return what is known of both sets of rows."""
+        return self._combined(other, operator.add)
+
+    def __sub__(self, other: Self) -> Self:
+        """Return what is known without rows that were counted before."""
+        return self._combined(other, operator.sub)
+
+    def in_units(self, exponents: NDArray[np.int64]) -> Self:
+        """Return the same sums in other units, none of them smaller."""
+        shift = self.exponents - exponents
+        if not shift.any():
+            return self
+        return replace(
+            self,
+            sum_y=np.ldexp(self.sum_y, shift),
+            cross=np.ldexp(self.cross, shift[:, None]),
+            sum_yy=np.ldexp(self.sum_yy, 2 * shift),
+            exponents=exponents,
+        )
+
+    def centred_cross(self) -> NDArray[np.float64]:
+        """ZᵀY − n z̄ȳᵀ, shape (D, k), in the targets' units."""
+        return (self.cross - np.outer(self.sum_y, self.sum_z) / self.n).T
+
+    def centred_yy(self) -> NDArray[np.float64]:
+        """Σ (y − ȳ)², shape (k,), in the targets' units."""
+        return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.n)
+
+    def coefficients(self, solution: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Summary`."""
+        return solution
+
+    def _combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
+        exponents = np.maximum(self.exponents, other.exponents)
+        a, b = self.in_units(exponents), other.in_units(exponents)
+        names = [field.name for field in fields(self) if field.name != "exponents"]
+        sums = {name: combine(getattr(a, name), getattr(b, name)) for name in names}
+        return type(self)(**sums, exponents=exponents)
+
+
+class MomentsBuilder:
+    """Adds blocks of rows into `RidgeMoments`."""
+
+    def __init__(self, n_features: int, n_targets: int) -> None:
+        self._n = 0
+        self._sum_z = np.zeros(n_features)
+        self._sum_y = np.zeros(n_targets)
+        self._cross = np.zeros((n_targets, n_features))
+        self._sum_yy = np.zeros(n_targets)
+        self._exponents = np.full(n_targets, NO_UNIT)
+
+    def add(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
+        """Count rows: z (n, D), y (n, k)."""
+        y = self._in_units(y)
+        self._add_cross(z, y)
+        self._sum_y += y.sum(axis=0)
+        self._sum_yy += (y**2).sum(axis=0)
+        self._n += len(z)
+
+    def finish(self) -> RidgeMoments:
+        """Return the sums of all rows."""
+        return RidgeMoments(
+            self._n, self._sum_z, self._sum_y, self._cross, self._sum_yy, self._exponents
+        )
+
+    def _in_units(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return targets in the units of the sums, which grow first where they are too small."""
+        exponents = np.maximum(self._exponents, units_of(y))
+        shift = self._exponents - exponents
+        if shift.any():
+            self._sum_y = np.ldexp(self._sum_y, shift)
+            self._cross = np.ldexp(self._cross, shift[:, None])
+            self._sum_yy = np.ldexp(self._sum_yy, 2 * shift)
+            self._exponents = exponents
+        return np.ldexp(y, -exponents) if exponents.any() else y
+
+    def _add_cross(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
+        if y.shape[1] < MANY_TARGETS:
+            add_sums(z, y, self._sum_z, self._cross)
+            return
+        sums = np.zeros_like(self._sum_z)
+        add_sums(z, y[:, :0], sums, self._cross[:0])
+        # centred, so that the working precision goes to what varies within the block
+        mean = y.mean(axis=0)
+        self._cross += (y - mean).astype(z.dtype).T @ z
+        self._cross += np.outer(mean, sums)
+        self._sum_z += sums

@@ -1,0 +1,87 @@
+"""Conjugate gradients on real workers: the same bits when one is killed between steps."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures, connect
+from bagbasis.execution.costs import pass_limits
+from bagbasis.execution.homes import Homes
+from bagbasis.execution.lanes import use_cores
+from bagbasis.regression import feature_rows
+from tests.execution.gated import kill
+from tests.oracles.labelled import labelled_bags, stored
+
+
+class KillingProgress:
+    """Kills a worker after the second step; counts the steps."""
+
+    def __init__(self, cluster):
+        self.cluster, self.n_steps = cluster, 0
+
+    def __call__(self, done, total):
+        pass
+
+    def note(self, text):
+        self.n_steps += 1
+        assert "objective" in text
+        if self.n_steps == 2:
+            kill(min(self.cluster.run(os.getpid).values()))
+
+
+def _n_kept(dask_worker):
+    return len(feature_rows.KEPT)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers of one core each, and passes of 16 tasks."""
+    with (
+        pass_limits(small_task_seconds=1e-9, small_tasks=16),
+        connect("local", n_workers=2, cores_per_worker=1) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("alpha", [0.1, "validation"])
+def test_a_worker_is_killed_between_steps(cluster, alpha, tmp_path, monkeypatch):
+    """The model has the bits of one process, and workers keep nothing when the fit has ended."""
+    bags, y = labelled_bags(120, most=20)
+    store = stored(tmp_path / "s.zarr", bags, y)
+
+    def fitted(progress=None):
+        bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(48)
+        model = DoubleBasisRegressor(*bases, alpha=alpha, solver="cg", precision="float64")
+        return model.fit(store, progress=progress)
+
+    whole = fitted()
+    assert set(cluster.run(_n_kept).values()) == {0}
+    progress = KillingProgress(cluster)
+    killed = fitted(progress)
+    assert progress.n_steps > 2
+    with monkeypatch.context() as patched, use_cores(1):
+        for module in ("tasks", "homes"):
+            patched.setattr(f"bagbasis.execution.{module}.current_client", lambda: None)
+        alone = fitted()
+    for other in (killed, alone):
+        np.testing.assert_array_equal(other.coef_, whole.coef_)
+        np.testing.assert_array_equal(other.alpha_scores_, whole.alpha_scores_)
+
+
+def test_tasks_stay_where_their_rows_are(monkeypatch):
+    """An even share per worker, again and again; no more tasks move than have to."""
+    homes, workers = Homes(), ["a", "b"]
+    monkeypatch.setattr("bagbasis.execution.homes.addresses", lambda: workers)
+    before = homes(16)
+    assert (before.count("a"), before.count("b")) == (8, 8)
+    assert homes(16) == before
+    for workers, n_moved in ((["b"], 8), (["b", "c"], 8), (["b", "c", "d"], 4), ([], 16)):
+        after = homes(16)
+        assert set(after) == set(workers)
+        if workers:
+            assert sum(a != b for a, b in zip(before, after, strict=True)) == n_moved
+            assert max(map(after.count, workers)) == -(-16 // len(workers))
+            before = after
