@@ -39,7 +39,7 @@ EMBEDDINGS = {
     "hdd_tv": HDDEmbedding("tv", n_per_dim=3, marginals=1),
     "mean_map": MeanMapEmbedding(n_features=8),
     "histogram": HistogramEmbedding(n_bins=3),
-    "moments": MomentsEmbedding(),
+    "moments": MomentsEmbedding(standardize=False),
 }
 SOLVED = {"alpha": 0.1, "precision": "float64"}
 # Sums have the same bits on one processor; another one's BLAS orders them otherwise.

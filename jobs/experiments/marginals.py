@@ -60,7 +60,7 @@ class Sizes(Scale):
         box = [(0, 1)] * N_FILTERS
         common, tv = {"marginals": 1, "box": box}, {"n_per_dim": 10, "grid": 40}
         found = self.geometries.methods(common, {}, tv, 2048)
-        return {**found, "moments": [MomentsEmbedding(box=box)]}
+        return {**found, "moments": [MomentsEmbedding(box=box, standardize=False)]}
 
 
 class Marginals(Experiment[Sizes]):

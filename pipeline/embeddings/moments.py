@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags, Box
-from ..errors import ParameterError
+from ..errors import DataError, ParameterError
 from ..threads import KERNELS
 from .base import BoxLike, Description, Embedding, EmbeddingSpec, Sample
 from .moments_kernels import moments
+
+SMALLEST_SPREAD = 1e-12  # of a moment's size: below, rounding would be blown up to a feature
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,22 @@ class MomentsSpec(EmbeddingSpec):
     """Moments with everything decided; see `MomentsEmbedding` for the fields."""
 
     covariance: bool
+    center: tuple[float, ...] | None = None
+    scale: tuple[float, ...] | None = None
 
     def checked(self) -> dict[str, Any]:
         """See `EmbeddingSpec.checked`."""
         if not isinstance(self.covariance, (bool, np.bool_)):
             raise ParameterError(f"covariance is {self.covariance!r}; expected True or False")
-        return {**super().checked(), "covariance": bool(self.covariance)}
+        values = {**super().checked(), "covariance": bool(self.covariance)}
+        for name in ("center", "scale"):
+            given = getattr(self, name)
+            if given is not None and len(given) != self.n_features:
+                raise ParameterError(
+                    f"{name} has {len(given)} numbers for {self.n_features} moments"
+                )
+            values[name] = None if given is None else tuple(map(float, given))
+        return values
 
     @property
     def n_features(self) -> int:
@@ -42,7 +54,8 @@ class MomentsSpec(EmbeddingSpec):
 
     def describe(self) -> Description:
         """See `EmbeddingSpec.describe`."""
-        return Description("mean and covariance" if self.covariance else "mean")
+        text = "mean and covariance" if self.covariance else "mean"
+        return Description(text if self.scale is None else f"standardised {text}")
 
     def feature_names(self, coordinates: Sequence[str]) -> list[str]:
         """See `EmbeddingSpec.feature_names`."""
@@ -54,6 +67,19 @@ class MomentsSpec(EmbeddingSpec):
         """See `EmbeddingSpec.fill`."""
         with KERNELS:
             moments(*self.arguments(bags), self.covariance, out, outside)
+        if self.center is not None and self.scale is not None:
+            out -= np.array(self.center, out.dtype)
+            out /= np.array(self.scale, out.dtype)
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.to_dict`; not standardised as versions wrote it that did not."""
+        values = super().to_dict()
+        return {n: v for n, v in values.items() if v is not None}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """See `EmbeddingSpec.from_dict`."""
+        return super().from_dict({"center": None, "scale": None, **values})
 
 
 class MomentsEmbedding(Embedding[MomentsSpec]):
@@ -67,6 +93,9 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     ----------
     covariance : bool, default True
         False: the mean alone.
+    standardize : bool, default True
+        Subtract the mean of each number over a sample of bags and divide by its standard
+        deviation, so that covariances, which are small beside means, count in distances of bags.
     out_of_box : {"clip", "drop", "error"}
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
@@ -84,8 +113,9 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     -----
     The covariance is that of the bag's points themselves, Σ (x − x̄)(x − x̄)ᵀ / n: a bag of one
     point has covariance 0, and a bag and its repetition have the same embedding. Counting the
-    components of a mixture (as in `HistogramEmbedding`): error 1.79, of the mean alone 2.33
-    (`ProjectionEmbedding` 1.55). A bag of 200 points in R² takes twice as long as there.
+    components of a mixture (as in `HistogramEmbedding`): error 1.79, with
+    standardize=False 1.84 in the same run, of the mean alone 2.33 (`ProjectionEmbedding` 1.55). A
+    bag of 200 points in R² takes twice as long as there.
     """
 
     def __init__(
@@ -94,12 +124,41 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
         out_of_box: str = "clip",
         box: BoxLike | None = None,
         dtype: str = "float32",
+        standardize: bool = True,
     ) -> None:
         self.covariance = covariance
         self.out_of_box = out_of_box
         self.box = box
         self.dtype = dtype
+        self.standardize = standardize
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> MomentsSpec:
-        """See `Embedding.decide`; nothing is chosen from the sample."""
-        return MomentsSpec(self.covariance, out_of_box=out_of_box, box=box)
+        """See `Embedding.decide`; the sample is read only to standardise."""
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise ParameterError(f"standardize is {self.standardize!r}; expected True or False")
+        spec = MomentsSpec(self.covariance, out_of_box=out_of_box, box=box)
+        return _standardized(spec, sample()) if self.standardize else spec
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any]) -> Self:
+        """See `Embedding.from_params`; versions without ``standardize`` did not."""
+        return cls(**{"standardize": False, **params})
+
+
+def _standardized(spec: MomentsSpec, sample: Iterable[Bags]) -> MomentsSpec:
+    """Return the spec with the mean and the standard deviation of each moment over a sample."""
+    parts = []
+    for bags in sample:
+        rows = np.empty((len(bags), spec.n_features))
+        spec.fill(bags, rows, np.empty(len(bags), np.int64))
+        parts.append(rows[np.isfinite(rows[:, 0])])  # "drop" may have left a bag no point
+    rows = np.concatenate(parts) if parts else np.empty((0, spec.n_features))
+    if len(rows) == 0:
+        raise DataError("no bags to standardise the moments by; pass standardize=False")
+    spread = rows.std(axis=0)
+    alike = spread <= SMALLEST_SPREAD * np.abs(rows).max(axis=0)
+    return replace(
+        spec,
+        center=tuple(rows.mean(axis=0).tolist()),
+        scale=tuple(np.where(alike, 1.0, spread).tolist()),
+    )

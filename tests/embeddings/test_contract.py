@@ -39,6 +39,7 @@ VARIANTS = {  # of the registered ones, besides their defaults
     ),
     "hdd": (*({"distance": d} for d in DISTANCES if d != "js"), {"max_norm": 3.0, "marginals": 1}),
     "histogram": ({"marginals": 1},),
+    "moments": ({"standardize": False},),
 }
 KINDS = [
     pytest.param(partial(EMBEDDINGS[name][0], **variant), id=f"{name} {variant}")

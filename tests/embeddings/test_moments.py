@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from bagbasis import MomentsEmbedding
-from bagbasis.errors import ParameterError
+from bagbasis.embeddings import MomentsSpec
+from bagbasis.errors import DataError, ParameterError
 
 RNG = np.random.default_rng(0)
 UNIT = [RNG.random((size, 3)) for size in (1, 30, 257)]
@@ -14,7 +17,7 @@ UNIT = [RNG.random((size, 3)) for size in (1, 30, 257)]
 
 def test_mean_and_upper_triangle():
     """The mean, then the covariance row by row from its diagonal; lone points have none."""
-    out = MomentsEmbedding(dtype="float64").fit_transform(UNIT)
+    out = MomentsEmbedding(standardize=False, dtype="float64").fit_transform(UNIT)
     assert out.shape == (3, 9)
     for row, bag in zip(out, UNIT, strict=True):
         covariance = np.cov(bag, rowvar=False, bias=True)
@@ -25,8 +28,8 @@ def test_mean_and_upper_triangle():
 
 def test_mean_alone():
     """covariance=False keeps the first d columns."""
-    both = MomentsEmbedding().fit_transform(UNIT)
-    alone = MomentsEmbedding(covariance=False).fit_transform(UNIT)
+    both = MomentsEmbedding(standardize=False).fit_transform(UNIT)
+    alone = MomentsEmbedding(covariance=False, standardize=False).fit_transform(UNIT)
     assert alone.dtype == np.float32
     np.testing.assert_array_equal(alone, both[:, :3])
 
@@ -34,7 +37,9 @@ def test_mean_alone():
 def test_small_spread_far_from_zero():
     """Two passes: a spread of 1e-7 around 0.9 keeps its digits, where E x² − (E x)² has none."""
     deviations = 1e-7 * RNG.standard_normal((1000, 2))
-    out = MomentsEmbedding(box=[(0, 1)] * 2, dtype="float64").transform([0.9 + deviations])
+    out = MomentsEmbedding(standardize=False, box=[(0, 1)] * 2, dtype="float64").transform(
+        [0.9 + deviations]
+    )
     expected = np.cov(deviations, rowvar=False, bias=True)[np.triu_indices(2)]
     np.testing.assert_allclose(out[0, 2:], expected, rtol=1e-6)
 
@@ -43,8 +48,46 @@ def test_units_of_the_box():
     """Means are in [0, 1], covariances in shares of the box's sides."""
     box = [(-10, 10), (0, 4)]
     bag = np.array([[-10.0, 1.0], [10.0, 3.0]])
-    out = MomentsEmbedding(box=box, dtype="float64").transform([bag])
+    out = MomentsEmbedding(standardize=False, box=box, dtype="float64").transform([bag])
     np.testing.assert_allclose(out, [[0.5, 0.5, 0.25, 0.125, 0.0625]], atol=1e-15)
+
+
+def test_standardized():
+    """Each number has mean 0 and deviation 1 over the bags; one that never changes stays 0."""
+    bags = [np.column_stack([RNG.random((9, 2)), np.full(9, 0.5)]) for _ in range(50)]
+    options = {"box": [(0, 1)] * 3, "dtype": "float64"}
+    plain = MomentsEmbedding(standardize=False, **options).fit_transform(bags)
+    out = MomentsEmbedding(**options).fit_transform(bags)
+    changing = [0, 1, 3, 4, 6]
+    expected = (plain - plain.mean(axis=0))[:, changing] / plain.std(axis=0)[changing]
+    np.testing.assert_allclose(out[:, changing], expected, atol=1e-9)
+    assert np.abs(np.delete(out, changing, axis=1)).max() < 1e-12
+
+
+def test_what_is_dropped_standardizes_nothing():
+    """A bag without a point in the box says nothing; of such bags alone there is no spread."""
+    bags = [*UNIT[1:], np.full((4, 3), 7.0)]
+    embedding = MomentsEmbedding(out_of_box="drop", box=[(0, 1)] * 3)
+    assert embedding.fit(bags).spec_ == embedding.fit(bags[:2]).spec_
+    with pytest.raises(DataError, match="no bags to standardise"):
+        embedding.fit(bags[2:])
+
+
+def test_specs_and_parameters_of_before():
+    """Versions that did not standardise wrote neither; both come back as they were."""
+    fitted = MomentsEmbedding().fit(UNIT).spec_
+    plain = MomentsEmbedding(standardize=False).fit(UNIT).spec_
+    assert set(plain.to_dict()) == {"covariance", "out_of_box", "box"}
+    for spec in (fitted, plain):
+        assert MomentsSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    assert MomentsEmbedding.from_params({"covariance": True}).standardize is False
+
+
+@pytest.mark.parametrize("value", [None, 1, "yes"])
+def test_wrong_standardize(value):
+    """What is neither True nor False is refused."""
+    with pytest.raises(ParameterError, match=r"standardize is .*; expected True or False"):
+        MomentsEmbedding(standardize=value).fit(UNIT)
 
 
 @pytest.mark.parametrize("covariance", [None, 1, "full"])

@@ -78,7 +78,7 @@ def _histogram(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implement
 
 
 def _moments(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
-    embedding = MomentsEmbedding(**params)
+    embedding = MomentsEmbedding(**params, standardize=False)
 
     def oracle(bags: Bags) -> Any:
         return moments_by_loop(list(bags), LO[:n_dims], HI[:n_dims], embedding.out_of_box)

@@ -72,7 +72,7 @@ def timed() -> Iterator[Implementation]:
     )
     yield _entry(
         "moments",
-        MomentsEmbedding().resolve(2, BOX, list),
+        MomentsEmbedding(standardize=False).resolve(2, BOX, list),
         lambda bags: moments_by_loop(list(bags), LO, HI)[0],
     )
     sliced = SlicedWassersteinEmbedding().resolve(2, BOX, list)
