@@ -16,18 +16,16 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from ..errors import DataError
 from ..params import check_integer, check_share
 from .additive_sums import AdditiveSums
 from .nulls import chi_square_null
-from .pairs import DependenceStatistic, Pairs
+from .pairs import DependenceStatistic, Pairs, split_units
 from .registry import Measured
 
 Floats = NDArray[np.float64]
 
 RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
 MOST_STEPS = 100  # of the search for locations, each two passes over the training half
-LEAST_UNITS = 4  # of a half, to learn on or to test
 WIDTHS = 10.0  # a learnt bandwidth is at most so many times the median distance, or that part of it
 
 
@@ -218,7 +216,8 @@ class NFSIC(DependenceStatistic):
 
     def measure(self, pairs: Pairs) -> Measured:
         """See `DependenceStatistic`."""
-        training, pairs = split_pairs(pairs, self.learn)
+        halves = split_units(pairs.units, self.learn, pairs.seed)
+        training, pairs = (pairs.take(half) for half in halves)
         (X, Y), (k, ell) = training.rows, training.kernels
         widths = k.bandwidth, ell.bandwidth
         at = Locations.drawn(X, Y, self.n_locations, widths, pairs.seed)
@@ -232,26 +231,3 @@ class NFSIC(DependenceStatistic):
             null = pairs.order_null(observed, nfsic_of_orders(K, L, pairs.orders()), observed)
         details = {"locations": at.to_dict(), "n_tested": len(pairs)}
         return Measured(observed, null, effect=observed / len(pairs), details=details)
-
-
-def split_pairs(pairs: Pairs, share: float) -> tuple[Pairs, Pairs]:
-    """Return the pairs of a random share of the units, and those of the others.
-
-    With a share of 0 both are all pairs: what does not look at dependence may look at all.
-
-    Raises
-    ------
-    DataError
-        Fewer than two units for either.
-    """
-    if not share:
-        return pairs, pairs
-    n_units = int(pairs.units.max()) + 1
-    chosen = np.random.default_rng(pairs.seed).permutation(n_units) < share * n_units
-    if min(chosen.sum(), (~chosen).sum()) < LEAST_UNITS:
-        raise DataError(
-            f"learn={share:g} leaves {int(chosen.sum())} of {n_units} units to learn on and "
-            f"{int((~chosen).sum())} to test; both need {LEAST_UNITS}"
-        )
-    first, second = (np.flatnonzero(mask[pairs.units]) for mask in (chosen, ~chosen))
-    return pairs.take(first), pairs.take(second)

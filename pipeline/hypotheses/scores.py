@@ -173,8 +173,8 @@ class SeriesScore:
         if not (p > 0).all():
             bad = int(np.argmin(p > 0))
             raise DataError(
-                f"point {bad}: the density is {p[bad]:.3g} there, so it cannot be where that point "
-                "is from"
+                f"point {bad}: the density is {p[bad]:.3g} there; leave the point out, or take a "
+                "series that is positive"
             )
         unit = (points - lo) / (hi - lo)
         walls = 4 * unit * (1 - unit)

@@ -188,6 +188,12 @@ EXAMPLES: dict[str, Example] = {
         {"arrays": w.arrays, "url": w.new(), "targets": w.y},
     ),
     "ingest.ingest_npz": lambda w: (ingest.ingest_npz, {"path": w.npz, "url": w.new()}),
+    "hypotheses.MixtureScore": lambda w: (hypotheses.MixtureScore, {"means": [0.0, 1.0]}),
+    "hypotheses.SeriesScore": lambda w: (hypotheses.SeriesScore, {"density": w.densities[0]}),
+    "hypotheses.fit_test": lambda w: (
+        hypotheses.fit_test,
+        {"x": w.features, "score": hypotheses.MixtureScore([0.0] * 3), "n_draws": 9},
+    ),
     "hypotheses.independence_test": lambda w: (
         hypotheses.independence_test,
         {"x": w.arrays, "y": w.y, "n_permutations": 9},
@@ -340,7 +346,8 @@ def _line(w: World) -> dict[str, Any]:
     }
 
 
-for _statistic in (*hypotheses.TWO_SAMPLE.values(), *hypotheses.INDEPENDENCE.values()):
+_TESTS = hypotheses.TWO_SAMPLE, hypotheses.INDEPENDENCE, hypotheses.FIT
+for _statistic in (kind for table in _TESTS for kind in table.values()):
     EXAMPLES[f"hypotheses.{_statistic.__name__}"] = lambda w, kind=_statistic: (kind, {})
 
 for _name, (_kind, _) in embeddings.EMBEDDINGS.items():

@@ -1,0 +1,242 @@
+"""`fit_test`: whether points come from a given density, of which only the score is needed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..densities import Densities
+from ..errors import DataError, ParameterError, shown
+from ..execution import lane
+from ..params import check_integer, check_number, check_seed, check_share, checked
+from .kernels import Kernel, resolve_kernel
+from .nulls import mixture_null, permutation_null
+from .pairs import split_units
+from .registry import Measured, Statistic, find_statistic
+from .result import HypothesisResult
+from .samples import Sample, as_points, as_sample, is_bags
+from .scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
+from .stein import (
+    SteinMoments,
+    SteinSums,
+    learn_stein_locations,
+    stein_features,
+    wild_signs,
+)
+
+Floats = NDArray[np.float64]
+
+MOST_DRAWS = 10**6  # more would tell p-values below 1e-6 apart
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSample:
+    """Points with their scores, and how the null is made."""
+
+    scored: Scored
+    sample: Sample
+    kernel: Kernel
+    n_draws: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class FitStatistic(Statistic):
+    """Base of the statistics of fit; large values speak against the density."""
+
+    kernels: ClassVar[tuple[str, ...]] = ("gaussian",)
+
+    @abstractmethod
+    def measure(self, points: ScoredSample) -> Measured:
+        """Return the statistic with its null."""
+
+
+@dataclass(frozen=True)
+class KSD(FitStatistic):
+    """The squared kernel Stein discrepancy of all pairs, 0 on average where the density is right.
+
+    Parameters
+    ----------
+    memory : float ≥ 0
+        Of a series: points over which it forgets itself; 0 for independent points.
+    """
+
+    name: ClassVar[str] = "ksd"
+    nulls: ClassVar[tuple[str, ...]] = ("wild_bootstrap",)
+    group_nulls: ClassVar[tuple[str, ...]] = ("wild_bootstrap",)
+    memory: float = 0.0
+
+    def check(self) -> None:
+        """See `Statistic`."""
+        check_number("memory", self.memory, 0)
+
+    def measure(self, points: ScoredSample) -> Measured:
+        """See `FitStatistic`; memory for tiles and for the signs, O(n n_draws)."""
+        scored, sample = points.scored, points.sample
+        signs = wild_signs(sample.n_units, points.n_draws, self.memory, points.seed)
+        sums = SteinSums.of(scored, points.kernel.bandwidth, signs[:, sample.units])
+        own = (scored.slopes**2).sum(axis=1)
+        own += scored.weights**2 * scored.points.shape[1] / points.kernel.bandwidth**2
+        null = permutation_null(sums.statistic, sums.signed, float(own.mean()))
+        return Measured(
+            sums.statistic,
+            replace(null, name="wild_bootstrap"),
+            sums.standard_error,
+            float(sums.statistic / own.mean()),
+        )
+
+
+@dataclass(frozen=True)
+class FSSD(FitStatistic):
+    """The finite set Stein discrepancy at a few locations: O(n); its state is `SteinMoments`.
+
+    Parameters
+    ----------
+    n_locations : int ≥ 1
+    learn : float, 0 ≤ learn < 1
+        Share of the points that locations and bandwidth are learnt on; the test is of the others.
+        0: locations are drawn from a normal law like that of the points.
+    """
+
+    name: ClassVar[str] = "fssd"
+    nulls: ClassVar[tuple[str, ...]] = ("spectral",)
+    group_nulls: ClassVar[tuple[str, ...]] = ()
+    n_locations: int = 5
+    learn: float = 0.0
+
+    def check(self) -> None:
+        """See `Statistic`."""
+        check_integer("n_locations", self.n_locations)
+        check_share("learn", self.learn, zero=True)
+
+    def measure(self, points: ScoredSample) -> Measured:
+        """See `FitStatistic`."""
+        training, tested = split_units(points.sample.units, self.learn, points.seed)
+        x = points.scored.points[training]
+        rng = np.random.default_rng(points.seed)
+        covariance = np.atleast_2d(np.cov(x.T))
+        v = rng.multivariate_normal(x.mean(axis=0), covariance, self.n_locations)
+        width = points.kernel.bandwidth
+        if self.learn:
+            v, width = learn_stein_locations(points.scored[training], v, width)
+        moments = SteinMoments.of(stein_features(points.scored[tested], v, width))
+        observed, n = moments.statistic(), moments.n
+        weights = moments.weights() / n
+        null = mixture_null(observed, weights, points.n_draws, points.seed, -float(weights.sum()))
+        details = {"locations": v.tolist(), "bandwidth": width, "n_tested": n}
+        effect = observed * n / moments.squares
+        return Measured(observed, null, moments.standard_error(), effect, details)
+
+
+# A new statistic is its class and one line here.
+FIT: dict[str, type[FitStatistic]] = {kind.name: kind for kind in (KSD, FSSD)}
+
+
+@checked
+def fit_test(
+    x: ArrayLike,
+    score: Densities | MixtureScore | SeriesScore | Callable[..., Any],
+    *,
+    statistic: str | FitStatistic = "ksd",
+    bandwidth: float | str = "median",
+    null: str | None = None,
+    n_draws: int = 999,
+    groups: ArrayLike | None = None,
+    seed: int = 0,
+) -> HypothesisResult:
+    """Test whether points come from a density, given by its score ∇ log p.
+
+    Parameters
+    ----------
+    x : shape (n, d) or (n,)
+        Independent points (one per bag, residuals on bags held out), or a series for ``KSD``.
+    score : Densities, MixtureScore or callable
+        One of our series densities, whose walls are seen to; a mixture of normal laws; or a
+        function from points (n, d) to ∇ log p (n, d) of a density on the whole space, which need
+        not know its constant.
+    statistic : str or FitStatistic
+        "ksd": all pairs, O(n²), a wild bootstrap, for series by ``KSD(memory=…)``. "fssd": a few
+        locations, O(n); ``FSSD(learn=0.3)`` looks for the best.
+    bandwidth : float > 0 or "median"
+        Of the Gaussian kernel.
+    null : str, optional
+        Each statistic has one.
+    n_draws : int, at most 1,000,000
+        Of the null.
+    groups : shape (n,), optional
+        A label per point; the signs of the wild bootstrap are those of groups. Only of "ksd".
+    seed : int
+        From 0 to 2^64 − 1; everything that is drawn follows from it.
+
+    Returns
+    -------
+    HypothesisResult
+        ``effect`` is the statistic in units of its terms for a point and itself.
+
+    Raises
+    ------
+    DataError
+        Points that can not be used, or are outside the density; a score that is none.
+    ParameterError
+
+    Notes
+    -----
+    003; Chwialkowski, Strathmann and Gretton 2016 (KSD), Jitkrittum et al. 2017 (FSSD).
+    """
+    started = perf_counter()
+    found, null, kernel = find_statistic(FIT, statistic, null, None)
+    n_draws = check_integer("n_draws", n_draws, most=MOST_DRAWS)
+    seed = check_seed("seed", seed)
+    if groups is not None and null not in found.group_nulls:
+        raise ParameterError(f"the statistic {found.name!r} takes points for independent; "
+                             "with groups take 'ksd'")  # fmt: skip
+    if is_bags(x):
+        raise DataError("x is bags, whose points are alike; give one point per bag, or groups=")
+    rows = as_points(x, "x")
+    sample = as_sample("x", rows, "point", groups)
+    resolved = resolve_kernel(kernel, bandwidth, rows)
+    with lane():
+        scored = resolve_score(score)(rows)
+        measured = found.measure(ScoredSample(scored, sample, resolved, n_draws, seed))
+    return HypothesisResult(
+        statistic=measured.statistic,
+        p_value=measured.null.p_value,
+        standard_error=measured.standard_error,
+        effect=measured.effect,
+        null_distribution=measured.null.values,
+        question="fit",
+        name=found.described,
+        null=null,
+        kernel=str(resolved),
+        n={"x": len(rows)},
+        unit=sample.unit,
+        n_units={"x": sample.n_units},
+        seed=seed,
+        seconds=perf_counter() - started,
+        details=measured.details or {},
+    )
+
+
+def resolve_score(score: object) -> Score:
+    """Return the score of a density, or of a function.
+
+    Raises
+    ------
+    ParameterError
+        Neither, or more densities than one.
+    """
+    if isinstance(score, (MixtureScore, SeriesScore)):
+        return score
+    if isinstance(score, Densities):
+        return SeriesScore(score)
+    if callable(score):
+        return GivenScore(score)
+    raise ParameterError(
+        f"score is {shown(score)}; expected Densities, a MixtureScore or a function"
+    )

@@ -1,0 +1,99 @@
+"""`fit_test`: what it finds, its level, series and groups, and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis.densities import Densities
+from bagbasis.errors import BagbasisError
+from bagbasis.hypotheses import FSSD, KSD, MixtureScore, fit_test
+from tests.oracles import dependence
+
+NORMAL = MixtureScore([0.0])
+SERIES = Densities([[1.0, 0.4, -0.2]], [[0], [1], [2]], "cosine", [(0.0, 2.0)])
+
+
+def test_value_of_all_pairs():
+    """By the Stein kernel, pair by pair, with the median distance as bandwidth."""
+    x = np.random.default_rng(0).normal(size=8)
+    found = fit_test(x, NORMAL, n_draws=9)
+    width = np.median(np.abs(np.subtract.outer(x, x))[np.triu_indices(8, 1)])
+    pairs = [
+        dependence.stein_kernel(x[[i]], x[[j]], -x[[i]], -x[[j]], 1.0, 1.0, width)
+        for i in range(8) for j in range(8) if i != j
+    ]  # fmt: skip
+    assert found.statistic == pytest.approx(np.mean(pairs))
+    given = fit_test(x, lambda points: -points, n_draws=9)
+    assert (given.statistic, given.p_value) == (found.statistic, found.p_value)
+
+
+@pytest.mark.parametrize("statistic", ["ksd", "fssd", FSSD(n_locations=2, learn=0.3)])
+def test_the_right_density_is_told_from_others(statistic):
+    """Normal points, points of a mixture, points of a series with walls; the same by the seed."""
+    rng = np.random.default_rng(1)
+    mixture = MixtureScore([[-2.0], [2.0]], 0.5)
+    mixed = rng.choice([-2.0, 2.0], 400) + 0.5**0.5 * rng.normal(size=400)
+    cases = [(NORMAL, rng.normal(size=400)), (mixture, mixed), (SERIES, SERIES.sample(400)[0])]
+    flat = Densities([[1.0]], [[0]], "cosine", [(0.0, 2.0)])
+    wrong = [(MixtureScore([0.5]), cases[0][1]), (NORMAL, mixed), (flat, cases[2][1])]
+    for score, x in cases:
+        assert fit_test(x, score, statistic=statistic).p_value > 0.02
+    for score, x in wrong:
+        found = fit_test(x, score, statistic=statistic)
+        assert found.p_value < 0.01
+        again = fit_test(x, score, statistic=statistic)
+        assert (again.statistic, again.p_value) == (found.statistic, found.p_value)
+    assert found.to_dict()["question"] == "fit"
+
+
+@pytest.mark.parametrize(("statistic", "n"), [("ksd", 60), ("fssd", 300)])
+def test_level(statistic, n):
+    """p ≤ .1 in a tenth of 200 samples of the right law, within three standard errors."""
+    rng, right = np.random.default_rng(2), MixtureScore([0.0, 0.0])
+    p = [
+        fit_test(rng.normal(size=(n, 2)), right, statistic=statistic, n_draws=199)
+        for _ in range(200)
+    ]  # fmt: skip
+    share = np.mean([found.p_value <= 0.1 for found in p])
+    assert share == pytest.approx(0.1, abs=3 * (0.09 / 200) ** 0.5)
+
+
+def test_series_and_groups():
+    """Of a normal law, but slow, or in tens that are alike: signs must be as slow, or of tens."""
+    rng = np.random.default_rng(3)
+    found = {"slow": [], "forgets": [], "points": [], "groups": []}
+    groups = np.repeat(np.arange(20), 10)
+    for _ in range(60):
+        steps = rng.normal(size=200)
+        for t in range(1, 200):
+            steps[t] = 0.9 * steps[t - 1] + 0.19**0.5 * steps[t]
+        tens = np.repeat(rng.normal(size=20), 10) * 0.9**0.5 + 0.1**0.5 * rng.normal(size=200)
+        more = {"score": NORMAL, "n_draws": 99}
+        found["slow"].append(fit_test(steps, **more).p_value)
+        found["forgets"].append(fit_test(steps, statistic=KSD(memory=20.0), **more).p_value)
+        found["points"].append(fit_test(tens, **more).p_value)
+        found["groups"].append(fit_test(tens, groups=groups, **more).p_value)
+    rejected = {name: np.mean(np.array(p) <= 0.1) for name, p in found.items()}
+    assert min(rejected["slow"], rejected["points"]) > 0.4
+    assert max(rejected["forgets"], rejected["groups"]) < 0.25
+
+
+@pytest.mark.parametrize(
+    ("x", "score", "more", "text"),
+    [
+        (np.zeros((9, 2)), NORMAL, {}, "all rows are alike"),
+        (np.arange(9), MixtureScore([0.0, 0.0]), {}, "dimension 1, the density has 2"),
+        ([np.zeros((3, 1)), np.ones((3, 1))], NORMAL, {}, "one point per bag"),
+        (np.arange(9), SERIES, {}, "point 3: the density is 0"),
+        (np.arange(9), 3, {}, "score"),
+        (np.arange(9), NORMAL, {"bandwidth": 0.0}, "bandwidth"),
+        (np.arange(9), NORMAL, {"statistic": "fssd", "groups": np.arange(9)}, "take 'ksd'"),
+        (np.arange(9), NORMAL, {"null": "permutation"}, "'ksd' admits"),
+        (np.arange(9), NORMAL, {"statistic": FSSD(learn=0.1)}, "both need 4"),
+        (np.arange(1), NORMAL, {}, "1 point"),
+    ],
+)
+def test_refusals(x, score, more, text):
+    with pytest.raises(BagbasisError, match=text):
+        fit_test(x, score, **more)
