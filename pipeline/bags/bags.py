@@ -122,6 +122,12 @@ class Bags(Ragged):
 
     __slots__ = ()
 
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """The mean of each bag, shape (n_bags, n_dims)."""
+        sums = np.add.reduceat(self.points, self.offsets[:-1], axis=0, dtype=np.float64)
+        return sums / self.sizes[:, None]
+
     @classmethod
     def from_list(
         cls, arrays: Sequence[ArrayLike] | NDArray[Any], dtype: DTypeLike | None = None

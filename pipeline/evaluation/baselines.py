@@ -74,7 +74,7 @@ class MeansRidge:
         means, rows = [], []
         for batch in bags.batches_of(FITTED_SAMPLE.ranges(bags.start, bags.end)):
             if len(batch):
-                means.append(means_of(batch.bags))
+                means.append(batch.bags.means)
                 rows.append(outcome.encode(batch.labels)[0])
         if sum(map(len, rows)) < 2:
             return None
@@ -96,14 +96,8 @@ class MeansRidge:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""
         if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
             return np.empty((0, len(self.units)))
-        rows: NDArray[np.float64] = self.ridge.predict(means_of(bags))
+        rows: NDArray[np.float64] = self.ridge.predict(bags.means)
         return rows.reshape(len(bags), -1) * np.sqrt(self.units)
-
-
-def means_of(bags: Bags) -> NDArray[np.float64]:
-    """Return the mean of each bag, float64, shape (n_bags, d)."""
-    sums = np.add.reduceat(bags.points, bags.offsets[:-1], axis=0, dtype=np.float64)
-    return sums / bags.sizes[:, None]
 
 
 def judge_fit(

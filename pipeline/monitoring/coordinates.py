@@ -46,11 +46,9 @@ class CoordinateShift:
 
 def means_and_spreads(bags: Bags) -> NDArray[np.float64]:
     """Mean and standard deviation of each coordinate in each bag, shape (n_bags, 2 n_dims)."""
-    sizes, starts = bags.sizes[:, None], bags.offsets[:-1]
-    means = np.add.reduceat(bags.points, starts, axis=0, dtype=np.float64) / sizes
-    centred = bags.points - np.repeat(means, bags.sizes, axis=0)
-    variances = np.add.reduceat(centred**2, starts, axis=0) / sizes
-    return np.hstack([means, np.sqrt(variances)])
+    means = bags.means
+    squares = (bags.points - np.repeat(means, bags.sizes, axis=0)) ** 2
+    return np.hstack([means, np.sqrt(Bags.trusted(squares, bags.offsets).means)])
 
 
 def standardised(moments: NDArray[np.float64]) -> NDArray[np.float64]:
