@@ -6,7 +6,7 @@ import pytest
 
 from bagbasis import BagStore
 from bagbasis.jobs.experiments.kit.frame import frame, select
-from bagbasis.jobs.experiments.rectify_2lpt import (
+from bagbasis.jobs.experiments.rectify_2lpt_tables import (
     exponents,
     extrapolate,
     mse_of_methods,
