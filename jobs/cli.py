@@ -33,7 +33,9 @@ SHORTCUTS = {
 }
 ON_CLUSTER = (
     "generate", "ingest", "fit", "evaluate", "predict", "tune", "retrain", "demo", "experiment",
+    "test-two-sample",
 )  # fmt: skip
+TEST = "test-"  # what jobs begin with that are called as `bags test NAME`
 SCALED = ("experiment",)
 SELF_CONTAINED = ("demo",)  # these run with the package's config where none is given
 YAML = (".yaml", ".yml")
@@ -157,5 +159,15 @@ def _job_command(name: str) -> click.Command:
     return click.command(name, cls=JobCommand, help=JOBS[name])(callback)
 
 
-for _command in (*COMMANDS, *[_job_command(name) for name in JOBS]):
+@cli.group(TEST[:-1])
+def test_group() -> None:
+    """Test hypotheses on bags."""
+
+
+for _command in COMMANDS:
     cli.add_command(_command)
+for _name in JOBS:
+    if _name.startswith(TEST):
+        test_group.add_command(_job_command(_name), _name.removeprefix(TEST))
+    else:
+        cli.add_command(_job_command(_name))

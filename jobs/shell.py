@@ -27,6 +27,7 @@ JOBS = {
     "predict": "Write a model's predictions, with the bags' ids.",
     "tune": "Choose embedding, kernel width and penalty; fit the best.",
     "retrain": "Learn from new bags; promote the model if it is no worse.",
+    "test-two-sample": "Test whether two samples of bags are of one law.",
     "demo": "Run the main job on real and on generated data.",
     "experiment": "Run an experiment of the papers again.",
 }
@@ -36,7 +37,7 @@ INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
 def import_job(name: str) -> ModuleType:
     """Import the module of a job, with its ``Config`` and ``run``, when it is used."""
-    return importlib.import_module(f"{__package__}.{name}")
+    return importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
 
 
 def packaged_config(job: str) -> Path:

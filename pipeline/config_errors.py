@@ -73,7 +73,7 @@ def first_error(adapter: TypeAdapter[Any], error: ValidationError) -> WrongValue
         return WrongValue(key, f"missing key {key!r}{text}", is_missing=True)
     if first["type"].startswith("union_tag"):  # which of several models it is
         name = _tag_name(schema, node)
-        node = {"anyOf": [one["properties"][name] for one in _members(schema, node)]}
+        node = {"anyOf": [one["properties"][name] for one in _models(schema, node)]}
         key = ".".join([*keys, name])
         if first["type"] == "union_tag_not_found":
             return WrongValue(key, f"missing key {key!r}; expected {accepted(schema, node)}", True)
@@ -119,7 +119,7 @@ def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Sche
     keys: list[str] = []
     node = owner = schema
     for part in loc:
-        models = [one for one in _members(schema, node) if "properties" in one]
+        models = _models(schema, node)
         holder = next((one for one in models if part in one["properties"]), None)
         tagged = next((one for one in models if part in _tags(one)), None)
         if holder is not None:
@@ -139,7 +139,7 @@ def _n_keys(loc: tuple[int | str, ...]) -> int:
 
 def _rows(schema: Schema, model: Schema, prefix: str) -> Iterator[tuple[str, str]]:
     for name, node in model["properties"].items():
-        sections = [one for one in _members(schema, node) if "properties" in one]
+        sections = _models(schema, node)
         for section in sections:
             yield from _rows(schema, section, f"{prefix}{name}.")
         if not sections:
@@ -157,6 +157,11 @@ def _members(schema: Schema, node: Schema) -> list[Schema]:
     return [node] if union is None else [one for m in union for one in _members(schema, m)]
 
 
+def _models(schema: Schema, node: Schema) -> list[Schema]:
+    """Return the alternatives of a union that have keys."""
+    return [one for one in _members(schema, node) if "properties" in one]
+
+
 def _tags(model: Schema) -> set[Any]:
     """Return the values by which a union tells this model from the others."""
     values = [one.get("enum", [one.get("const")]) for one in model["properties"].values()]
@@ -165,7 +170,7 @@ def _tags(model: Schema) -> set[Any]:
 
 def _tag_name(schema: Schema, node: Schema) -> str:
     """Return the key that tells the models of a union apart: the one that is fixed in all."""
-    first, *others = _members(schema, node)
+    first, *others = _models(schema, node)
     fixed = [name for name, one in first["properties"].items() if "const" in one]
     return next(name for name in fixed if all(name in one["properties"] for one in others))
 
