@@ -41,7 +41,7 @@ class _Tables(ClusterConfig, ReportConfig):
 class Config(_Tables):
     """See ``configs/ingest.yaml``."""
 
-    id_column: str | None = Field(default=None, description="column of the bag's id")
+    id_column: str | list[str] | None = Field(default=None, description="of the bag's id")
     coordinates: list[str] | None = Field(default=None, description="coordinate columns, in order")
     targets: list[str] | None = Field(default=None, description="target columns; arrays of an .npz")
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..bags.bags import AnyRagged, Bags, offsets_of
 from ..bags.responses import Responses
 from ..errors import DataError
+from .table_files import Columns
 from .table_scans import Coding
 from .table_surveys import CheckedTable
 
@@ -120,7 +121,7 @@ def join_tables(
 
     bags = None
     for of_bags in rows["points"].take_bags():
-        bags = _group_rows(of_bags, tables["points"].columns.targets, codings["points"].classes)
+        bags = _group_rows(of_bags, tables["points"].columns, codings["points"].classes)
         yield join(bags, bags.ids[-1])
     if bags is not None:
         join(bags, None)  # refuses what is left: ids after that of the last bag
@@ -143,14 +144,15 @@ def _matrix(rows: pa.Table, prefix: str) -> NDArray[Any]:
     return np.column_stack(columns) if columns else np.empty((len(rows), 0))
 
 
-def _group_rows(
-    rows: pa.Table, targets: Sequence[str], classes: Mapping[str, Sequence[str]]
-) -> Labelled:
+def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence[str]]) -> Labelled:
     """Return the bags of the rows, with the targets that they hold themselves."""
     ids = _ids_of(rows)
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     offsets = np.append(starts, len(ids)).astype(np.int64)
-    values = _matrix(rows, "y")
+    values, targets = _matrix(rows, "y"), columns.targets
+    for name, rule in columns.target_rules.items():
+        j = targets.index(name)
+        values[:, j] = np.repeat(RULES[rule](values[:, j], offsets), np.diff(offsets))
     expected = np.repeat(values[starts], np.diff(offsets), axis=0)
     differs = (values != expected) & ~(np.isnan(values) & np.isnan(expected))
     if differs.any():
@@ -165,6 +167,34 @@ def _group_rows(
             "another; it must be the same in all rows of a bag"
         )
     return Labelled(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
+
+
+def _sum(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the sum of each bag's values that are there; NaN where none is."""
+    known = ~np.isnan(values)
+    sums = np.add.reduceat(np.where(known, values, 0.0), offsets[:-1])
+    return np.where(np.logical_or.reduceat(known, offsets[:-1]), sums, np.nan)
+
+
+def _count(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.add.reduceat((~np.isnan(values)).astype(np.float64), offsets[:-1])
+
+
+def _mean(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    return _sum(values, offsets) / np.maximum(1.0, _count(values, offsets))
+
+
+def _any(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.minimum(1.0, _sum((values != 0) + 0.0 * values, offsets))
+
+
+def _last(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    rows = np.where(np.isnan(values), -1, np.arange(len(values)))
+    last = np.maximum.reduceat(rows, offsets[:-1])
+    return np.where(last >= 0, values[last], np.nan)
+
+
+RULES = {"mean": _mean, "any": _any, "last": _last, "count": _count}  # of the rows of a bag
 
 
 def _add_targets(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -> Labelled:

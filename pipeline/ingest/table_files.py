@@ -1,4 +1,4 @@
-"""The files of long tables: finding them, what their columns hold, and their bytes for DuckDB.
+"""The files of tables: finding them, and what their columns hold.
 
 No rows are read here but the header of a CSV file and the footer of a Parquet file.
 """
@@ -14,21 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from glob import has_magic
 from itertools import accumulate, pairwise
-from threading import Lock, get_ident
 from typing import IO
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet
-from fsspec.spec import AbstractFileSystem
-from fsspec.utils import read_block
 
 from ..errors import DataError
 from ..storage.urls import filesystem, normalize_url
+from .table_bytes import DuckFiles
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz")
@@ -49,22 +46,24 @@ Source = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are read: the bag's id, the coordinates, the targets.
+    """The columns that are read: those of the bag's id, the coordinates, the targets.
 
-    ``missing``, ``missing_values`` and ``target_types`` are those of `TableIngest`.
+    ``missing``, ``missing_values``, ``target_types`` and ``target_rules`` are those of
+    `TableIngest`.
     """
 
-    id: str
+    ids: tuple[str, ...]
     coordinates: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     target_types: Mapping[str, str] = field(default_factory=dict)
+    target_rules: Mapping[str, str] = field(default_factory=dict)
     missing: str = "refuse"
     missing_values: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
         """Each column once."""
-        return list(dict.fromkeys((self.id, *self.coordinates, *self.targets)))
+        return list(dict.fromkeys((*self.ids, *self.coordinates, *self.targets)))
 
 
 @dataclass(frozen=True)
@@ -79,14 +78,17 @@ class TableFile:
     names : tuple of str
         All columns, in the order of the file.
     types : tuple of str
-        Arrow's names of the types of `Columns.names`; `UNTYPED` in CSV, where all is text.
+        Arrow's names of the types of `Columns.names`, of lists those of their items; `UNTYPED` in
+        CSV, where all is text.
     n_rows : int
-        Exact for Parquet, an estimate for CSV.
+        Exact for Parquet, an estimate for CSV. Of lists the items of all rows.
     n_bytes : int
     groups : tuple of int
         Rows in each row group of a Parquet file.
     has_checksums : bool
         Whether the pages of a Parquet file have checksums; Spark and parquet-java write them.
+    lists : tuple of str
+        Coordinates that are lists: a row is a bag, not a point.
     start, stop : int
         The piece: rows of a Parquet file, bytes of a CSV file; ``stop`` None is the file's end.
     """
@@ -99,6 +101,7 @@ class TableFile:
     n_bytes: int
     groups: tuple[int, ...] = ()
     has_checksums: bool = False
+    lists: tuple[str, ...] = ()
     start: int = 0
     stop: int | None = None
 
@@ -124,7 +127,8 @@ class TableFile:
         A row of CSV belongs to the piece in which the line break before it lies.
         """
         if self.is_parquet:
-            max_rows = max(1, piece_bytes // (8 * len(self.types)))
+            points_per_row = max(1, self.n_rows // max(1, sum(self.groups)))  # of lists
+            max_rows = max(1, piece_bytes // (8 * len(self.types) * points_per_row))
             return self._cut_groups(max_rows) if self.groups else [self]
         if self.is_gzip:
             return [self]
@@ -144,90 +148,6 @@ class TableFile:
                 pieces.append(replace(self, start=start, stop=end, n_rows=end - start))
                 start = end
         return pieces
-
-
-class DuckFiles(AbstractFileSystem):
-    """Table files by the paths that DuckDB knows them by, on whatever filesystem they are.
-
-    A piece of a CSV file is its rows; the first one begins with the header.
-    """
-
-    protocol = "table"
-    cachable = False  # fsspec would keep every instance
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: dict[str, bytes] = {}
-        """The pieces that were read, by path."""
-
-    @staticmethod
-    def url_of(path: str) -> str:
-        """Return the URL of the file that a path stands for."""
-        return unquote(path.rsplit("/", 1)[1])
-
-    def glob(self, path: str, **_: object) -> list[str]:
-        """Return the path itself, which is never a pattern."""
-        return [path]
-
-    def info(self, path: str, **_: object) -> dict[str, object]:
-        """Return what DuckDB wants to know of a file."""
-        fs, inside = filesystem(self.url_of(path))
-        text = self.texts.get(path)
-        return {
-            "name": path,
-            "size": fs.size(inside) if text is None else len(text),
-            "type": "file",
-        }
-
-    def modified(self, path: str) -> datetime:
-        """Return a time that never changes: DuckDB keeps nothing of a file beyond a query."""
-        return datetime.fromtimestamp(0, UTC)
-
-    def open(self, path: str, mode: str = "rb", **_: object) -> SharedFile:
-        """Open a file for reading."""
-        file = fsspec.open(self.url_of(path), "rb").open()
-        piece = path.split("/")[2]
-        if not piece:
-            return SharedFile(file)
-        with file:
-            start, stop = map(int, piece.split("-"))
-            self.texts[path] = read_block(file, start, stop - start, delimiter=b"\n")
-        return SharedFile(io.BytesIO(self.texts[path]))
-
-
-class SharedFile:
-    """A file that the threads of DuckDB read at once: each has a position of its own.
-
-    DuckDB calls ``seek`` and then ``read`` without a lock; between the two another thread may
-    do the same.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._lock = Lock()
-        self._positions: dict[int, int] = {}  # by thread
-
-    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
-        """Set the position of this thread, from the start of the file or from its end."""
-        with self._lock:
-            self._positions[get_ident()] = self._file.seek(position, whence)
-            return self._positions[get_ident()]
-
-    def tell(self) -> int:
-        """Return the position of this thread."""
-        return self._positions.get(get_ident(), 0)
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes from the position of this thread."""
-        with self._lock:
-            self._file.seek(self.tell())
-            data = self._file.read(size)
-            self._positions[get_ident()] = self._file.tell()
-            return data
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 def open_table(sources: Source | Sequence[Source], columns: Columns) -> tuple[TableFile, ...]:
@@ -271,7 +191,7 @@ def check_pages(file: TableFile, columns: Columns) -> None:
         A page that does not match; names the file.
     """
     if file.has_checksums:
-        stop = file.n_rows if file.stop is None else file.stop
+        stop = sum(file.groups) if file.stop is None else file.stop
         starts = accumulate(file.groups, initial=0)
         groups = [
             i
@@ -325,11 +245,15 @@ def _look_into(url: str, index: int, columns: Columns) -> TableFile:
             parquet = pa.parquet.ParquetFile(file)
             schema, metadata = parquet.schema_arrow, parquet.metadata
             _check_names(url, schema.names, columns)
-            types = tuple(_value_type(schema.field(name).type) for name in columns.names)
-            _check_types(url, dict(zip(columns.names, types, strict=True)), columns)
+            lists = _lists_of(url, schema, columns)
+            items = {name: schema.field(name).type for name in columns.names}
+            items |= {name: items[name].value_type for name in lists}
+            named = {name: _value_type(item) for name, item in items.items()}
+            _check_types(url, named, columns)
             groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-            sizes = metadata.num_rows, n_bytes, groups, _has_checksums(file, metadata)
-            return TableFile(url, index, (*schema.names,), types, *sizes)
+            n_rows = _count_items(metadata, lists[0]) if lists else metadata.num_rows
+            sizes = n_rows, n_bytes, groups, _has_checksums(file, metadata), lists
+            return TableFile(url, index, (*schema.names,), tuple(named.values()), *sizes)
         sample = file.read(SAMPLE_BYTES)
         text = io.TextIOWrapper(io.BytesIO(sample), "utf-8-sig", newline="")
         names = next(csv.reader(text), [])
@@ -346,6 +270,32 @@ def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
     column = metadata.row_group(0).column(0)
     file.seek(column.dictionary_page_offset or column.data_page_offset)
     return PAGE_CHECKSUM.match(file.read(32)) is not None
+
+
+def _lists_of(file: str, schema: pa.Schema, columns: Columns) -> tuple[str, ...]:
+    """Return the coordinates that are lists, as all of them are, or none."""
+    kinds = {name: schema.field(name).type for name in columns.coordinates}
+    lists = tuple(name for name, kind in kinds.items() if is_list(kind))
+    if lists and len(lists) < len(kinds):
+        other = next(name for name in kinds if name not in lists)
+        raise DataError(
+            f"{file}: coordinate column {lists[0]!r} has lists, {other!r} has none; give all "
+            "coordinates as lists, a row per bag, or as numbers, a row per point"
+        )
+    return lists
+
+
+def _count_items(metadata: pa.parquet.FileMetaData, name: str) -> int:
+    """Return about how many items the lists of a column have; an empty one counts as one."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+    return sum(c.num_values for c in chunks if c.path_in_schema.startswith(f"{name}."))
+
+
+def is_list(column: pa.DataType) -> bool:
+    """Return whether the values of a column are lists, of whatever kind."""
+    kinds = pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list
+    return any(is_kind(column) for is_kind in kinds)
 
 
 def _value_type(column: pa.DataType) -> str:
@@ -365,13 +315,14 @@ def _check_names(file: str, names: Sequence[str], columns: Columns) -> None:
 
 
 def _check_types(file: str, types: Mapping[str, str], columns: Columns) -> None:
-    if types[columns.id] not in (*INTEGERS, *TEXTS):
-        raise DataError(
-            f"{file}: id column {columns.id!r} is {types[columns.id]}; ids are integers or text "
-            "(in pandas, missing values turn integers into floats)"
-        )
+    for name in columns.ids:
+        if types[name] not in (*INTEGERS, *TEXTS):
+            raise DataError(
+                f"{file}: id column {name!r} is {types[name]}; ids are integers or text "
+                "(in pandas, missing values turn integers into floats)"
+            )
     for name in columns.coordinates:
-        if not is_number(types[name]):
+        if not (is_number(types[name]) or types[name] == "bool"):
             raise DataError(f"{file}: coordinate column {name!r} is {types[name]}, not numbers")
     for name in columns.targets:
         if not (is_number(types[name]) or types[name] in (*TEXTS, "bool", "null")):

@@ -131,6 +131,9 @@ class TablePasses:
             names = table.text_targets()
             parts = self.engines[role].find_labels(table, names) if names else []
             classes = {name: sort_labels(name, [part[name] for part in parts]) for name in names}
+            for name in set(classes) & set(table.columns.target_rules):
+                if table.columns.target_rules[name] != "last":
+                    raise DataError(f"target {name!r} is text; of its rows only 'last' is taken")
             if kept is not None:
                 classes = {name: _known(name, classes[name], kept) for name in names}
             codings[role] = Coding(ids, self.dtype, classes)

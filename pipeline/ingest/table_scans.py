@@ -19,12 +19,14 @@ import pyarrow as pa
 
 from ..errors import DataError, StoreError
 from ..execution.lanes import lane_cores
-from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, DuckFiles, TableFile, is_number
+from .table_bytes import DuckFiles
+from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile, is_number
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
 Report = Callable[[float], None]  # the share of a query that is done
 
+ROW = "file_row_number"
 BATCH_ROWS = 2**17  # that leave DuckDB at once: some MiB
 SECONDS_BETWEEN_REPORTS = 0.5
 DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
@@ -65,7 +67,7 @@ class Scan:
         as missing is NULL.
         """
         selected = ["file_index AS file", f"{self._row(starts)} AS row"]
-        selected += [f"{self._column(self.columns.id)} AS id"]
+        selected += [f"{self._id()} AS id"]
         for j, name in enumerate(self.columns.coordinates):
             selected += [f"{self._value(name)} AS r{j}", f"{self._number(name)} AS x{j}"]
         for j, name in enumerate(self.columns.targets):
@@ -105,6 +107,17 @@ class Scan:
         """Return Arrow's name of a column's type; `UNTYPED` in CSV."""
         return self.files[0].types[self.columns.names.index(name)]
 
+    @property
+    def id_type(self) -> str:
+        """Arrow's name of the type of ids; those of several columns are text."""
+        return self.type_of(self.columns.ids[0]) if len(self.columns.ids) == 1 else "string"
+
+    def _id(self) -> str:
+        columns = [self._column(name) for name in self.columns.ids]
+        if len(columns) == 1:
+            return columns[0]
+        return " || '/' || ".join(f"CAST({column} AS VARCHAR)" for column in columns)
+
     def _column(self, name: str) -> str:
         return f"c{self.files[0].names.index(name)}"
 
@@ -133,7 +146,7 @@ class Scan:
         return f"CASE WHEN contains({column}, '_') THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
 
     def _row(self, starts: Sequence[int]) -> str:
-        if not self.files[0].is_parquet:
+        if not self.files[0].is_parquet or self.files[0].lists:
             return f"row_number() OVER () + {starts[0] - 1}"
         firsts = [start - file.start for start, file in zip(starts, self.files, strict=True)]
         return f"CAST({firsts} AS BIGINT[])[CAST(file_index AS BIGINT) + 1] + file_row_number"
@@ -144,9 +157,9 @@ class Scan:
         columns = [f"c{j}" for j in range(len(first.names))]
         if first.is_parquet:
             source = f"read_parquet([{paths}]) AS t({', '.join(columns)})"
-            if first.stop is None:
-                return source
-            return f"{source} WHERE file_row_number BETWEEN {first.start} AND {first.stop - 1}"
+            if first.stop is not None:
+                source += f" WHERE file_row_number BETWEEN {first.start} AND {first.stop - 1}"
+            return f"({self._items(source)})" if first.lists else source
         types = ", ".join(f"{column}: 'VARCHAR'" for column in columns)
         nulls = ", ".join(quoted(word) for word in MISSING)
         return (
@@ -155,13 +168,27 @@ class Scan:
             f"compression='{'gzip' if first.is_gzip else 'none'}', columns={{{types}}})"
         )
 
+    def _items(self, source: str) -> str:
+        """Return the query of a row per item of the lists; one without items is a missing value."""
+        lists = [self._column(name) for name in self.files[0].lists]
+        names = dict.fromkeys(map(self._column, self.columns.names))
+        selected = ["file_index", *(column for column in names if column not in lists)]
+        differs = f"error('lists of coordinates differ in length in row ' || {ROW})"
+        for column in lists:
+            items = f"CASE WHEN len({column}) > 0 THEN {column} ELSE [NULL] END"
+            if column != lists[0]:  # DuckDB would fill the shorter one up
+                unlike = f"len({column}) IS DISTINCT FROM len({lists[0]})"
+                items = f"CASE WHEN {unlike} THEN {differs} ELSE {items} END"
+            selected.append(f"unnest({items}) AS {column}")
+        return f"SELECT {', '.join(selected)} FROM {source}"
+
 
 def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
     """Return the files of a table in order, as many in a scan as one query can read."""
 
     def layout(file: TableFile) -> tuple[object, ...]:
         piece = file.start, file.stop, file.index // FILES_PER_SCAN
-        return (file.is_parquet, file.is_gzip, file.names, file.types, *piece)
+        return (file.is_parquet, file.is_gzip, file.names, file.types, file.lists, *piece)
 
     return [Scan(columns, tuple(group)) for _, group in groupby(files, layout)]
 

@@ -282,7 +282,7 @@ def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
 
 def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
     """Return what is asked of the rows of each file, in SQL, by the name of the answer."""
-    columns, id_type = scan.columns, scan.type_of(scan.columns.id)
+    columns, id_type = scan.columns, scan.id_type
     numeral = "TRY_CAST(id AS BIGINT)"
     asked = {"rows": "count(*)", "bad": f"count_if({_is_bad(scan, dtype)})"}
     # A numeral in CSV counts only as Python writes the integer, so that 007 and 7 stay two bags.
@@ -330,14 +330,14 @@ def _is_bad(scan: Scan, dtype: str) -> str:
         f"OR coalesce(isfinite(TRY_CAST(x{j} AS {number})), false))"
         for j in range(len(scan.columns.coordinates))
     ]
-    empty = [] if scan.type_of(scan.columns.id) in INTEGERS else ["id = ''"]
+    empty = [] if scan.id_type in INTEGERS else ["id = ''"]
     return " OR ".join(["id IS NULL", *empty, *bad])
 
 
 def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
     if answers["beyond"]:
         raise DataError(
-            f"{file.url}: ids in column {scan.columns.id!r} exceed int64; store them as text"
+            f"{file.url}: ids in column {scan.columns.ids[0]!r} exceed int64; store them as text"
         )
     dims, columns = range(len(scan.columns.coordinates)), scan.columns
     return Survey(
@@ -346,7 +346,7 @@ def _survey(scan: Scan, file: TableFile, answers: Mapping[str, Any]) -> Survey:
         lo=tuple(inf if answers[f"lo{j}"] is None else answers[f"lo{j}"] for j in dims),
         hi=tuple(-inf if answers[f"hi{j}"] is None else answers[f"hi{j}"] for j in dims),
         points=np.array(answers.get("points") or np.empty((0, len(dims))), dtype=np.float64),
-        id_kind=_kind(scan.type_of(columns.id), file, answers["id"]),
+        id_kind=_kind(scan.id_type, file, answers["id"]),
         target_kinds=tuple(
             _kind(
                 scan.type_of(name), file, answers[f"y{j}"], columns.target_types.get(name)

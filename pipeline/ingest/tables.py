@@ -23,6 +23,7 @@ from ..errors import DataError, ParameterError
 from ..execution import Progress, current_client
 from ..params import check_choice, check_fields
 from .arrays import check_mode, new_store
+from .table_bags import RULES
 from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .table_files import Columns, Source, open_table
 from .table_passes import TablePasses, Tally, warn_of
@@ -40,11 +41,11 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class TableIngest:
-    """Make a store from long tables: one row a point, in any order, over any number of files.
+    """Make a store from tables: one row per point, in any order, over any number of files.
 
-    Or append to one. Runs on the client that is open, else in this process; the store is the same.
-    Bags are stored in ascending order of their ids, the points of a bag in the order of the files
-    and rows.
+    Or one row per bag, whose coordinates are lists (Parquet only). Or append to a store.
+    Runs on the client that is open, else in this process; the store is the same. Bags are stored
+    in ascending order of their ids, the points of a bag in the order of the files and rows.
 
     What does not fit in memory is sorted on disk: in this process in the folder of temporary
     files (``TMPDIR``), on a cluster on the workers' disks.
@@ -58,28 +59,34 @@ class TableIngest:
         has a CSV file with line breaks within quotes.
     url : str or path
         The store to write.
-    id_column : str
+    id_column : str or list of str
         Column of the bag's id: integers or text. The ids of CSV files are integers if all are
-        written as Python writes them (so that 007 is text), else text.
+        written as Python writes them (so that 007 is text), else text. Of several columns an id is
+        their values with a slash between them, as in 2020/JFK.
     coordinates : list of str
-        Coordinate columns, numbers, in the order they shall have.
+        Coordinate columns, numbers (true and false are 1 and 0), in the order they shall have. In
+        Parquet also lists of numbers, as long as each other in a row: then a row is a bag, or a
+        part of it.
     targets : list of str, optional
         Target columns: numbers, or text, which is taken for class labels and stored as their
         index in the sorted labels. A missing value is not labelled. In the table of points a
-        target is the same in all rows of a bag. Text in a column most of whose values are numbers
-        is refused.
+        target is the same in all rows of a bag, unless ``target_rules`` says what is taken. Text
+        in a column most of whose values are numbers is refused.
+    target_rules : mapping from target to {"mean", "any", "last", "count"}, optional
+        Of targets that differ in the rows of a bag: the mean, 1 if one is not 0, the last, or how
+        many there are. Rows without a value do not count.
     target_types : mapping from target to {"number", "class"}, optional
         Of targets whose values do not say it: text in one of numbers is refused, and numbers
         are taken for labels of classes.
     target_table : str, path or list of str, optional
         Tables with the targets, one row per bag. Bags without a row are not labelled.
-    target_id_column : str, optional
+    target_id_column : str or list of str, optional
         The bag's id in the target table. None: named as ``id_column``.
     responses : str, path or list of str, optional
         Tables with the responses, one row per point. Bags without a row have no response.
     response_coordinates : list of str, optional
         Coordinate columns of the responses, numbers, in the order they shall have.
-    response_id_column : str, optional
+    response_id_column : str or list of str, optional
         The bag's id in the responses. None: named as ``id_column``.
     missing : {"refuse", "drop_point", "drop_bag"}
         What becomes of a row in which a coordinate is missing or NaN: an error, or the point or
@@ -132,15 +139,16 @@ class TableIngest:
     points: Source | Sequence[Source]
     url: Source
     _: KW_ONLY
-    id_column: str
+    id_column: str | Sequence[str]
     coordinates: Sequence[str]
     targets: Sequence[str] | None = None
     target_types: Mapping[str, str] | None = None
+    target_rules: Mapping[str, str] | None = None
     target_table: Source | Sequence[Source] | None = None
-    target_id_column: str | None = None
+    target_id_column: str | Sequence[str] | None = None
     responses: Source | Sequence[Source] | None = None
     response_coordinates: Sequence[str] | None = None
-    response_id_column: str | None = None
+    response_id_column: str | Sequence[str] | None = None
     missing: str = "refuse"
     missing_values: Sequence[str | float] | None = None
     box: BoxLike = None
@@ -185,10 +193,16 @@ class TableIngest:
                 raise ParameterError(f"{name} is given, but no responses")
         if self.missing_values is not None:
             object.__setattr__(self, "missing_values", tuple(self.missing_values))
-        for name, kind in (self.target_types or {}).items():
-            check_choice(f"target_types of {name!r}", kind, TYPES)
-            if name not in (self.targets or ()):
-                raise ParameterError(f"target_types of {name!r}: no such target")
+        for name in ("id_column", "target_id_column", "response_id_column"):
+            if getattr(self, name) is not None and not _names_of(getattr(self, name)):
+                raise ParameterError(f"{name} is empty; name a column")
+        for parameter, choices in (("target_types", TYPES), ("target_rules", RULES)):
+            for name, choice in (getattr(self, parameter) or {}).items():
+                check_choice(f"{parameter} of {name!r}", choice, choices)
+                if name not in (self.targets or ()):
+                    raise ParameterError(f"{parameter} of {name!r}: no such target")
+        if self.target_rules and self.target_table is not None:
+            raise ParameterError("target_rules are given, but a target_table has a row per bag")
         check_choice("missing", self.missing, MISSING)
         new = {name: getattr(self, name) for name in ("box", "response_box", "chunk_points")}
         check_mode(self.mode, self.overwrite, **new)
@@ -273,18 +287,20 @@ class TableIngest:
             known = kept.meta.class_names
             types = {name: "class" if name in known else "number" for name in targets}
         words = tuple(str(word) for word in self.missing_values or ())
-        rules = Columns(self.id_column, missing=self.missing, missing_values=words)
+        ids = _names_of(self.id_column)
+        rules = Columns(ids, missing=self.missing, missing_values=words)
         of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
+        of_targets["target_rules"] = dict(self.target_rules or {})
         if self.target_table is None:
             found = {"points": replace(rules, coordinates=coordinates, **of_targets)}
         else:
-            target_id = self.target_id_column or self.id_column
+            target_ids = _names_of(self.target_id_column or ids)
             found = {"points": replace(rules, coordinates=coordinates)}
-            found["targets"] = replace(rules, id=target_id, **of_targets)
+            found["targets"] = replace(rules, ids=target_ids, **of_targets)
         if self.responses is not None:
-            answer_id = self.response_id_column or self.id_column
+            answer_ids = _names_of(self.response_id_column or ids)
             answers = tuple(self.response_coordinates or ())
-            found["responses"] = replace(rules, id=answer_id, coordinates=answers)
+            found["responses"] = replace(rules, ids=answer_ids, coordinates=answers)
         return found
 
     def _check_fits(self, kept: BagStore) -> None:
@@ -330,6 +346,10 @@ def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
 
 
 ingest_tables = _as_function(TableIngest)
+
+
+def _names_of(columns: str | Sequence[str]) -> tuple[str, ...]:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 def _as_given(source: Source | Sequence[Source] | None) -> str | list[str] | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from bagbasis import (
     divergences,
     embeddings,
@@ -186,6 +188,15 @@ EXAMPLES: dict[str, Example] = {
     "ingest.ingest_arrays": lambda w: (
         ingest.ingest_arrays,
         {"arrays": w.arrays, "url": w.new(), "targets": w.y},
+    ),
+    "ingest.ingest_frame": lambda w: (
+        ingest.ingest_frame,
+        {
+            "points": pd.DataFrame({"bag": [0, 0, 1], "u": [0.0, 1.0, 2.0]}),
+            "url": w.new(),
+            "id_column": "bag",
+            "coordinates": ["u"],
+        },
     ),
     "ingest.ingest_npz": lambda w: (ingest.ingest_npz, {"path": w.npz, "url": w.new()}),
     "hypotheses.MixtureScore": lambda w: (hypotheses.MixtureScore, {"means": [0.0, 1.0]}),

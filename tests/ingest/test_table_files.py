@@ -21,7 +21,7 @@ from bagbasis.ingest.table_scans import Coding, Database, Scan, scans_of
 from bagbasis.ingest.table_surveys import Kind, resolve_kinds, sample_ids, survey_scan
 from bagbasis.ingest.tables import ingest_tables
 
-COLUMNS = Columns("id", ("x",), ("c",))
+COLUMNS = Columns(("id",), ("x",), ("c",))
 ROWS = [
     ("1", 1.0, "short"),
     ("22", -2.5, None),
@@ -119,7 +119,7 @@ def test_tables_on_another_filesystem():
             with pytest.raises(DataError, match=r"memory://.*a\.csv: can not .*Expected 4 columns"):
                 database.fetch(Scan(COLUMNS, files[:1]).values([0]))
         with pytest.raises(DataError, match=r"memory://.*a\.csv: no column 'y'"):
-            open_table("memory://tables/a.csv", Columns("y"))
+            open_table("memory://tables/a.csv", Columns(("y",)))
     finally:
         fs.rm("/tables", recursive=True)
 
@@ -137,7 +137,7 @@ def test_kinds_of_several_files_are_resolved():
 def test_ranges_of_ids_hold_about_the_same_number_of_rows(tmp_path):
     """Whatever the order of the rows and the sizes of the pieces; a huge bag has its own range."""
     ids = [*range(4000), *[10**6] * 4000, *range(4000, 8000)]
-    frame, columns = pd.DataFrame({"id": ids, "x": 0.0}), Columns("id", ("x",))
+    frame, columns = pd.DataFrame({"id": ids, "x": 0.0}), Columns(("id",), ("x",))
     surveys = []
     for name, part in (("a", frame[:1000]), ("b", frame[1000:9000]), ("c", frame[9000:])):
         part.to_parquet(tmp_path / f"{name}.parquet")
