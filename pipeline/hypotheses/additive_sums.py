@@ -8,6 +8,8 @@ from typing import Self
 class AdditiveSums:
     """Base of dataclasses whose fields are all sums, so that they merge and subtract."""
 
+    n: int
+
     def __add__(self, other: Self) -> Self:
         """Return the sums over both sets of rows."""
         return type(self)(*(value + vars(other)[name] for name, value in vars(self).items()))

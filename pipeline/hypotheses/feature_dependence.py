@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..params import check_integer, check_number
+from .additive_sums import AdditiveSums
+from .features import FourierFeatures
 from .kernels import Kernel
 from .pair_grams import CentredGram
-from .pairs import DependenceStatistic, Pairs, product_null
+from .pairs import DependenceStatistic, PairMap, Pairs, product_null
 from .registry import Measured
-from .row_pairs import RowPair, nystroem_rows
+from .row_pairs import CrossMoments, RowPair, nystroem_rows
 
 Floats = NDArray[np.float64]
 
@@ -45,10 +48,33 @@ class FeatureHSIC(DependenceStatistic):
         observed, spectra = pair.value(), pair.spectra()
         scale = float(np.linalg.norm(spectra[0]) * np.linalg.norm(spectra[1]))
         if pairs.null == "spectral":
-            null = product_null(observed, spectra, pairs)
+            null = product_null(observed, spectra, len(pairs), pairs)
         else:
             null = pairs.order_null(observed, pair.values(pairs.orders()), scale)
         return Measured(observed, null, pair.standard_error(), observed / scale)
+
+
+@dataclass(frozen=True)
+class FourierPairs:
+    """The `CrossMoments` of random features of x and of y; a `PairMap`."""
+
+    x: FourierFeatures
+    y: FourierFeatures
+
+    def __call__(self, X: Floats, Y: Floats) -> CrossMoments:
+        """See `PairMap`."""
+        return CrossMoments.of(self.x(X).astype(np.float64), self.y(Y).astype(np.float64))
+
+    @property
+    def cost(self) -> Cost:
+        """See `PairMap`."""
+        n_features = 2 * self.x.n_frequencies
+        doubles = Cost(
+            seconds_per_bag=6 * n_features**2 * SECONDS_PER_PRODUCT,
+            bytes_per_bag=16 * n_features,
+            bytes_per_task=3 * 3 * 8 * n_features**2,  # sums, those of a batch, those of both
+        )
+        return self.x.cost + self.y.cost + doubles
 
 
 @dataclass(frozen=True)
@@ -70,7 +96,24 @@ class HSICFourier(FeatureHSIC):
 
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
         """See `FeatureHSIC`."""
-        return paired_features(rows, kernel, self.n_features, seed)
+        return fourier_rows(rows, kernel, self.n_features, seed)
+
+    def pair_map(self, pairs: Pairs) -> FourierPairs | None:
+        """See `DependenceStatistic`."""
+        if pairs.null != "spectral":
+            return None
+        x, y = (
+            FourierFeatures(kernel, rows.shape[1], self.n_features // 2, (pairs.seed + i) % 2**64)
+            for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
+        )
+        return FourierPairs(x, y)
+
+    def of_sums(self, sums: AdditiveSums, pair_map: PairMap, pairs: Pairs) -> Measured:
+        """See `DependenceStatistic`."""
+        assert isinstance(sums, CrossMoments)
+        observed = sums.hsic()
+        null = product_null(observed, sums.spectra(), sums.n, pairs)
+        return Measured(observed, null, effect=sums.alignment())
 
 
 @dataclass(frozen=True)
@@ -168,7 +211,7 @@ class KCCAFourier(Correlation):
     def _row_pair(self, pairs: Pairs) -> RowPair:
         """See `Correlation`."""
         X, Y = (
-            paired_features(rows, kernel, self.n_features, (pairs.seed + i) % 2**64)
+            fourier_rows(rows, kernel, self.n_features, (pairs.seed + i) % 2**64)
             for i, (rows, kernel) in enumerate(zip(pairs.rows, pairs.kernels, strict=True))
         )
         return RowPair.whitened(X, Y, self.ridge)
@@ -210,10 +253,9 @@ class RDC(Correlation):
         return RowPair(sides[0], sides[1], correlation=True)
 
 
-def paired_features(rows: Floats, kernel: Kernel, n_features: int, seed: int) -> Floats:
-    """√(2/D) [sin(ωᵀx), cos(ωᵀx)] of rows, shape (n, D); each has norm 1."""
-    phases = rows @ kernel.frequencies(rows.shape[1], n_features // 2, seed)
-    return np.hstack([np.sin(phases), np.cos(phases)]) * (2 / n_features) ** 0.5
+def fourier_rows(rows: Floats, kernel: Kernel, n_features: int, seed: int) -> Floats:
+    """Return random Fourier features of rows, shape (n, n_features)."""
+    return FourierFeatures(kernel, rows.shape[1], n_features // 2, seed)(rows).astype(np.float64)
 
 
 def _generator(seed: int) -> np.random.Generator:

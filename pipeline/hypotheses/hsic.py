@@ -62,7 +62,7 @@ class HSICb(DependenceStatistic):
                 for gram in (A, B)
             )
             x, y = (eigvalsh(gram, overwrite_a=True) / n for gram in whole)
-            return product_null(observed, (x, y), pairs, self.unbiased)
+            return product_null(observed, (x, y), n, pairs, self.unbiased)
         values = products_of_orders(A.whole(), B.whole(), pairs.orders())
         norm = (sums.squares[0] * sums.squares[1]) ** 0.5
         return pairs.order_null(observed, scale * values, scale * norm)

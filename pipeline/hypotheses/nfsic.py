@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,14 +16,16 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
+from ..execution.costs import Cost
 from ..params import check_integer, check_share
 from .additive_sums import AdditiveSums
 from .nulls import chi_square_null
-from .pairs import DependenceStatistic, Pairs, split_units
+from .pairs import DependenceStatistic, PairMap, Pairs, split_units
 from .registry import Measured
 
 Floats = NDArray[np.float64]
 
+SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
 RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
 MOST_STEPS = 100  # of the search for locations, each two passes over the training half
 WIDTHS = 10.0  # a learnt bandwidth is at most so many times the median distance, or that part of it
@@ -59,6 +61,21 @@ class Locations:
     def kernels(self, X: Floats, Y: Floats) -> tuple[Floats, Floats]:
         """Return k(x_i, v_j) and l(y_i, w_j), shape (n, J) each."""
         return _gaussian(X, self.v, self.x_bandwidth), _gaussian(Y, self.w, self.y_bandwidth)
+
+    def __call__(self, X: Floats, Y: Floats) -> LocationSums:
+        """Return the sums over rows; these locations are a `PairMap`."""
+        return LocationSums.of(*self.kernels(X, Y))
+
+    @property
+    def cost(self) -> Cost:
+        """See `PairMap`."""
+        n_locations = len(self.v)
+        width = self.v.shape[1] + self.w.shape[1]
+        return Cost(
+            seconds_per_bag=n_locations * width * SECONDS_PER_VALUE,
+            bytes_per_bag=64 * n_locations,
+            bytes_per_task=3 * 8 * (3 * n_locations) ** 2,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for a report and for the locations of a later test."""
@@ -218,16 +235,30 @@ class NFSIC(DependenceStatistic):
         """See `DependenceStatistic`."""
         halves = split_units(pairs.units, self.learn, pairs.seed)
         training, pairs = (pairs.take(half) for half in halves)
-        (X, Y), (k, ell) = training.rows, training.kernels
-        widths = k.bandwidth, ell.bandwidth
-        at = Locations.drawn(X, Y, self.n_locations, widths, pairs.seed)
+        at = self._drawn(training)
         if self.learn:
+            X, Y = training.rows
             at = learn_locations(at, X, Y)
-        K, L = at.kernels(*pairs.rows)
-        observed = LocationSums.of(K, L).statistic()
+        found = self.of_sums(at(*pairs.rows), at, pairs)
         if pairs.null == "chi_square":
-            null = chi_square_null(observed, self.n_locations)
-        else:
-            null = pairs.order_null(observed, nfsic_of_orders(K, L, pairs.orders()), observed)
-        details = {"locations": at.to_dict(), "n_tested": len(pairs)}
-        return Measured(observed, null, effect=observed / len(pairs), details=details)
+            return found
+        values = nfsic_of_orders(*at.kernels(*pairs.rows), pairs.orders())
+        null = pairs.order_null(found.statistic, values, found.statistic)
+        return replace(found, null=null)
+
+    def pair_map(self, pairs: Pairs) -> Locations | None:
+        """See `DependenceStatistic`."""
+        return self._drawn(pairs) if pairs.null == "chi_square" and not self.learn else None
+
+    def of_sums(self, sums: AdditiveSums, pair_map: PairMap, pairs: Pairs) -> Measured:
+        """See `DependenceStatistic`."""
+        assert isinstance(sums, LocationSums)
+        assert isinstance(pair_map, Locations)
+        observed = sums.statistic()
+        null = chi_square_null(observed, self.n_locations)
+        details = {"locations": pair_map.to_dict(), "n_tested": sums.n}
+        return Measured(observed, null, effect=observed / sums.n, details=details)
+
+    def _drawn(self, pairs: Pairs) -> Locations:
+        (X, Y), (k, ell) = pairs.rows, pairs.kernels
+        return Locations.drawn(X, Y, self.n_locations, (k.bandwidth, ell.bandwidth), pairs.seed)

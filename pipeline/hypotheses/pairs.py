@@ -6,12 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from ..execution.costs import Cost
+from .additive_sums import AdditiveSums
 from .kernels import Kernel, resolve_kernel
 from .nulls import Null, mixture_null, permutation_null
 from .orders import permuted_orders, shifted_orders
@@ -74,6 +76,19 @@ class Pairs:
         return replace(self, rows=tuple(z[chosen] for z in self.rows), units=units)
 
 
+class PairMap(Protocol):
+    """What a pass sums over pairs of rows, and what that costs."""
+
+    def __call__(self, X: Floats, Y: Floats) -> Any:  # noqa: ANN401 - the map's kind of sums
+        """Return the sums over rows (n, d_x) and (n, d_y)."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """What a pair takes."""
+        ...
+
+
 @dataclass(frozen=True)
 class DependenceStatistic(Statistic):
     """A statistic of dependence; large values speak for it.
@@ -89,9 +104,20 @@ class DependenceStatistic(Statistic):
     def measure(self, pairs: Pairs) -> Measured:
         """Return the statistic with its null."""
 
+    def pair_map(self, pairs: Pairs) -> PairMap | None:
+        """Return what a pass sums for `of_sums`, decided by a sample of the pairs.
+
+        None for a statistic, or a null, that needs the rows themselves.
+        """
+        return None
+
+    def of_sums(self, sums: AdditiveSums, pair_map: PairMap, pairs: Pairs) -> Measured:
+        """Return the statistic of all pairs with its null; ``pairs`` is still the sample."""
+        raise NotImplementedError
+
 
 def product_null(
-    observed: float, spectra: tuple[Floats, Floats], pairs: Pairs, centred: bool = False
+    observed: float, spectra: tuple[Floats, Floats], n: int, pairs: Pairs, centred: bool = False
 ) -> Null:
     """Return the null Σ_ij λ_i η_j χ²_1 / n of HSIC_b; ``centred`` by its mean for HSIC_u.
 
@@ -99,9 +125,11 @@ def product_null(
     ----------
     spectra : (shape (p,), shape (q,))
         Eigenvalues of K̃ / n and L̃ / n.
+    n : int
+        Pairs.
     """
     products = np.outer(*(np.maximum(values, 0.0) for values in spectra))
-    weights = np.sort(products.ravel() / len(pairs))[::-1]
+    weights = np.sort(products.ravel() / n)[::-1]
     small = float(weights[MOST_WEIGHTS:].sum())
     shift = small - float(weights.sum()) if centred else small
     return mixture_null(observed, weights[:MOST_WEIGHTS], pairs.n_permutations, pairs.seed, shift)

@@ -64,12 +64,12 @@ class EmbeddedRows:
         needed = 16 * self.n_dims * self.bags.n_bags
         what = f"embeddings of {self.bags.n_bags:,} bags"
         check_memory(what, needed, "take the statistic 'fourier', which holds none")
-        embed = _Embed(self.spec, self.size, self.seed)
+        embed = EmbedBags(self.spec, self.size, self.seed)
         return run_pass(self.bags, rows_of("embeddings", embed.of_batch, self.spec.cost))
 
     def some(self, n: int) -> Floats:
         """Return the rows of about ``n`` evenly spread bags."""
-        embed = _Embed(self.spec, self.size, self.seed)
+        embed = EmbedBags(self.spec, self.size, self.seed)
         return np.concatenate([embed(bags) for bags in self.bags.sample(RunSample.of_about(n))])
 
     def bucket_sums(self, features: FeatureMap, length: int) -> Floats:
@@ -77,7 +77,7 @@ class EmbeddedRows:
 
         What a task holds is the buckets of its own bags; sums of tasks add up in any order.
         """
-        embed = _Embed(self.spec, self.size, self.seed)
+        embed = EmbedBags(self.spec, self.size, self.seed)
         per_batch = partial(_sum_batch, embed, features, length, self.bags.start)
         collector = partial(Folded, per_batch, merge_spans, None)
         cost = self.spec.cost + features.cost
@@ -109,7 +109,7 @@ def merge_spans(one: Span | None, other: Span | None) -> Span | None:
 
 
 @dataclass(frozen=True)
-class _Embed:
+class EmbedBags:
     """Thins and embeds bags; those that are too small have no row."""
 
     spec: EmbeddingSpec
@@ -117,17 +117,19 @@ class _Embed:
     seed: int
 
     def __call__(self, bags: Bags) -> Floats:
+        """Return a row per bag that is large enough."""
         thinned = thin_bags(bags, self.size, self.seed)
         out = np.empty((len(thinned), self.spec.n_features))
         self.spec.embed(thinned, out)
         return out
 
     def of_batch(self, batch: Batch) -> Floats:
+        """Return the rows of a batch."""
         return self(batch.bags)
 
 
 def _sum_batch(
-    embed: _Embed, features: FeatureMap, length: int, start: int, batch: Batch
+    embed: EmbedBags, features: FeatureMap, length: int, start: int, batch: Batch
 ) -> Span | None:
     kept = batch.index[batch.bags.sizes >= (embed.size or 1)]
     if not len(kept):

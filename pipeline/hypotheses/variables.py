@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
 
+LEAST_PAIRS = 4  # which the unbiased HSIC needs
 MOST_CLASSES = 1024  # of a variable: a column each
 
 
@@ -56,8 +57,10 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
         paired = np.intersect1d(paired, positions, assume_unique=True)
     found = [rows[name][np.searchsorted(kept[name], paired)] for name in data]
     sample = as_sample("the pairs", found[0], unit, groups, paired)
-    if sample.n_units < 4:
-        raise DataError(f"{sample.n_units} pairs of {unit}s; a test of independence needs four")
+    if sample.n_units < LEAST_PAIRS:
+        raise DataError(
+            f"{sample.n_units} pairs of {unit}s; a test of independence needs {LEAST_PAIRS}"
+        )
     return [*found, sample]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from bagbasis import BagStore
 from bagbasis.errors import BagbasisError
+from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
 from bagbasis.hypotheses.hsic import HSICBlock
 from bagbasis.hypotheses.independence import INDEPENDENCE, independence_test
@@ -149,6 +150,28 @@ class TestVariables:
         part = independence_test((store, 5, 25), "c", n_permutations=9)
         assert part.n == {"pairs": 20}
 
+    @pytest.mark.parametrize("name", ["hsic_fourier", "nfsic"])
+    def test_a_pass_over_a_store(self, name, tmp_path, monkeypatch):
+        """Statistics of a fixed size are summed over a store, in tasks of any length, without all
+        embeddings at once, to what bags and labels in memory give."""
+        rng = np.random.default_rng(4)
+        means = rng.normal(size=60)
+        arrays = [
+            rng.normal(m, 1, size=(20 + i % 3, 2)).astype(np.float32) for i, m in enumerate(means)
+        ]
+        store = BagStore.create(tmp_path / "s.zarr", 2, ["m"])
+        store = store.append(arrays, {"m": [*means[:-1], np.nan]})
+        expected = independence_test(arrays[:-1], means[:-1], statistic=name)
+        monkeypatch.setattr("bagbasis.hypotheses.row_sources.EmbeddedRows.all", None)
+        with pass_limits(small_task_seconds=1e-7, small_tasks=8, rows_per_block=5):
+            found = independence_test((store, 0, 59), "m", statistic=name)
+            whole = independence_test(store, "m", statistic=name)
+        assert found.statistic == pytest.approx(expected.statistic, rel=1e-5)
+        assert found.p_value == pytest.approx(expected.p_value, rel=1e-5)
+        assert whole.n == found.n == {"pairs": 59}
+        with pytest.raises(BagbasisError, match="no target 'k'"):
+            independence_test(store, "k", statistic=name)
+
     def test_times(self):
         """Seconds since the first; drift of a value in time is dependence on it."""
         times = np.datetime64("2026-01-01") + np.arange(60)
@@ -176,7 +199,7 @@ class TestVariables:
         ("x", "y", "more", "text"),
         [
             (np.zeros((5, 2)), np.arange(4), {}, "different lengths: x 5, y 4"),
-            (np.arange(3), np.arange(3), {}, "3 pairs of points; .* needs four"),
+            (np.arange(3), np.arange(3), {}, "3 pairs of points; .* needs 4"),
             (np.zeros(9), np.arange(9), {}, "all rows are alike"),
             (np.arange(9), [np.nan] * 9, {}, "NaN"),
             (np.arange(9), "label", {}, "'label', the name of a target"),
