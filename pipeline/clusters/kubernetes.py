@@ -65,17 +65,33 @@ def open_kubernetes(profile: KubernetesProfile) -> OperatorCluster:
 def manifest_of(profile: KubernetesProfile) -> dict[str, Any]:
     """Return the DaskCluster object of a profile: its file, with its name and workers.
 
-    The operator would send workers to the scheduler at tcp://…; the environment says tls://….
+    Raises
+    ------
+    ConfigError
+        No such file, or no DaskCluster with the keys that the one in ``deploy/kubernetes`` has.
     """
     path = Path(normalize_url(profile.cluster_spec))
+    with storage_errors(f"cluster_spec {path}", "can not be read", kind=ConfigError):
+        content = path.read_bytes()
     try:
-        with storage_errors(f"cluster_spec {path}", "can not be read", kind=ConfigError):
-            manifest = yaml.safe_load(path.read_bytes())
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"cluster_spec {path} can not be read ({reason})") from error
+        manifest = yaml.safe_load(content)
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that there is not
+        raise ConfigError(f"cluster_spec {path} can not be read ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != "DaskCluster":
         raise ConfigError(f"cluster_spec {path}: expected one object of kind DaskCluster")
+    try:
+        return _adapted(manifest, profile)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"cluster_spec {path} lacks what deploy/kubernetes/cluster.yaml has ({error})"
+        ) from error
+
+
+def _adapted(manifest: dict[str, Any], profile: KubernetesProfile) -> dict[str, Any]:
+    """Return the object with the profile's name and workers.
+
+    The operator would send workers to the scheduler at tcp://…; the environment says tls://….
+    """
     manifest["metadata"]["namespace"] = profile.namespace
     if profile.name is not None:
         manifest["metadata"]["name"] = profile.name

@@ -231,3 +231,20 @@ def test_refusals(profile):
     other = str(ROOT / "deploy/kubernetes/retrain-once.yaml")
     with pytest.raises(ConfigError, match=r"retrain-once\.yaml: expected .* kind DaskCluster"):
         connect(profile("http://127.0.0.1:1", cluster_spec=other))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kind: DaskCluster", "'metadata'"),
+        ("{kind: DaskCluster, metadata: []}", "list"),
+        ("kind: 2024-13-45", "month"),
+        ("kind: [", "line 1"),
+    ],
+)
+def test_a_manifest_that_can_not_be_used(profile, tmp_path, text, told):
+    """One line that names the file and what is wrong with it."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=rf"cluster_spec {path} .*{told}"):
+        connect(profile("http://127.0.0.1:1", cluster_spec=str(path)))
