@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -26,7 +27,6 @@ from ..yaml_text import parse_yaml
 
 PROFILES = Path("configs/profiles")
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _WALLTIME = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)$")
 
 
@@ -43,6 +43,14 @@ def _walltime(value: str) -> str:
     if walltime_seconds(value) < 60:
         raise ValueError(f"{value!r} is less than a minute")
     return value
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this machine's own, which no network sees."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def _memory(value: str) -> str:
@@ -183,7 +191,7 @@ class GatewayProfile(_Waiting):
     @model_validator(mode="after")
     def _encrypted(self) -> GatewayProfile:
         url = urlsplit(self.address)
-        if url.scheme == "https" or (url.scheme == "http" and url.hostname in _LOOPBACK):
+        if url.scheme == "https" or (url.scheme == "http" and is_loopback(url.hostname or "")):
             return self
         raise ValueError(f"address {self.address!r}; expected https://..., or http://127.0.0.1:...")
 

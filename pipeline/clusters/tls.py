@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import ssl
 from contextlib import AbstractContextManager, nullcontext
-from ipaddress import ip_address
 from pathlib import Path
 
 import dask
@@ -14,7 +13,7 @@ from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
 from ..storage.urls import normalize_url
-from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile
+from .profiles import AddressProfile, JobQueueProfile, KubernetesProfile, is_loopback
 
 LOOPBACK_HTTP = "127.0.0.1:0"
 # Dask's HTTP servers know no passwords and can not be left out; without routes they say 404 only.
@@ -42,19 +41,12 @@ def check_address(address: str, insecure: bool) -> None:
         host, _ = get_address_host_port(address)
     except ValueError as error:
         raise ConfigError(f"{address!r} is no scheduler's address: {error}") from error
-    if not (insecure or address.startswith(("tls://", "wss://")) or _is_loopback(host)):
+    if not (insecure or address.startswith(("tls://", "wss://")) or is_loopback(host)):
         raise ConfigError(
             f"{address} is not encrypted: on its network anybody could read the data, and run code "
             "as you; give the scheduler certificates (deploy/README.md) and a tls:// address, or "
             "write insecure: true in a tcp profile"
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 def security_of(profile: AddressProfile | JobQueueProfile | KubernetesProfile) -> Security | None:
