@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from bagbasis.retraining import Round
-from bagbasis.storage.files import writing
+from bagbasis.storage.files import discard_empty, names_in, writing
 from bagbasis.storage.urls import normalize_url
 
 from .files import write_report
@@ -14,19 +15,25 @@ from .markdown import markdown_table
 from .pictures.rounds import draw_rounds
 
 NAME = "retrain"
+ROUND = re.compile(r"round-\d{6,}")
 
 
 def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -> str:
     """Write ``retrain.json``, ``.md`` and ``.png`` into the round's folder; returns its URL.
 
-    Each file is replaced as a whole, so a round may be written twice.
+    Each file is replaced as a whole, so a round may be written twice. What killed writers left in
+    the folders of other rounds is deleted when it is a day old.
 
     Raises
     ------
     StoreError
         The folder can not be written.
     """
-    folder = f"{out_dir.rstrip('/')}/round-{report['number']:06d}"
+    out_dir, name = out_dir.rstrip("/"), f"round-{report['number']:06d}"
+    for other in names_in(out_dir):
+        if ROUND.fullmatch(other) and other != name:
+            discard_empty(f"{out_dir}/{other}")
+    folder = f"{out_dir}/{name}"
     url = f"{normalize_url(folder)}/{NAME}"
     write_report(f"{url}.json", report)
     with writing(f"{url}.md") as path:

@@ -68,23 +68,23 @@ class RowCache:
                     return OpenCache(self, group)
             except Exception:  # noqa: S110 - whatever it is, a new one is made
                 pass  # nothing there, or what a killed maker left: made anew
-            return OpenCache(self, self._create())
+            try:
+                return OpenCache(self, self._create())
+            except (ContainsArrayError, KeyError) as error:  # made there, or emptied, meanwhile
+                raise WriterBusyError(
+                    f"{self.url}: another tune of the same begins at the moment; wait for it"
+                ) from error
 
     def _create(self) -> zarr.Group:
         group = zarr.open_group(zarr_store(self.url), mode="w", zarr_format=3)
-        try:
-            group.create_array(
-                ROWS,
-                shape=(self.n_bags, self.n_columns),
-                chunks=(self.block_length, self.n_columns),
-                dtype=self.dtype,
-                compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
-                fill_value=MISSING,
-            )
-        except ContainsArrayError as error:
-            raise WriterBusyError(
-                f"{self.url}: another tune of the same begins at the moment; wait for it"
-            ) from error
+        group.create_array(
+            ROWS,
+            shape=(self.n_bags, self.n_columns),
+            chunks=(self.block_length, self.n_columns),
+            dtype=self.dtype,
+            compressors=[BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()],
+            fill_value=MISSING,
+        )
         group.update_attributes({ATTRIBUTE: FORMAT_VERSION})
         return group
 

@@ -5,6 +5,7 @@ Every function here runs in a child.
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import shutil
@@ -253,11 +254,13 @@ def retrain(place: Place) -> None:
 
 
 def retrain_as_it_grows(place: Place, growth: tuple[int, ...] = GROWTH[1:]) -> None:
-    """A schedule: somebody appends, and a round is made."""
-    store = BagStore.open(place.store)
+    """A schedule: somebody appends, and a round is made; two callers do not append the same."""
     for n_bags in growth:
-        if store.n_bags < n_bags:
-            grow(store, n_bags - store.n_bags)
+        with open(place.local / "growing.lock", "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            store = BagStore.open(place.store)
+            if store.n_bags < n_bags:
+                grow(store, n_bags - store.n_bags)
         retrain(place)
 
 

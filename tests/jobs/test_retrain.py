@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import fsspec
@@ -83,6 +84,19 @@ def test_rounds_and_their_reports(folder):
     assert_picture(written / "retrain.png")
     assert "nothing new" in done("retrain", *given(folder))
     assert not (folder / "out" / "round-000003").exists()
+
+
+def test_what_killed_rounds_left_is_swept(folder):
+    """What a killed round left among its reports goes with a later one, a day old; what may still
+    be written stays."""
+    rounds = folder / "out" / "round-000001"
+    before = {path.name for path in rounds.iterdir()}
+    old, fresh = (rounds / f".retrain.md.{digit * 32}.partial" for digit in "01")
+    for path in (old, fresh):
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    done("retrain", *given(folder))
+    assert {path.name for path in rounds.iterdir()} == {*before, fresh.name}
 
 
 def test_reports_at_a_url(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import uuid
@@ -43,17 +44,28 @@ def objects(folder):
 
 
 def test_two_that_make_a_cache_at_once(tmp_path, monkeypatch):
-    """The second is one line of ours."""
-    open_group = zarr.open_group
+    """The second is one line of ours: one that finds the array made, and one that made it and
+    finds the group emptied by the other."""
+    open_group, update = zarr.open_group, zarr.Group.update_attributes
 
     def overtaken(store, **options):
         group = open_group(store, **options)
         group.create_array("rows", shape=(1,), dtype="f4")
         return group
 
-    monkeypatch.setattr(zarr, "open_group", overtaken)
-    with pytest.raises(WriterBusyError, match="another tune of the same begins"):
-        cache_at(tmp_path).open()
+    def emptied(group, values):
+        updated = update(group, values)
+        shutil.rmtree(tmp_path / NAME / "rows")
+        return updated
+
+    for owner, name, meanwhile in (
+        (zarr, "open_group", overtaken),
+        (zarr.Group, "update_attributes", emptied),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, meanwhile)
+            with pytest.raises(WriterBusyError, match="another tune of the same begins"):
+                cache_at(tmp_path).open()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
