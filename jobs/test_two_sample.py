@@ -36,7 +36,7 @@ class Config(TestConfig):
     kernel: str | None = Field(
         default=None, description="gaussian, laplacian or matern; null: the statistic's first"
     )
-    bandwidth: float | Literal["median"] | None = Field(
+    bandwidth: float | Literal["median", "max_mmd", "t", "tau"] | None = Field(
         default=None, description="of the kernel; null: the median distance of two rows"
     )
     groups: str | None = Field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +16,15 @@ from .block_mmd import BlockMMD, LinearMMD
 from .comparison import TwoSamples, TwoSampleStatistic
 from .exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
 from .feature_mmd import FastfoodMMD, FourierMMD
+from .kernel_choice import CRITERIA, choose_kernel
 from .kernels import resolve_kernel
 from .locations import MeanEmbeddings, SmoothedCharacteristicFunctions
 from .permutation import MOST_PERMUTATIONS
 from .registry import find_statistic
 from .result import HypothesisResult
 from .samples import SampleLike, read_samples
+
+LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
 
 # name: class. A new statistic is its class and one line here.
 TWO_SAMPLE: dict[str, type[TwoSampleStatistic]] = {
@@ -85,8 +89,11 @@ def two_sample_test(
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Of points, or of embeddings. Default the first that the statistic admits.
-    bandwidth : float > 0 or "median", optional
+    bandwidth : float > 0, "median", "max_mmd", "t" or "tau", optional
         In the units of points or embeddings. Default "median": the median distance of two rows.
+        The others choose it on half of the units, and test the other half: the largest MMD_u²;
+        the largest ratio to its standard error; the largest power (τ of 000, ch. 6). Rows have to
+        fit in memory then.
     null : str, optional
         See the table. "permutation" is exact at any number of units; the others are limits for
         many.
@@ -134,7 +141,13 @@ def two_sample_test(
     _check(samples, found)
     if bandwidth is not None and not kernel:
         raise ParameterError(f"bandwidth is {bandwidth}; {found.name!r} has no kernel")
-    used = resolve_kernel(kernel, bandwidth, samples.sampled_rows) if kernel else None
+    used, choice = None, dict[str, Any]()
+    if kernel and isinstance(bandwidth, str) and bandwidth in CRITERIA:
+        _require_halves(samples)
+        used, samples, choice = choose_kernel(kernel, bandwidth, samples)
+    elif kernel:
+        used = resolve_kernel(kernel, bandwidth, samples.sampled_rows)
+    tested = samples.first, samples.second
     if found.is_additive and groups is None:
         samples = samples.in_buckets()
     with lane():
@@ -149,13 +162,14 @@ def two_sample_test(
         name=found.described,
         null=null,
         kernel=str(used or ""),
-        n={s.name: len(s) for s in both},
+        n={s.name: len(s) for s in tested},
         unit=samples.first.unit,
-        n_units={s.name: s.n_units for s in both},
+        n_units={s.name: s.n_units for s in tested},
         seed=seed,
         seconds=perf_counter() - started,
         details={
             **{f"bags_left_out_of_{s.name}": s.n_left_out for s in both if s.n_left_out},
+            **choice,
             **(measured.details or {}),
         },
     )
@@ -169,6 +183,15 @@ def _labels(groups: object) -> dict[str, ArrayLike]:
     if len(shared):
         raise DataError(f"the group {shared[0]!s} is in both samples; a unit belongs to one")
     return {"a": first, "b": second}
+
+
+def _require_halves(samples: TwoSamples) -> None:
+    for sample in (samples.first, samples.second):
+        if sample.n_units < LEAST_TO_CHOOSE:
+            raise DataError(
+                f"{sample.name} has {sample.n_units} {sample.unit}s; to choose a bandwidth on one "
+                f"half and test the other takes {LEAST_TO_CHOOSE}"
+            )
 
 
 def _check(samples: TwoSamples, statistic: TwoSampleStatistic) -> None:
