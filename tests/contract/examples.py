@@ -65,9 +65,9 @@ OUR_METHODS = """
     decision_scores density_values describe determination directions discard draw embed
     embed_coefficients estimates estimator feature_names features features_of fill fit_problem
     frequencies frequency_bytes from_dict from_params from_state given_penalties history
-    is_matrix_free keeper keeps_rows labelled learn list load_current measure penalties place
-    predicted probabilities problem read_array resolve rollback run start state steps task to_dict
-    trusted values
+    is_matrix_free keeper keeps_rows labelled learn list load_current measure of_sums pair_map
+    penalties place predicted probabilities problem read_array resolve rollback run start state
+    steps task to_dict trusted values
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors
