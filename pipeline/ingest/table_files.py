@@ -28,7 +28,8 @@ from ..storage.urls import filesystem, normalize_url
 from .table_bytes import DuckFiles
 
 PARQUET = (".parquet", ".pq")
-CSV = (".csv", ".csv.gz")
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+DELIMITERS = (",", ";", "\t", "|")  # of CSV; the first by which the header has all columns
 HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
 SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
 
@@ -48,8 +49,8 @@ Source = str | os.PathLike[str]
 class Columns:
     """The columns that are read: those of the bag's id, the coordinates, the targets.
 
-    ``missing``, ``missing_values``, ``target_types`` and ``target_rules`` are those of
-    `TableIngest`.
+    ``dates``, ``decimal``, ``missing``, ``missing_values``, ``target_types`` and ``target_rules``
+    are those of `TableIngest`.
     """
 
     ids: tuple[str, ...]
@@ -57,6 +58,8 @@ class Columns:
     targets: tuple[str, ...] = ()
     target_types: Mapping[str, str] = field(default_factory=dict)
     target_rules: Mapping[str, str] = field(default_factory=dict)
+    dates: tuple[str, ...] = ()
+    decimal: str = "."
     missing: str = "refuse"
     missing_values: tuple[str, ...] = ()
 
@@ -89,6 +92,8 @@ class TableFile:
         Whether the pages of a Parquet file have checksums; Spark and parquet-java write them.
     lists : tuple of str
         Coordinates that are lists: a row is a bag, not a point.
+    delimiter : str
+        Of a CSV file.
     start, stop : int
         The piece: rows of a Parquet file, bytes of a CSV file; ``stop`` None is the file's end.
     """
@@ -102,6 +107,7 @@ class TableFile:
     groups: tuple[int, ...] = ()
     has_checksums: bool = False
     lists: tuple[str, ...] = ()
+    delimiter: str = ","
     start: int = 0
     stop: int | None = None
 
@@ -255,12 +261,24 @@ def _look_into(url: str, index: int, columns: Columns) -> TableFile:
             sizes = n_rows, n_bytes, groups, _has_checksums(file, metadata), lists
             return TableFile(url, index, (*schema.names,), tuple(named.values()), *sizes)
         sample = file.read(SAMPLE_BYTES)
-        text = io.TextIOWrapper(io.BytesIO(sample), "utf-8-sig", newline="")
-        names = next(csv.reader(text), [])
+        delimiter, names = _read_header(sample, columns)
         _check_names(url, names, columns)
         row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
         types = (UNTYPED,) * len(columns.names)
-        return TableFile(url, index, tuple(names), types, max(1, n_bytes // row_bytes), n_bytes)
+        n_rows = max(1, n_bytes // row_bytes)
+        return TableFile(url, index, tuple(names), types, n_rows, n_bytes, delimiter=delimiter)
+
+
+def _read_header(sample: bytes, columns: Columns) -> tuple[str, list[str]]:
+    """Return the delimiter of a CSV file, and its names."""
+    headers = {}
+    for delimiter in DELIMITERS:
+        text = io.TextIOWrapper(io.BytesIO(sample), "utf-8-sig", newline="")
+        names = next(csv.reader(text, delimiter=delimiter), [])
+        if set(columns.names) <= set(names):
+            return delimiter, names
+        headers[delimiter] = names
+    return max(headers.items(), key=lambda header: len(header[1]))
 
 
 def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
@@ -322,12 +340,18 @@ def _check_types(file: str, types: Mapping[str, str], columns: Columns) -> None:
                 "(in pandas, missing values turn integers into floats)"
             )
     for name in columns.coordinates:
-        if not (is_number(types[name]) or types[name] == "bool"):
+        kind = types[name]
+        if not (is_number(kind) or is_time(kind) or kind == "bool" or name in columns.dates):
             raise DataError(f"{file}: coordinate column {name!r} is {types[name]}, not numbers")
     for name in columns.targets:
         if not (is_number(types[name]) or types[name] in (*TEXTS, "bool", "null")):
             what = f"target column {name!r} is {types[name]}, neither numbers nor text"
             raise DataError(f"{file}: {what}")
+
+
+def is_time(type_name: str) -> bool:
+    """Return whether a type, by Arrow's name of it, is one of dates or times without a zone."""
+    return type_name.startswith(("date", "timestamp")) and "tz=" not in type_name
 
 
 def is_number(type_name: str) -> bool:

@@ -20,13 +20,14 @@ import pyarrow as pa
 from ..errors import DataError, StoreError
 from ..execution.lanes import lane_cores
 from .table_bytes import DuckFiles
-from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile, is_number
+from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile, is_number, is_time
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
 Report = Callable[[float], None]  # the share of a query that is done
 
 ROW = "file_row_number"
+SECONDS_PER_DAY = 86400.0
 BATCH_ROWS = 2**17  # that leave DuckDB at once: some MiB
 SECONDS_BETWEEN_REPORTS = 0.5
 DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
@@ -140,10 +141,17 @@ class Scan:
 
     def _number(self, name: str) -> str:
         column, kind = self._value(name), self.type_of(name)
+        if is_time(kind):
+            return f"epoch({column}) / {SECONDS_PER_DAY}"
         if kind not in (UNTYPED, *TEXTS):
             return f"CAST({column} AS DOUBLE)"
+        if name in self.columns.dates:
+            return f"epoch(TRY_CAST({column} AS TIMESTAMP)) / {SECONDS_PER_DAY}"
         # DuckDB reads 1_000 as a number, which elsewhere is text, such as the label of a class.
-        return f"CASE WHEN contains({column}, '_') THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
+        wrong, number = f"contains({column}, '_')", column
+        if kind == UNTYPED and self.columns.decimal == ",":
+            wrong, number = f"{wrong} OR contains({column}, '.')", f"replace({column}, ',', '.')"
+        return f"CASE WHEN {wrong} THEN NULL ELSE TRY_CAST({number} AS DOUBLE) END"
 
     def _row(self, starts: Sequence[int]) -> str:
         if not self.files[0].is_parquet or self.files[0].lists:
@@ -163,7 +171,8 @@ class Scan:
         types = ", ".join(f"{column}: 'VARCHAR'" for column in columns)
         nulls = ", ".join(quoted(word) for word in MISSING)
         return (
-            f"read_csv([{paths}], auto_detect=false, header={first.start == 0}, delim=',', "
+            f"read_csv([{paths}], auto_detect=false, header={first.start == 0}, "
+            f"delim={quoted(first.delimiter)}, "
             f"quote='\"', escape='\"', nullstr=[{nulls}], allow_quoted_nulls=false, "
             f"compression='{'gzip' if first.is_gzip else 'none'}', columns={{{types}}})"
         )
@@ -187,8 +196,9 @@ def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
     """Return the files of a table in order, as many in a scan as one query can read."""
 
     def layout(file: TableFile) -> tuple[object, ...]:
+        kind = file.names, file.types, file.lists, file.delimiter
         piece = file.start, file.stop, file.index // FILES_PER_SCAN
-        return (file.is_parquet, file.is_gzip, file.names, file.types, file.lists, *piece)
+        return (file.is_parquet, file.is_gzip, *kind, *piece)
 
     return [Scan(columns, tuple(group)) for _, group in groupby(files, layout)]
 

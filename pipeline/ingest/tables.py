@@ -53,10 +53,11 @@ class TableIngest:
     Parameters
     ----------
     points : str, path or list of str
-        Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.csv`` or ``.csv.gz``. Of a
-        folder the Parquet files are read. In CSV, empty fields, NA, N/A, NaN, nan, null and NULL
-        are missing values. On a cluster a ``.csv.gz`` file has to fit in a worker's memory, and so
-        has a CSV file with line breaks within quotes.
+        Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.csv``, ``.tsv``, ``.csv.gz`` or
+        ``.tsv.gz``. Of a folder the Parquet files are read. CSV is split at commas, semicolons,
+        tabs or bars: at the first by which the header has all columns. In CSV, empty fields, NA,
+        N/A, NaN, nan, null and NULL are missing values. On a cluster a compressed file has to fit
+        in a worker's memory, and so has a CSV file with line breaks within quotes.
     url : str or path
         The store to write.
     id_column : str or list of str
@@ -64,9 +65,13 @@ class TableIngest:
         written as Python writes them (so that 007 is text), else text. Of several columns an id is
         their values with a slash between them, as in 2020/JFK.
     coordinates : list of str
-        Coordinate columns, numbers (true and false are 1 and 0), in the order they shall have. In
-        Parquet also lists of numbers, as long as each other in a row: then a row is a bag, or a
-        part of it.
+        Coordinate columns in the order they shall have: numbers; true and false, 1 and 0; or dates
+        and times, days since 1970-01-01. In Parquet also lists of numbers, as long as each other in
+        a row: then a row is a bag, or a part of it.
+    dates : list of str, optional
+        Coordinates that are text of dates or times, as 2026-03-31 or 2026-03-31 12:30, in CSV.
+    decimal : {".", ","}
+        What stands before the decimals of numbers in CSV.
     targets : list of str, optional
         Target columns: numbers, or text, which is taken for class labels and stored as their
         index in the sorted labels. A missing value is not labelled. In the table of points a
@@ -141,6 +146,8 @@ class TableIngest:
     _: KW_ONLY
     id_column: str | Sequence[str]
     coordinates: Sequence[str]
+    dates: Sequence[str] | None = None
+    decimal: str = "."
     targets: Sequence[str] | None = None
     target_types: Mapping[str, str] | None = None
     target_rules: Mapping[str, str] | None = None
@@ -193,6 +200,10 @@ class TableIngest:
                 raise ParameterError(f"{name} is given, but no responses")
         if self.missing_values is not None:
             object.__setattr__(self, "missing_values", tuple(self.missing_values))
+        check_choice("decimal", self.decimal, (".", ","))
+        for name in self.dates or ():
+            if name not in (*self.coordinates, *(self.response_coordinates or ())):
+                raise ParameterError(f"dates has {name!r}, which is no coordinate")
         for name in ("id_column", "target_id_column", "response_id_column"):
             if getattr(self, name) is not None and not _names_of(getattr(self, name)):
                 raise ParameterError(f"{name} is empty; name a column")
@@ -288,7 +299,10 @@ class TableIngest:
             types = {name: "class" if name in known else "number" for name in targets}
         words = tuple(str(word) for word in self.missing_values or ())
         ids = _names_of(self.id_column)
-        rules = Columns(ids, missing=self.missing, missing_values=words)
+        dates = tuple(self.dates or ())
+        rules = Columns(
+            ids, dates=dates, decimal=self.decimal, missing=self.missing, missing_values=words
+        )
         of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
         of_targets["target_rules"] = dict(self.target_rules or {})
         if self.target_table is None:

@@ -209,3 +209,62 @@ def test_several_id_columns_rules_and_truth_values(ending, tmp_path, client, ing
 def test_rules_that_can_not_be_used(options, kind, message, tmp_path):
     with pytest.raises(kind, match=message):
         ingest_frame(long_frame(), tmp_path / "s.zarr", targets=["kind"], **COLUMNS, **options)
+
+
+@pytest.mark.parametrize(
+    ("ending", "options"),
+    [(".csv", {"sep": ";", "decimal": ","}), (".tsv", {"sep": "\t"}), (".csv", {"sep": "|"})],
+)
+def test_dialects_of_csv(ending, options, tmp_path, client, ingest_cut):
+    """Delimiters that the header tells, decimal commas, dates as text, and missing cells."""
+    frame = long_frame()
+    frame["day"] = pd.Timestamp("2020-02-28 12:00") + pd.to_timedelta(np.arange(len(frame)), "D")
+    frame["t"] = frame["size"] / 4
+    path = tmp_path / f"f{ending}"
+    frame.to_csv(path, index=False, **options)
+    given = {"decimal": options["decimal"]} if "decimal" in options else {}
+    store = ingest_cut(
+        *(path, tmp_path / "s.zarr"),
+        id_column="bag",
+        coordinates=["v", "day"],
+        dates=["day"],
+        targets=["t"],
+        dtype="float64",
+        **given,
+    )
+    frame["days"] = (frame["day"] - pd.Timestamp(0)).dt.total_seconds() / 86400
+    groups = frame.groupby("bag")
+    np.testing.assert_array_equal(store.targets()[:, 0], groups["t"].first())
+    for bag, (_, expected) in zip(store.read(), groups, strict=True):
+        np.testing.assert_allclose(bag, expected[["v", "days"]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[us]", "date"])
+def test_dates_of_a_frame(kind, tmp_path):
+    """Days since 1970-01-01, whatever they are counted in."""
+    days = pd.to_datetime(["1970-01-03", "2020-01-01"])
+    given = days.date if kind == "date" else days.astype(kind)
+    frame = pd.DataFrame({"bag": [0, 1], "day": given})
+    store = ingest_frame(frame, tmp_path / "s.zarr", coordinates=["day"], id_column="bag")
+    assert store.read().points[:, 0].tolist() == [2.0, 18262.0]
+
+
+def test_csv_that_can_not_be_used(tmp_path):
+    """A thousands point where the comma is decimal, a day that is none, and no such column."""
+    path = tmp_path / "f.csv"
+
+    def ingest(text, **options):
+        path.write_text(text)
+        given = {"id_column": "bag", "coordinates": ["x"], **options}
+        return ingest_tables(path, tmp_path / "s.zarr", **given)
+
+    with pytest.raises(DataError, match=r"row 0: bag 'a': coordinate 'x' is '1.234,5', not a"):
+        ingest("bag;x\na;1.234,5\n", decimal=",")
+    with pytest.raises(DataError, match="row 1: bag 'a': coordinate 'x' is '31st', not a number"):
+        ingest("bag,x\na,2020-01-31\na,31st\n", dates=["x"])
+    with pytest.raises(DataError, match=r"no column 'x'; there are \['bag', 'y'\]"):
+        ingest("bag;y\na;1\n")
+    with pytest.raises(ParameterError, match="dates has 'z', which is no coordinate"):
+        ingest("bag;x\na;1\n", dates=["z"])
+    with pytest.raises(ParameterError, match="decimal is ';'; expected one of"):
+        ingest("bag;x\na;1\n", decimal=";")
