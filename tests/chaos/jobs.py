@@ -257,7 +257,10 @@ def retrain_as_it_grows(place: Place, growth: tuple[int, ...] = GROWTH[1:]) -> N
     """A schedule: somebody appends, and a round is made; two callers do not append the same."""
     for n_bags in growth:
         with open(place.local / "growing.lock", "a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise OSError("another caller appends") from error
             store = BagStore.open(place.store)
             if store.n_bags < n_bags:
                 grow(store, n_bags - store.n_bags)
