@@ -52,8 +52,8 @@ class RidgeRows:
 
     @property
     def n_bytes(self) -> int:
-        """Of the rows."""
-        return self.z.nbytes + self.y.nbytes
+        """Of the rows, and of their copy in double while they are solved."""
+        return self.z.nbytes + self.y.nbytes + 8 * self.z.size
 
     def __add__(self, other: RidgeRows) -> RidgeRows:
         """Return the rows of both, these first."""
@@ -105,10 +105,15 @@ class RidgeRows:
         """Whether all features are."""
         return bool(np.isfinite(self.sum_z).all())
 
+    @cached_property
+    def _centred(self) -> Floats:
+        """The rows without their mean, in double: made once for all penalties."""
+        centred: Floats = self.z - self.sum_z / self.n
+        return centred
+
     def matrix(self, shift: float = 0.0) -> Floats:
         """See `Summary`: the products of centred rows."""
-        centred = self.z - self.sum_z / self.n
-        product: Floats = scipy.linalg.blas.dsyrk(1.0, centred.T, trans=1, lower=1)
+        product: Floats = scipy.linalg.blas.dsyrk(1.0, self._centred.T, trans=1, lower=1)
         product[np.diag_indices(self.n)] += shift
         return product
 
@@ -118,7 +123,7 @@ class RidgeRows:
 
     def coefficients(self, solution: Floats) -> Floats:
         """See `Summary`."""
-        return self.z.T @ solution - np.outer(self.sum_z / self.n, solution.sum(axis=0))
+        return self._centred.T @ solution
 
     def centred_yy(self) -> Floats:
         """Σ (y − ȳ)², shape (k,), in the targets' units."""
@@ -132,11 +137,12 @@ class RidgeRows:
 
     def judge(self) -> Judge:
         """See `Summary`."""
+        mean = self.sum_z / self.n
 
         def mean_squared_error(coef: Floats, intercept: Floats) -> Floats:
-            errors = self.scaled_y - (self.z @ coef + intercept)
-            mean: Floats = (errors**2).mean(axis=0)
-            return mean
+            errors = self.scaled_y - (self._centred @ coef + (mean @ coef + intercept))
+            squares: Floats = (errors**2).mean(axis=0)
+            return squares
 
         return mean_squared_error
 
