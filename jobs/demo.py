@@ -164,8 +164,10 @@ def _part(
     console.line(f"  {counts} ({seconds:.1f} s)")
     model_url = str(where / "model.zarr")
     fitted = fit.run(fit.Config(data_url=data[0].url, model_url=model_url, model=model), quiet)
+    second = model.random_features
+    made_of = f"{second.n_features:,}" if second else "no random"
     console.line(
-        f"  fitted {model.random_features.n_features:,} features, penalty {fitted['alpha']:.3g} "
+        f"  fitted {made_of} features, penalty {fitted['alpha']:.3g} "
         f"({fitted['seconds_in_all']:.1f} s)"
     )
     evaluated = evaluate.run(

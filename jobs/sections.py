@@ -163,8 +163,9 @@ class ModelSection(Section):
         default_factory=lambda: named_embedding(DEFAULT),
         description="first basis: from a bag to a vector",
     )
-    random_features: FourierSection = Field(
-        default=FourierSection(), description="second basis: random features of that vector"
+    random_features: FourierSection | Literal[False] = Field(
+        default=FourierSection(),
+        description="second basis: random features of that vector; false: none",
     )
     response_embedding: ResponseSection | None = Field(
         default=None, description="third basis, of the response densities, with task: densities"
@@ -190,11 +191,11 @@ class ModelSection(Section):
         """Make the estimator, not fitted."""
         import bagbasis
 
-        third = self.response_embedding
+        second, third = self.random_features, self.response_embedding
         more = {"response_embedding": third and build(third)} if self.task == "densities" else {}
         return getattr(bagbasis, ESTIMATORS[self.task])(
             embedding=build(self.embedding),
-            random_features=bagbasis.RandomFourierFeatures(**self.random_features.model_dump()),
+            random_features=second and bagbasis.RandomFourierFeatures(**second.model_dump()),
             **self.model_dump(include={"alpha", *RIDGE}),
             **more,
         )

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from pydantic import Field
 
+from bagbasis.errors import ConfigError
 from bagbasis.storage.files import writing
 
 from .cluster import running_on
 from .config import DirectoryConfig, Section
-from .sections import FittingConfig, build
+from .sections import FittingConfig, FourierSection, build
 from .terminal import Terminal
 from .tune_search import RUNGS, SearchSection, embeddings_of, labels_of
 
@@ -43,7 +44,7 @@ class Config(FittingConfig, DirectoryConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Tune, save the best model, write its config and the picture; returns the report."""
     from bagbasis import BagStore
-    from bagbasis.errors import ConfigError, ParameterError
+    from bagbasis.errors import ParameterError
     from bagbasis.tuning import Search, tune
 
     from .model_place import ModelPlace
@@ -55,7 +56,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     embeddings = embeddings_of(config.search.embedding, config.model.embedding)
     search = Search(
         [build(section) for section in embeddings],
-        config.search.multipliers(config.model.random_features.scale),
+        config.search.multipliers(_random_features(config).scale),
         **config.search.model_dump(include=set(RUNGS)),
     )
     store = BagStore.open(config.data_url)
@@ -127,6 +128,13 @@ def rungs_of(result: Tuning, names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
+def _random_features(config: Config) -> FourierSection:
+    second = config.model.random_features
+    if second is False:
+        raise ConfigError("key 'model.random_features': tune compares widths, false has none")
+    return second
+
+
 def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
     """Candidates of a rung, the best first."""
     return sorted(scores.items(), key=lambda item: (item[1].error, item[0]))
@@ -135,9 +143,8 @@ def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
 def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Section]) -> Path:
     """Write the winner as a config of ``bags fit``."""
     winner = result.candidates[result.winner]
-    second = config.model.random_features.model_copy(
-        update={"scale_multiplier": winner.scale_multiplier}
-    )
+    widths = {"scale_multiplier": winner.scale_multiplier}
+    second = _random_features(config).model_copy(update=widths)
     model = config.model.model_copy(
         update={"embedding": embeddings[winner.embedding], "random_features": second}
     )

@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,7 +92,7 @@ class DoubleBasis(LinearModel):
     def __init__(
         self,
         embedding: Embedding | None = None,
-        random_features: RandomFourierFeatures | None = None,
+        random_features: RandomFourierFeatures | Literal[False] | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,
@@ -298,7 +298,10 @@ class DoubleBasis(LinearModel):
         """
         embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
         second = RandomFourierFeatures
-        random_features = fresh("random_features", self.random_features, second, second)
+        given = self.random_features
+        random_features = (
+            None if given is False else fresh("random_features", given, second, second)
+        )
         with lane():
             return resolve_features(source, embedding, random_features)
 

@@ -40,8 +40,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     ----------
     embedding : embedding, default `ProjectionEmbedding()`
         The first basis.
-    random_features : `RandomFourierFeatures`, default with its defaults
-        The second basis.
+    random_features : `RandomFourierFeatures` or False, default with its defaults
+        The second basis. False: the model is linear in the embedding (001, §5.2).
     alpha : float ≥ 0, list of float ≥ 0, "gcv" (default) or "validation"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by

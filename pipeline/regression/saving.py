@@ -173,7 +173,8 @@ def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
     """Return an estimator's parameters as JSON holds them, those of both bases among them."""
     nested = {name: _embedding_to_dict(params[name]) for name in EMBEDDING_PARAMS if name in params}
     plain = {n: _plain(v) for n, v in params.items() if n not in (*EMBEDDING_PARAMS, SECOND_BASIS)}
-    return {"params": plain, **nested, SECOND_BASIS: _plain_params(params[SECOND_BASIS])}
+    second = params[SECOND_BASIS]
+    return {"params": plain, **nested, SECOND_BASIS: second and _plain_params(second)}
 
 
 def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
@@ -182,8 +183,9 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     nested = {
         name: _embedding_from_dict(values[name]) for name in EMBEDDING_PARAMS if name in values
     }
-    random_features = None if second is None else RandomFourierFeatures(**second)
-    return {**values["params"], **nested, SECOND_BASIS: random_features}
+    if isinstance(second, dict):
+        second = RandomFourierFeatures(**second)
+    return {**values["params"], **nested, SECOND_BASIS: second}
 
 
 def _write(state: ModelState, url: str, run: str | None) -> None:

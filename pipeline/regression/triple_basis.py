@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,7 +70,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
     def __init__(
         self,
         embedding: Embedding | None = None,
-        random_features: RandomFourierFeatures | None = None,
+        random_features: RandomFourierFeatures | Literal[False] | None = None,
         response_embedding: Embedding | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,

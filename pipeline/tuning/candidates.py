@@ -84,4 +84,6 @@ def digest(values: object) -> str:
 
 def _random_features(base: DoubleBasis) -> RandomFourierFeatures:
     second = base.random_features
+    if second is False:
+        raise ParameterError("random_features=False has no width to compare: fit the model")
     return clone(second) if second is not None else RandomFourierFeatures()

@@ -70,7 +70,7 @@ def floor(n_bags: int = 200_000, n_features: int = 4096) -> list[Row]:
     return [
         pair(
             name,
-            lambda: _fit(store, n_features, 1e-3 * n_bags),
+            lambda: _fit(store, n_features, 1e-3 * n_bags, "cholesky"),
             syrk,
             repeats=3,
             target="≤ 1.4",
@@ -166,6 +166,22 @@ def folds(n_bags: int = 200_000, n_features: int = 1024) -> list[Row]:
     return [pair(name, ours, other, repeats=3, target="≤ 1.3", floor=True)]
 
 
+def gradients(n_bags: int = 50_000) -> list[Row]:
+    """A fit as ``solver="auto"`` makes it, by conjugate gradients, against the exact one."""
+    store = mixture_store(n_bags)
+    return [
+        pair(
+            f"fit, auto / exact, N = {n_bags:,}, D = {n_features:,}",
+            partial(_fit, store, n_features, 1e-3 * n_bags),
+            partial(_fit, store, n_features, 1e-3 * n_bags, "cholesky"),
+            repeats=2,
+            target=target,
+            floor=True,
+        )
+        for n_features, target in ((4096, "≤ .45"), (8192, "≤ .3"))
+    ]
+
+
 def _in_lane(call: Callable[..., object], *given: object) -> None:
     with lane():
         call(*given)
@@ -177,16 +193,18 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
     "peers": peers,
     "memory": memory,
     "solving": solving,
+    "gradients": gradients,
     "folds": folds,
     "hdd": hdd,
     "serving": serving,
 }
 
 
-def _fit(store: object, n_features: int, alpha: float) -> DoubleBasisRegressor:
-    return DoubleBasisRegressor(
-        ProjectionEmbedding(), RandomFourierFeatures(n_features, scale=SCALE), alpha=alpha
-    ).fit(store)
+def _fit(
+    store: object, n_features: int, alpha: float, solver: str = "auto"
+) -> DoubleBasisRegressor:
+    bases = ProjectionEmbedding(), RandomFourierFeatures(n_features, scale=SCALE)
+    return DoubleBasisRegressor(*bases, alpha=alpha, solver=solver).fit(store)
 
 
 def _peak_mib(n_bags: int, n_features: int) -> float:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
+from bagbasis import (
+    BagStore,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+    load_model,
+)
 from bagbasis.bags.splits import HOLDOUT_SEED, VALIDATION_SEED, Split
+from bagbasis.errors import ParameterError
+from bagbasis.jobs.sections import ModelSection
 from tests.oracles import ridge
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 
@@ -282,3 +292,23 @@ def test_a_scale_far_from_the_distances_is_said(multiplier, message, n_features,
     )
     DoubleBasisRegressor(*bases, alpha=1.0).fit(BAGS, Y)
     assert (message in caplog.text) if message else not caplog.text
+
+
+@pytest.mark.parametrize("kind", [DoubleBasisRegressor, TripleBasisRegressor])
+def test_linear_in_the_embedding(kind, tmp_path):
+    """Without random features: ridge regression on the embeddings, saved, loaded and cloned."""
+    embedding = ProjectionEmbedding(n_per_dim=4, dtype="float64")
+    labels = Y if kind is DoubleBasisRegressor else [1 - bag for bag in BAGS]
+    model = kind(embedding, False, alpha=0.3, precision="float64").fit(BAGS, labels)
+    assert model.coef_.shape[1] == 16
+    if kind is DoubleBasisRegressor:
+        truth = ridge.ridge(embedding.fit_transform(BAGS), Y[:, None], 0.3)
+        np.testing.assert_allclose(model.coef_, truth[0], rtol=1e-7, atol=1e-9)
+    model.save(tmp_path / "m.zarr")
+    loaded = load_model(tmp_path / "m.zarr")
+    assert loaded.get_params()["random_features"] is False
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    with pytest.raises(ParameterError, match="random_features is True"):
+        clone(model).set_params(random_features=True).fit(BAGS, labels)
+    section = ModelSection(random_features=False)
+    assert section.estimator().random_features is False
