@@ -13,12 +13,19 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ..errors import ParameterError
 from ..execution.passes import check_memory
-from ..params import check_fields, check_integer, check_number, check_seed
+from ..params import check_choice, check_fields, check_integer, check_number, check_seed
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
 from ..threads import KERNELS
 from .fourier_kernels import sine_cosine
-from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies
+from .frequencies import (
+    FREQUENCIES_PER_BLOCK,
+    draw_frequencies,
+    draw_hadamard,
+    hadamard_order,
+)
+from .hadamard_kernels import structured_products
 
 FEWER = "take fewer features, or transform fewer rows at a time"
 SCALES = (1e-30, 1e30)  # beyond, frequencies times embeddings may leave float32
@@ -33,6 +40,7 @@ class FourierSpec:
     scale: float
     seed: int = 0
     orthogonal: bool = False
+    structure: str = "dense"
 
     def __post_init__(self) -> None:
         """Refuse what can not be used, and a scale whose phases float32 does not hold.
@@ -46,14 +54,21 @@ class FourierSpec:
         check_integer("n_features", self.n_features, 2, even=True)
         check_number("scale", self.scale, *SCALES)
         check_seed("seed", self.seed)
+        _check_structure(self.structure, self.orthogonal)
 
     def frequencies(self) -> NDArray[np.float64]:
         """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
-        return _typed(self, "float64")
+        if self.structure == "dense":
+            return _typed(self, "float64")
+        out = np.empty((self.n_inputs, self.n_features // 2))
+        self._phases(np.eye(self.n_inputs), out)
+        return out
 
     def frequency_bytes(self, dtype: DTypeLike) -> int:
         """Return the memory that the frequencies take in this type, and while they are drawn."""
         s, half = self.n_inputs, self.n_features // 2
+        if self.structure == "hadamard":
+            return 4 * np.dtype(dtype).itemsize * (half + hadamard_order(s))
         drawn = 8 * s * (6 * s if self.orthogonal else 3 * FREQUENCIES_PER_BLOCK)
         return np.dtype(dtype).itemsize * s * half + drawn
 
@@ -61,7 +76,7 @@ class FourierSpec:
         """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
         half = self.n_features // 2
         dtype = out.dtype
-        np.matmul(embeddings.astype(dtype, copy=False), _typed(self, dtype.name), out=out[:, :half])
+        self._phases(embeddings.astype(dtype, copy=False), out[:, :half])
         amplitude = np.sqrt(2.0 / self.n_features)
         if dtype == np.float32:
             with KERNELS:
@@ -72,9 +87,21 @@ class FourierSpec:
             np.sin(phases, out=phases)
             out *= amplitude
 
+    def _phases(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write ωᵀa, shape (n, D / 2); all of one type."""
+        if self.structure == "dense":
+            np.matmul(rows, _typed(self, rows.dtype.name), out=out)
+            return
+        signs, lengths = _structured(self, rows.dtype.name)
+        with KERNELS:
+            structured_products(np.ascontiguousarray(rows), signs, lengths, out)
+
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description."""
-        return asdict(self)
+        """Return a JSON-able description; without the structure it is dense."""
+        values = asdict(self)
+        if self.structure == "dense":
+            del values["structure"]
+        return values
 
 
 class RandomFourierFeatures(TransformerMixin, BaseEstimator):
@@ -95,6 +122,10 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     orthogonal : bool
         Frequencies orthogonal within blocks of n_inputs, with the lengths of Gaussian ones:
         less variance still for smooth kernels.
+    structure : {"dense", "hadamard"}
+        "hadamard": frequencies are products of three Hadamard matrices with random signs (Yu et
+        al. 2016, with the lengths of Gaussian ones), orthogonal within blocks: n_inputs log D in
+        place of n_inputs D. It pays from about 200 inputs on.
     seed : int ≥ 0
         Frequencies are those of (seed, block), on any machine and in any order.
 
@@ -110,12 +141,14 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         scale_multiplier: float = 1.0,
         orthogonal: bool = False,
         seed: int = 0,
+        structure: str = "dense",
     ) -> None:
         self.n_features = n_features
         self.scale = scale
         self.scale_multiplier = scale_multiplier
         self.orthogonal = orthogonal
         self.seed = seed
+        self.structure = structure
 
     def fit(self, X: ArrayLike, y: object = None) -> RandomFourierFeatures:
         """Fix σ from the rows of X, shape (n_samples, n_inputs)."""
@@ -140,9 +173,10 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         scale = check_number("scale", self.scale, *SCALES, other=("median",))
         multiplier = check_number("scale_multiplier", self.scale_multiplier, above=0)
         seed = check_seed("seed", self.seed)
+        _check_structure(self.structure, self.orthogonal)
         if isinstance(scale, str):
             scale = multiplier * median_distance(sample())
-        return FourierSpec(n_inputs, n_features, scale, seed, self.orthogonal)
+        return FourierSpec(n_inputs, n_features, scale, seed, self.orthogonal, self.structure)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names sin0 … and cos0 …."""
@@ -170,3 +204,15 @@ def _typed(spec: FourierSpec, dtype: str) -> NDArray[Any]:
     )
     drawn.setflags(write=False)
     return drawn
+
+
+@lru_cache(maxsize=4)
+def _structured(spec: FourierSpec, dtype: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    n_frequencies = spec.n_features // 2
+    return draw_hadamard(spec.n_inputs, n_frequencies, spec.scale, spec.seed, dtype)
+
+
+def _check_structure(structure: str, orthogonal: bool) -> None:
+    check_choice("structure", structure, ("dense", "hadamard"))
+    if structure == "hadamard" and orthogonal:
+        raise ParameterError("structure='hadamard' is orthogonal already: leave orthogonal out")

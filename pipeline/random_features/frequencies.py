@@ -67,6 +67,35 @@ def draw_frequencies(
     return out
 
 
+def hadamard_order(n_inputs: int) -> int:
+    """Return the order of the Hadamard matrices: a power of two, at least 8 and n_inputs."""
+    return max(8, 1 << (n_inputs - 1).bit_length())
+
+
+def draw_hadamard(
+    n_inputs: int, n_frequencies: int, scale: float, seed: int, dtype: DTypeLike
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Draw what `structured_products` makes Gaussian frequencies of.
+
+    Each product of three normalised Hadamard matrices with signs is orthogonal, so a row has the
+    length of a Gaussian vector of R^p, for p = `hadamard_order`, after it is multiplied by it.
+
+    Returns
+    -------
+    signs : shape (n_blocks, 3, p)
+    lengths : shape (n_blocks, p)
+    """
+    p = hadamard_order(n_inputs)
+    n_blocks = -(-n_frequencies // p)
+    signs, lengths = np.empty((n_blocks, 3, p), dtype), np.empty((n_blocks, p), dtype)
+    for block in range(n_blocks):
+        key = np.array([seed, block], np.uint64)
+        generator = np.random.Generator(np.random.Philox(key=key))
+        signs[block] = 2 * generator.integers(0, 2, (3, p)) - 1
+        lengths[block] = np.sqrt(generator.chisquare(p, p)) / (scale * p**1.5)
+    return signs, lengths
+
+
 def _independent(
     generator: np.random.Generator, kernel: str, n_inputs: int, nu: float
 ) -> NDArray[np.float64]:

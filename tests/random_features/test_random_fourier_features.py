@@ -6,13 +6,14 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
 from sklearn.utils.estimator_checks import check_estimator
 
 from bagbasis import RandomFourierFeatures
 from bagbasis.bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from bagbasis.errors import ParameterError
 from bagbasis.random_features import FourierSpec
-from bagbasis.random_features.frequencies import FREQUENCIES_PER_BLOCK
+from bagbasis.random_features.frequencies import FREQUENCIES_PER_BLOCK, draw_hadamard
 from tests.oracles.fourier import (
     features,
     gaussian_kernel,
@@ -30,7 +31,9 @@ def transformed(spec, rows):
     return out
 
 
-@pytest.mark.parametrize("params", [{}, {"scale": 2.0, "orthogonal": True, "n_features": 6}])
+@pytest.mark.parametrize(
+    "params", [{}, {"scale": 2.0, "orthogonal": True, "n_features": 6}, {"structure": "hadamard"}]
+)
 def test_scikit_learn_checks(params):
     """scikit-learn's own checks pass, all of them that this environment lets run."""
     results = check_estimator(RandomFourierFeatures(**params), on_skip=None)
@@ -234,3 +237,55 @@ def test_names():
     """Feature names say which half and which frequency."""
     fitted = RandomFourierFeatures(4).fit(RNG.standard_normal((5, 2)))
     assert fitted.get_feature_names_out().tolist() == ["sin0", "sin1", "cos0", "cos1"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_inputs", [1, 8, 11, 70])
+def test_structured_frequencies(n_inputs, dtype):
+    """Products of Hadamard matrices with signs, in any number; more keep the first ones; phases
+    are those of the whole matrix, and its columns are orthogonal where they are whole."""
+    order = max(8, 2 ** int(np.ceil(np.log2(n_inputs))))
+    spec = FourierSpec(n_inputs, 2 * (3 * order + 1), 1.3, 7, structure="hadamard")
+    signs, lengths = draw_hadamard(n_inputs, 3 * order + 1, 1.3, 7, np.float64)
+    truth = []
+    for turns, length in zip(signs, lengths, strict=True):
+        product = np.eye(order)
+        for turn in turns:
+            product = hadamard(order) @ (turn[:, None] * product)
+        truth.append((length[:, None] * product)[:, :n_inputs])
+    frequencies = spec.frequencies()
+    np.testing.assert_allclose(frequencies, np.concatenate(truth)[: 3 * order + 1].T, rtol=1e-12)
+    fewer = FourierSpec(n_inputs, 20, 1.3, 7, structure="hadamard").frequencies()
+    np.testing.assert_array_equal(fewer, frequencies[:, :10])
+    rows = RNG.standard_normal((30, n_inputs)).astype(dtype)
+    np.testing.assert_allclose(
+        transformed(spec, rows),
+        features(rows, frequencies),
+        atol=1e-5 if dtype == np.float32 else 1e-13,
+    )
+    if n_inputs == order:
+        gram = frequencies[:, :order].T @ frequencies[:, :order]
+        np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-9)
+
+
+def test_structured_features_approximate_the_kernel():
+    """As well as independent ones; and dense ones are described as they were before."""
+    rows = RNG.standard_normal((40, 60)) / 6
+    kernel = gaussian_kernel(rows, rows, 1.5)
+    error = {
+        structure: np.mean(
+            [
+                np.mean((z @ z.T - kernel) ** 2)
+                for seed in range(20)
+                for z in [transformed(FourierSpec(60, 512, 1.5, seed, False, structure), rows)]
+            ]
+        )
+        for structure in ("dense", "hadamard")
+    }
+    assert error["hadamard"] < 1.1 * error["dense"]
+    assert "structure" not in FourierSpec(3, 4, 1.0).to_dict()
+    spec = FourierSpec(3, 4, 1.0, structure="hadamard")
+    assert FourierSpec(**spec.to_dict()) == spec
+    for wrong in ({"structure": "sparse"}, {"structure": "hadamard", "orthogonal": True}):
+        with pytest.raises(ParameterError, match="structure"):
+            RandomFourierFeatures(**wrong).fit(rows)
