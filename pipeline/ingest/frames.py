@@ -197,10 +197,28 @@ def _numbered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 
 def _write(reader: pa.RecordBatchReader, path: str) -> str:
-    with pa.parquet.ParquetWriter(path, reader.schema) as writer:
+    """Write a Parquet file, without the views of texts that polars' categories have."""
+    fields = [field.with_type(_writable(field.type)) for field in reader.schema]
+    schema = pa.schema(fields)
+    with pa.parquet.ParquetWriter(path, schema) as writer:
         for batch in reader:
-            writer.write_batch(batch)
+            columns = map(_as_writable, batch.columns)
+            writer.write_batch(pa.RecordBatch.from_arrays(list(columns), schema=schema))
     return path
+
+
+def _writable(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        return pa.dictionary(kind.index_type, pa.string(), kind.ordered)
+    return kind
+
+
+def _as_writable(column: pa.Array) -> pa.Array:
+    kind = _writable(column.type)
+    if kind == column.type:
+        return column
+    texts = column.dictionary.cast(pa.string())
+    return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=kind.ordered)
 
 
 @contextmanager

@@ -82,6 +82,17 @@ def test_rows_are_points(tool, tmp_path):
     assert store.meta.class_names == {"kind": ["ant", "bee", "cat"]}
 
 
+def test_categories_of_text_views(tmp_path):
+    """Which polars makes, and Parquet does not take."""
+    texts = pa.array(["u", "v"], pa.string_view())
+    labels = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), texts)
+    table = Stream(pa.table({"bag": [0, 0, 1], "x": [1.0, 2.0, 3.0], "kind": labels}))
+    options = {"coordinates": ["x"], "id_column": "bag", "targets": ["kind"]}
+    store = ingest_frame(table, tmp_path / "s.zarr", **options)
+    assert store.meta.class_names == {"kind": ["u", "v"]}
+    assert store.targets()[:, 0].tolist() == [0.0, 1.0]
+
+
 @pytest.mark.parametrize("kind", ["lists", "fixed", "arrays", "records"])
 def test_rows_are_bags(kind, tmp_path):
     """Lists of numbers, of arrays and of records; without ids rows are numbered."""
