@@ -33,7 +33,7 @@ SHORTCUTS = {
 }
 ON_CLUSTER = (
     "generate", "ingest", "fit", "evaluate", "predict", "tune", "retrain", "demo", "experiment",
-    "test-two-sample",
+    "test-two-sample", "test-independence",
 )  # fmt: skip
 TEST = "test-"  # what jobs begin with that are called as `bags test NAME`
 SCALED = ("experiment",)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from bagbasis.errors import ParameterError
 
-from .config import ClusterConfig, DirectoryConfig
+from .config import DirectoryConfig
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BOUNDS = "[first, last + 1] of the bags; null: all"
 
 
-class TestConfig(ClusterConfig, DirectoryConfig):
+class TestConfig(DirectoryConfig):
     """Keys of every test."""
 
     parameters: dict[str, Any] = Field(

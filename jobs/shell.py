@@ -28,6 +28,8 @@ JOBS = {
     "tune": "Choose embedding, kernel width and penalty; fit the best.",
     "retrain": "Learn from new bags; promote the model if it is no worse.",
     "test-two-sample": "Test whether two samples of bags are of one law.",
+    "test-independence": "Test whether bags depend on a target.",
+    "test-fit": "Test whether targets, such as residuals, follow a law.",
     "demo": "Run the main job on real and on generated data.",
     "experiment": "Run an experiment of the papers again.",
 }

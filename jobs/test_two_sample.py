@@ -9,6 +9,7 @@ from pydantic import Field
 from bagbasis.errors import DataError
 
 from .cluster import running_on
+from .config import ClusterConfig
 from .hypothesis_tests import BOUNDS, TestConfig, conclude, named_statistic
 from .sections import EmbeddingSection, build
 from .terminal import Terminal
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bagbasis import BagStore
 
 
-class Config(TestConfig):
+class Config(TestConfig, ClusterConfig):
     """See ``configs/test-two-sample.yaml``."""
 
     a_url: str = Field(description="the store of the first sample")

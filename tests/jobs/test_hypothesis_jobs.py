@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, MomentsEmbedding
-from bagbasis.hypotheses import FourierMMD, two_sample_test
+from bagbasis.hypotheses import (
+    NFSIC,
+    FourierMMD,
+    MixtureScore,
+    fit_test,
+    independence_test,
+    two_sample_test,
+)
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 
@@ -57,3 +64,36 @@ def test_refusals(store, tmp_path, change, code, told):
     """One line, of what the library says."""
     given = {"statistic": "fourier", "a_url": store.url, "out_dir": tmp_path, **change}
     assert told in refused(code, "test", "two-sample", *settings(**given))
+
+
+def test_independence(store, tmp_path):
+    """As the function finds it: the bags of a store depend on the day."""
+    wanted = {"data_url": store.url, "target": "day", "out_dir": tmp_path}
+    more = {"parameters": "{n_locations: 3}", "statistic": "nfsic"}
+    printed = done(
+        "test", "independence", CONFIGS / "test-independence.yaml", *settings(**wanted, **more)
+    )
+    report = json.loads((tmp_path / "report.json").read_text())
+    expected = independence_test(store, "day", statistic=NFSIC(n_locations=3))
+    assert report["statistic"] == pytest.approx(expected.statistic)
+    assert report["n_units"] == {"pairs": 50}
+    assert "independence" in printed.lower()
+    assert_picture(tmp_path / "null.png")
+    done("test", "independence", *settings(**wanted, groups="day", bags="[0, 40]"))
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["unit"], report["n_units"]) == ("group", {"pairs": 8})
+
+
+def test_fit(store, tmp_path):
+    """As the function finds it: the days are not normal, and not two normals in one."""
+    wanted = {"data_url": store.url, "targets": "[day]", "out_dir": tmp_path}
+    mixture = {"means": "[[2.0], [7.0]]", "covariances": 2.0}
+    done("test", "fit", CONFIGS / "test-fit.yaml", *settings(**wanted, **mixture))
+    report = json.loads((tmp_path / "report.json").read_text())
+    days = store.targets(0, 50, ("day",))
+    expected = fit_test(days, MixtureScore([[2.0], [7.0]], 2.0))
+    assert report["statistic"] == pytest.approx(expected.statistic)
+    assert report["p_value"] == expected.p_value
+    assert_picture(tmp_path / "null.png")
+    done("test", "fit", *settings(**wanted, statistic="fssd"))
+    assert json.loads((tmp_path / "report.json").read_text())["p_value"] == 0.001
