@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "marginals": "marginals:Marginals",
     "rff-error": "rff_error:FeatureError",
     "fastmmd": "fastmmd:FastMMD",
+    "levels": "levels:Levels",
     "scaling": "scaling:Scaling",
     "peers": "peers:Peers",
 }

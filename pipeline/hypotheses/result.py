@@ -84,11 +84,16 @@ class HypothesisResult:
             "kernel": self.kernel,
             "samples": rows,
             "unit": self.unit,
-            **{name.replace("_", " "): str(value) for name, value in self.details.items()},
+            **{
+                name.replace("_", " "): f"{value:.4g}" if isinstance(value, float) else str(value)
+                for name, value in self.details.items()
+                if not isinstance(value, list)  # too long for a line; `to_dict` has them
+            },
             "seed": str(self.seed),
             "seconds": f"{self.seconds:.3g}",
         }
-        return "\n".join(f"{name:<16}{text}" for name, text in lines.items() if text)
+        width = max(map(len, lines)) + 2
+        return "\n".join(f"{name:<{width}}{text}" for name, text in lines.items() if text)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for a report; numbers that are not known are None."""

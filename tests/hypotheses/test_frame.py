@@ -193,11 +193,18 @@ def test_report():
     result = HypothesisResult(
         0.25, 0.01, float("nan"), 1.5, np.arange(3.0), "two samples", "toy", "permutation",
         "gaussian, bandwidth 1", {"a": 20, "b": 1}, "group", {"a": 4, "b": 1}, 7, 0.5,
-        {"n_left_out": 2},
+        {"n_left_out": 2, "error_of_frequencies": 0.123456, "locations": [[1.0]]},
     )  # fmt: skip
     text = result.report()
-    for told in ("toy = 0.25", "0.01", "a 20 rows in 4 groups, b 1 row", "n left out      2"):
+    for told in (
+        "toy = 0.25",
+        "0.01",
+        "a 20 rows in 4 groups, b 1 row",
+        "n left out            2",
+        "error of frequencies  0.1235",
+    ):
         assert told in text
     assert "standard error" not in text
+    assert "locations" not in text
     assert result.to_dict()["standard_error"] is None
     assert result.to_dict()["null_distribution"] == [0, 1, 2]
