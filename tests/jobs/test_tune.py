@@ -134,8 +134,8 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
     ("values", "parts"),
     [
         (
-            {"search__embedding": "{bandwidth: [0.02]}"},
-            ["unknown key 'search.embedding.bandwidth'", "the projection embedding has basis"],
+            {"search__embedding": "{floor: [0.02]}"},
+            ["unknown key 'search.embedding.floor'", "the projection embedding has basis"],
         ),
         ({"search__embedding__n_per_dim": "[]"}, ["'search.embedding.n_per_dim' is empty"]),
         (
