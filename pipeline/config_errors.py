@@ -121,7 +121,7 @@ def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Sche
     for part in loc:
         models = _models(schema, node)
         holder = next((one for one in models if part in one["properties"]), None)
-        tagged = next((one for one in models if part in _tags(one)), None)
+        tagged = next((one for one in models if part in (*_tags(one), one.get("title"))), None)
         if holder is not None:
             keys.append(str(part))
             owner, node = holder, holder["properties"][part]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
 from bagbasis.bags import Box
-from bagbasis.embeddings import Description, Embedding, ProjectionSpec, Sample
+from bagbasis.embeddings import Embedding, ProjectionSpec, Sample
 from bagbasis.execution import lane
 
 from ..config import Section
@@ -174,24 +174,7 @@ def measure_times(
     return {"n_queries": n_batch, **per_query}
 
 
-@dataclass(frozen=True)
-class KernelDensitySpec(ProjectionSpec):
-    """A `KernelDensityEmbedding` with everything decided."""
-
-    bandwidth: float
-
-    def describe(self) -> Description:
-        """See `EmbeddingSpec.describe`."""
-        return Description(f"kernel density estimate, bandwidth {self.bandwidth:.3g} of the box")
-
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
-        """See `EmbeddingSpec.fill`; the coefficients are damped."""
-        super().fill(bags, out, outside)
-        squares = (self.indices**2).sum(axis=1)
-        out *= np.exp(-0.5 * (np.pi * self.bandwidth) ** 2 * squares).astype(out.dtype)
-
-
-class KernelDensityEmbedding(Embedding[KernelDensitySpec]):
+class KernelDensityEmbedding(Embedding[ProjectionSpec]):
     """Cosine coefficients a_α(X) e^{−½(πh)²‖α‖²} of a Gaussian kernel density estimate.
 
     The estimate of 004, eq. 2.27-2.29, with reflection at the walls of the box: the Euclidean
@@ -207,8 +190,8 @@ class KernelDensityEmbedding(Embedding[KernelDensitySpec]):
     def __init__(self, bandwidth: float = 0.05) -> None:
         self.bandwidth = bandwidth
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> KernelDensitySpec:
+    def decide(self, sample: Sample, out_of_box: str, box: Box) -> ProjectionSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""
         reach = REACH / (np.pi * self.bandwidth)
         common: Any = {"out_of_box": out_of_box, "box": box}
-        return KernelDensitySpec("cosine", None, reach, self.bandwidth, **common)
+        return ProjectionSpec("cosine", None, reach, self.bandwidth, **common)

@@ -78,8 +78,9 @@ class MomentsSpec(EmbeddingSpec):
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """See `EmbeddingSpec.from_dict`."""
-        return super().from_dict({"center": None, "scale": None, **values})
+        """See `EmbeddingSpec.from_dict`; without both of what standardises, it does not."""
+        plain = {} if {"center", "scale"} & set(values) else {"center": None, "scale": None}
+        return super().from_dict({**plain, **values})
 
 
 class MomentsEmbedding(Embedding[MomentsSpec]):

@@ -182,7 +182,7 @@ def _check_bandwidth(
     bandwidth: float | str | None, basis: str, other: tuple[str | None, ...]
 ) -> float | str | None:
     """Return the bandwidth; ParameterError for one that the basis does not have."""
-    found = check_number("bandwidth", bandwidth, above=0, below=1, other=other, kind=SHARE)
+    found = check_number("bandwidth", bandwidth, above=0, other=other, kind=SHARE)
     if found is not None and basis == "legendre":
         raise ParameterError(f"bandwidth is {found!r}; polynomials have none, basis='cosine' has")
     if found == "auto" and basis != "cosine":

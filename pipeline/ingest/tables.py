@@ -201,7 +201,7 @@ class TableIngest:
         if self.missing_values is not None:
             object.__setattr__(self, "missing_values", tuple(self.missing_values))
         check_choice("decimal", self.decimal, (".", ","))
-        for name in self.dates or ():
+        for name in () if self.dates is None else self.dates:
             if name not in (*self.coordinates, *(self.response_coordinates or ())):
                 raise ParameterError(f"dates has {name!r}, which is no coordinate")
         for name in ("id_column", "target_id_column", "response_id_column"):
@@ -299,7 +299,7 @@ class TableIngest:
             types = {name: "class" if name in known else "number" for name in targets}
         words = tuple(str(word) for word in self.missing_values or ())
         ids = _names_of(self.id_column)
-        dates = tuple(self.dates or ())
+        dates = tuple(() if self.dates is None else map(str, self.dates))
         rules = Columns(
             ids, dates=dates, decimal=self.decimal, missing=self.missing, missing_values=words
         )

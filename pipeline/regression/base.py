@@ -168,7 +168,6 @@ class DoubleBasis(LinearModel):
                 statistics = task.run(progress, keeper)
             accumulated = time.perf_counter()
             self.learn(problem, features, holdout, statistics, solution)
-        self.report_["solver"] = "cholesky" if solution is None else "cg"
         self.report_["n_passes"] = n_passes
         self.report_["n_bags_resumed"] = n_bags_resumed
         self.report_["seconds"] = {
@@ -258,6 +257,7 @@ class DoubleBasis(LinearModel):
 
         ``statistics`` are those of the problem's bags.
         """
+        solver = "cholesky" if solution is None else "cg"
         if solution is None:
             with lane():
                 solution = self._solve(problem, features, holdout, statistics)
@@ -278,6 +278,7 @@ class DoubleBasis(LinearModel):
         self.outcome_ = problem.outcome
         self.report_: dict[str, Any] = {
             "data_url": problem.source.url,
+            "solver": solver,
             "n_bags": problem.source.n_bags,
             "n_points": problem.source.n_points,
             "n_bags_fitted": statistics.train.n

@@ -183,7 +183,7 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     nested = {
         name: _embedding_from_dict(values[name]) for name in EMBEDDING_PARAMS if name in values
     }
-    if isinstance(second, dict):
+    if second is not None and second is not False:
         second = RandomFourierFeatures(**second)
     return {**values["params"], **nested, SECOND_BASIS: second}
 

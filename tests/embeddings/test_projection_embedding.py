@@ -87,7 +87,7 @@ def test_bandwidth_auto_is_the_densities_choice():
     ("params", "message"),
     [
         ({"bandwidth": 0}, "bandwidth is 0; expected a share of the box's side"),
-        ({"bandwidth": 1.0}, "bandwidth is 1.0; expected a share of the box's side"),
+        ({"bandwidth": np.inf}, "bandwidth is inf; expected a share of the box's side"),
         ({"bandwidth": "wide"}, "bandwidth is 'wide'; expected"),
         ({"bandwidth": 0.1, "basis": "legendre"}, "polynomials have none"),
         ({"bandwidth": "auto", "basis": "trigonometric"}, "is for basis='cosine'"),

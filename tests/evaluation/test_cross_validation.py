@@ -118,7 +118,7 @@ def test_one_pass_however_it_is_cut(store):
         with connect("local", n_workers=2, cores_per_worker=1):
             there = cross_val_score(small(), store, target="y", cv=CV)
     np.testing.assert_allclose(cut, whole, rtol=1e-9)
-    np.testing.assert_array_equal(there, cut)
+    np.testing.assert_allclose(there, cut, rtol=1e-12)  # of fewer cores BLAS sums otherwise
     assert [done for done, _ in seen].count(N) == 1
 
 
