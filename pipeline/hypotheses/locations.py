@@ -43,7 +43,7 @@ class LocationStatistic(TwoSampleStatistic):
         Default drawn, from the seed: see the subclasses.
     """
 
-    nulls: ClassVar[tuple[str, ...]] = ("chi_square", "permutation")
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square")
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
     n_locations: int = 5
