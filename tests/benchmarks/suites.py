@@ -21,7 +21,9 @@ from bagbasis import (
     connect,
     cross_val_score,
 )
+from bagbasis.bags import concatenate
 from bagbasis.datasets import Digits
+from bagbasis.datasets.base import BLOCK
 from bagbasis.execution import lane
 from bagbasis.jobs.experiments.peers_regression import fit_dask, fit_sklearn
 from bagbasis.regression.penalties import Penalties
@@ -137,8 +139,9 @@ def solving() -> list[Row]:
             )
         )
     digits = Digits(split="train")
-    bags, labels = digits.block(0)
-    assert len(bags) == digits.n_bags
+    blocks = [digits.block(i) for i in range(-(-digits.n_bags // BLOCK))]
+    bags = concatenate([bags for bags, _ in blocks])
+    labels = np.concatenate([labels for _, labels in blocks])
     model = DoubleBasisClassifier(ProjectionEmbedding(), RandomFourierFeatures(3000))
     model.fit(bags, labels[:, 0])
     z = np.concatenate([z.copy() for _, z, _ in model.features_.blocks(bags, "float32")])
