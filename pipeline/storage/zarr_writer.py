@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import zarr
 from zarr.abc.buffer import Buffer, BufferPrototype
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import default_buffer_prototype
-from zarr.core.sync import sync
+from zarr.core.sync import loop, sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from ..errors import StoreError
@@ -25,6 +26,8 @@ from .urls import local_path
 
 # of every write that fails in a session: only `commit` makes it count
 NOTHING_COMMITTED = "nothing was committed; try again when the place can be reached and written"
+
+END_SECONDS = 5.0
 
 
 class WriterStore(WrapperStore[Store]):
@@ -200,3 +203,27 @@ def remove_partials(url: str) -> None:
     for partial in () if path is None else path.rglob("*.partial"):
         if is_partial(partial.name):  # Zarr's own temporary files have names of this form, too
             partial.unlink(missing_ok=True)
+
+
+def _end_tasks() -> None:
+    """Cancel what an interrupt left running in Zarr's loop.
+
+    Zarr closes its loop when the process ends, and asyncio complains in many lines of each task
+    that is left in it. This runs before, for it is registered after Zarr's own.
+    """
+    running = loop[0]
+    if running is None or not running.is_running():
+        return
+
+    async def cancel() -> None:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    running.set_exception_handler(lambda *_: None)
+    with suppress(TimeoutError):  # a thread that hangs keeps its task
+        sync(cancel(), timeout=END_SECONDS)
+
+
+atexit.register(_end_tasks)

@@ -182,6 +182,18 @@ def test_interrupt_is_one_line_and_leaves_a_store(tmp_path):
     BagStore.open(url).verify()
 
 
+def test_writes_left_by_an_interrupt_end_without_a_word():
+    """Tasks that an interrupt leaves in Zarr's loop are cancelled when the process ends."""
+    code = """
+import asyncio
+from zarr.core.sync import _get_loop
+import bagbasis
+bagbasis.BagStore
+asyncio.run_coroutine_threadsafe(asyncio.sleep(600), _get_loop())
+"""
+    assert python("-c", code).communicate() == ("", "")
+
+
 def test_second_interrupt_ends_a_job_that_does_not_listen():
     """Where KeyboardInterrupt does not get through, the second Ctrl-C ends the process."""
     code = """
