@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..bags import Bags, Box
 from ..errors import DataError, ParameterError
+from ..params import check_flag
 from ..threads import KERNELS
 from .base import BoxLike, Description, Embedding, EmbeddingSpec, Sample
 from .moments_kernels import moments
@@ -29,9 +30,7 @@ class MomentsSpec(EmbeddingSpec):
 
     def checked(self) -> dict[str, Any]:
         """See `EmbeddingSpec.checked`."""
-        if not isinstance(self.covariance, (bool, np.bool_)):
-            raise ParameterError(f"covariance is {self.covariance!r}; expected True or False")
-        values = {**super().checked(), "covariance": bool(self.covariance)}
+        values = {**super().checked(), "covariance": check_flag("covariance", self.covariance)}
         for name in ("center", "scale"):
             given = getattr(self, name)
             if given is not None and len(given) != self.n_features:
@@ -135,10 +134,9 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
 
     def decide(self, sample: Sample, out_of_box: str, box: Box) -> MomentsSpec:
         """See `Embedding.decide`; the sample is read only to standardise."""
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise ParameterError(f"standardize is {self.standardize!r}; expected True or False")
+        standardize = check_flag("standardize", self.standardize)
         spec = MomentsSpec(self.covariance, out_of_box=out_of_box, box=box)
-        return _standardized(spec, sample()) if self.standardize else spec
+        return _standardized(spec, sample()) if standardize else spec
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..random_features.fourier_kernels import sine_cosine
+from ..random_features.hadamard_kernels import walsh_hadamard_rows
 from ..threads import KERNELS
 from .kernels import Kernel
 
@@ -110,25 +111,14 @@ class Fastfood:
         out = np.zeros((len(rows), n_blocks, width))
         out[:, :, : rows.shape[1]] = rows[:, None]
         out *= self.signs
-        hadamard(out)
+        with KERNELS:
+            walsh_hadamard_rows(out.reshape(-1, width))
         out = np.take_along_axis(out, self.orders[None], axis=2)
         out *= self.gaussians
-        hadamard(out)
+        with KERNELS:
+            walsh_hadamard_rows(out.reshape(-1, width))
         out *= self.lengths
         return out.reshape(len(rows), -1)
-
-
-def hadamard(values: Floats) -> None:
-    """Multiply the last axis, a power of two long, by the Hadamard matrix of ±1, in place."""
-    width = values.shape[-1]
-    half = 1
-    while half < width:
-        pairs = values.reshape(*values.shape[:-1], width // (2 * half), 2, half)
-        first, second = pairs[..., 0, :], pairs[..., 1, :]
-        first += second
-        second *= -2
-        second += first
-        half *= 2
 
 
 def _block(

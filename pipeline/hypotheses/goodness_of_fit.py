@@ -18,6 +18,7 @@ from ..params import check_integer, check_number, check_seed, check_share, check
 from .kernels import Kernel, resolve_kernel
 from .nulls import mixture_null, permutation_null
 from .pairs import split_units
+from .permutation import MOST_PERMUTATIONS
 from .registry import Measured, Statistic, find_statistic
 from .result import HypothesisResult
 from .samples import Sample, as_points, as_sample, is_bags
@@ -31,8 +32,6 @@ from .stein import (
 )
 
 Floats = NDArray[np.float64]
-
-MOST_DRAWS = 10**6  # more would tell p-values below 1e-6 apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +190,7 @@ def fit_test(
     """
     started = perf_counter()
     found, null, kernel = find_statistic(FIT, statistic, null, None)
-    n_draws = check_integer("n_draws", n_draws, most=MOST_DRAWS)
+    n_draws = check_integer("n_draws", n_draws, most=MOST_PERMUTATIONS)
     seed = check_seed("seed", seed)
     if groups is not None and null not in found.group_nulls:
         raise ParameterError(f"the statistic {found.name!r} takes points for independent; "
@@ -204,12 +203,7 @@ def fit_test(
     with lane():
         scored = resolve_score(score)(rows)
         measured = found.measure(ScoredSample(scored, sample, resolved, n_draws, seed))
-    return HypothesisResult(
-        statistic=measured.statistic,
-        p_value=measured.null.p_value,
-        standard_error=measured.standard_error,
-        effect=measured.effect,
-        null_distribution=measured.null.values,
+    return measured.result(
         question="fit",
         name=found.described,
         null=null,
@@ -219,7 +213,6 @@ def fit_test(
         n_units={"x": sample.n_units},
         seed=seed,
         seconds=perf_counter() - started,
-        details=measured.details or {},
     )
 
 

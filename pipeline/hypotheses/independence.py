@@ -15,12 +15,11 @@ from .feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourie
 from .hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
 from .nfsic import NFSIC
 from .pairs import DependenceStatistic, Pairs
+from .permutation import MOST_PERMUTATIONS
 from .registry import Measured, find_statistic
 from .result import HypothesisResult
 from .stored_pairs import StoredPairs
 from .variables import LEAST_PAIRS, VariableLike, read_variables
-
-MOST_PERMUTATIONS = 10**6  # one after the other: more would tell p-values below 1e-6 apart
 
 # A new statistic is its class and one line here.
 INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
@@ -117,11 +116,8 @@ def independence_test(
         raise ParameterError(
             f"{found.name!r} is of {found.n_variables} variables; {len(data)} are given"
         )
-    if groups is not None and null not in found.group_nulls:
-        raise ParameterError(
-            f"null is {null!r}, which takes pairs for independent; with groups the statistic "
-            f"{found.name!r} admits {list(found.group_nulls)}"
-        )
+    if groups is not None:
+        found.check_groups(null, "pairs")
     how = kernel, null, n_permutations, seed
     in_pass = _measure_in_pass(found, x, y, how) if groups is None else None
     if in_pass is not None:
@@ -133,12 +129,7 @@ def independence_test(
         unit, n, n_units = sample.unit, len(sample), sample.n_units
         with lane():
             measured = found.measure(pairs)
-    return HypothesisResult(
-        statistic=measured.statistic,
-        p_value=measured.null.p_value,
-        standard_error=measured.standard_error,
-        effect=measured.effect,
-        null_distribution=measured.null.values,
+    return measured.result(
         question="independence",
         name=found.described,
         null=null,
@@ -148,7 +139,6 @@ def independence_test(
         n_units={"pairs": n_units},
         seed=seed,
         seconds=perf_counter() - started,
-        details=measured.details or {},
     )
 
 

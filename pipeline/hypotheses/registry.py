@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from ..errors import ParameterError, shown
 from ..params import check_fields
 from .nulls import Null
+from .result import HypothesisResult
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,15 @@ class Statistic:
     def check(self) -> None:
         """Raise ParameterError for a field outside its range."""
 
+    def check_groups(self, null: str, rows: str) -> None:
+        """Raise ParameterError for a null that takes the ``rows`` of a group for independent."""
+        if null not in self.group_nulls:
+            admitted = f"admits {list(self.group_nulls)}" if self.group_nulls else "has none"
+            raise ParameterError(
+                f"null is {null!r}, which takes {rows} for independent; with groups the statistic "
+                f"{self.name!r} {admitted}"
+            )
+
     @property
     def described(self) -> str:
         """The name with the parameters: "fourier(n_frequencies=256)"."""
@@ -60,6 +70,19 @@ class Measured:
     standard_error: float = float("nan")
     effect: float = float("nan")
     details: Mapping[str, Any] | None = None
+
+    def result(self, **tested: Any) -> HypothesisResult:  # noqa: ANN401 - fields of other types
+        """Return the result of a test; ``tested`` are the fields that say what was tested."""
+        details = {**tested.pop("details", {}), **(self.details or {})}
+        return HypothesisResult(
+            statistic=self.statistic,
+            p_value=self.null.p_value,
+            standard_error=self.standard_error,
+            effect=self.effect,
+            null_distribution=self.null.values,
+            details=details,
+            **tested,
+        )
 
 
 S = TypeVar("S", bound=Statistic)

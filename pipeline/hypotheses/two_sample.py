@@ -153,12 +153,7 @@ def two_sample_test(
         samples = samples.in_buckets()
     with lane():
         measured = found.measure(samples, used)
-    return HypothesisResult(
-        statistic=measured.statistic,
-        p_value=measured.null.p_value,
-        standard_error=measured.standard_error,
-        effect=measured.effect,
-        null_distribution=measured.null.values,
+    return measured.result(
         question="two samples",
         name=found.described,
         null=null,
@@ -171,7 +166,6 @@ def two_sample_test(
         details={
             **{f"bags_left_out_of_{s.name}": s.n_left_out for s in both if s.n_left_out},
             **choice,
-            **(measured.details or {}),
         },
     )
 
@@ -196,11 +190,7 @@ def _require_halves(samples: TwoSamples) -> None:
 
 
 def _check(samples: TwoSamples, statistic: TwoSampleStatistic) -> None:
-    if samples.first.unit == "group" and samples.null not in statistic.group_nulls:
-        allowed = f"admits {list(statistic.group_nulls)}" if statistic.group_nulls else "has none"
-        raise ParameterError(
-            f"null is {samples.null!r}, which takes rows for independent; with groups the "
-            f"statistic {statistic.name!r} {allowed}"
-        )
+    if samples.first.unit == "group":
+        statistic.check_groups(samples.null, "rows")
     if (samples.sampled_rows == samples.sampled_rows[0]).all():
         raise DataError("all rows of both samples are alike: there is nothing to compare")

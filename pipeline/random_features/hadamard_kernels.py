@@ -13,10 +13,10 @@ def walsh_hadamard(x):
     Parameters
     ----------
     x : float32 or float64, shape (p,)
-        p is a power of two, at least 8.
+        p is a power of two.
     """
     p = x.shape[0]
-    for i in range(0, p, 8):  # three steps at once, in registers
+    for i in range(0, p if p >= 8 else 0, 8):  # three steps at once, in registers
         a0, a1 = x[i] + x[i + 1], x[i] - x[i + 1]
         a2, a3 = x[i + 2] + x[i + 3], x[i + 2] - x[i + 3]
         a4, a5 = x[i + 4] + x[i + 5], x[i + 4] - x[i + 5]
@@ -25,7 +25,7 @@ def walsh_hadamard(x):
         b4, b6, b5, b7 = a4 + a6, a4 - a6, a5 + a7, a5 - a7
         x[i], x[i + 4], x[i + 1], x[i + 5] = b0 + b4, b0 - b4, b1 + b5, b1 - b5
         x[i + 2], x[i + 6], x[i + 3], x[i + 7] = b2 + b6, b2 - b6, b3 + b7, b3 - b7
-    h = 8
+    h = 8 if p >= 8 else 1
     while h < p:
         for start in range(0, p, 2 * h):
             low, high = x[start : start + h], x[start + h : start + 2 * h]
@@ -34,6 +34,13 @@ def walsh_hadamard(x):
                 low[j] = a + b
                 high[j] = a - b
         h *= 2
+
+
+@njit(cache=True, parallel=True, fastmath={"contract", "nsz"})
+def walsh_hadamard_rows(rows):
+    """Multiply each row by the Hadamard matrix of ±1, in place; see `walsh_hadamard`."""
+    for i in prange(rows.shape[0]):
+        walsh_hadamard(rows[i])
 
 
 @njit(cache=True, parallel=True, fastmath={"contract", "nsz"})

@@ -19,9 +19,10 @@ from bagbasis.hypotheses import (
     comparison,
     two_sample_test,
 )
-from bagbasis.hypotheses.features import Fastfood, FourierFeatures, hadamard
+from bagbasis.hypotheses.features import Fastfood, FourierFeatures
 from bagbasis.hypotheses.kernels import Kernel
 from bagbasis.hypotheses.permutation import draw_orders, draw_splits, p_values
+from bagbasis.random_features.hadamard_kernels import walsh_hadamard_rows
 from tests.hypotheses.test_exact_mmd import GOLDEN
 from tests.oracles.hypotheses import (
     circular_discrepancies,
@@ -73,10 +74,11 @@ def test_fastfood_is_its_product_of_matrices():
         for b, o, g, s in zip(fast.signs, fast.orders, fast.gaussians, fast.lengths, strict=True)
     ]
     np.testing.assert_allclose(fast.phases(rows), np.hstack(blocks), atol=1e-12)
-    values = np.random.default_rng(1).standard_normal((3, 16))
-    expected = values @ hadamard_matrix(16)
-    hadamard(values)
-    np.testing.assert_allclose(values, expected)
+    for order in (1, 2, 4, 8, 16, 64):
+        values = np.random.default_rng(1).standard_normal((3, order))
+        expected = values @ hadamard_matrix(order)
+        walsh_hadamard_rows(values)
+        np.testing.assert_allclose(values, expected)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "matern"])
