@@ -19,6 +19,9 @@ class Config(ClusterConfig, ReportConfig):
     model_url: str = Field(description="the model")
     output_url: str = Field(description="where the predictions go")
     format: Literal["parquet", "zarr"] = Field(default="parquet", description="of the predictions")
+    columns: list[Literal["std", "leverage", "mahalanobis"]] = Field(
+        default=[], description="more columns; the model needs uncertainty: true"
+    )
     overwrite: bool = Field(default=False, description="replace predictions that are there")
 
 
@@ -36,6 +39,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             store,
             config.output_url,
             format=config.format,
+            columns=config.columns,
             overwrite=config.overwrite,
             progress=progress,
         )

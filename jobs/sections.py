@@ -24,7 +24,7 @@ EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
 DEFAULT = "projection"  # the embedding of a section without a name
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
 # Parameters that a model section takes over as they are.
-RIDGE = ("alphas", "validation_fraction", "precision", "solver", "rank")
+RIDGE = ("alphas", "validation_fraction", "precision", "solver", "rank", "uncertainty")
 ESTIMATORS = {
     "regression": "DoubleBasisRegressor",
     "classification": "DoubleBasisClassifier",

@@ -30,6 +30,7 @@ from .linear_model import BagsLike, LinearModel
 from .matrix_free import MatrixFreeFit
 from .outcomes import Outcome
 from .penalties import Penalties, warn_at_edge
+from .posterior import Posterior
 from .ridge import (
     RidgeSolution,
     rows_serve,
@@ -99,6 +100,7 @@ class DoubleBasis(LinearModel):
         precision: str = "float32",
         solver: str = "auto",
         rank: int | None = None,
+        uncertainty: bool = False,
     ) -> None:
         self.embedding = embedding
         self.random_features = random_features
@@ -108,6 +110,7 @@ class DoubleBasis(LinearModel):
         self.precision = precision
         self.solver = solver
         self.rank = rank
+        self.uncertainty = uncertainty
 
     # ------------------------------------------------------------------ fitting
 
@@ -157,7 +160,7 @@ class DoubleBasis(LinearModel):
             features = self.resolve(problem.source)
             resolved = time.perf_counter()
             solution, n_bags_resumed, n_passes = None, 0, 1
-            if self.is_matrix_free(problem, features, exact=kept is not None):
+            if self.is_matrix_free(problem, features, kept is not None or self.uncertainty):
                 fit = self._matrix_free(problem, features, holdout, progress, kept)
                 solution, statistics = fit.run()
                 n_passes = fit.n_passes
@@ -236,7 +239,10 @@ class DoubleBasis(LinearModel):
         ``n_rows`` is the number of bags whose rows are kept, instead of their sums.
         """
         what = f"solving for {features.n_features:,} features"
-        needed = solve_bytes(features.n_features, self._is_path, n_rows)
+        d = features.n_features
+        needed = solve_bytes(d, self._is_path or self.uncertainty, n_rows)
+        if self.uncertainty:
+            needed += 8 * d * (d if n_rows is None else n_rows)
         check_memory(what, needed, FEWER_FEATURES)
 
     @property
@@ -276,6 +282,7 @@ class DoubleBasis(LinearModel):
         self.alpha_scores_ = solution.scores
         self.holdout_ = float(holdout)
         self.outcome_ = problem.outcome
+        self.posterior_ = self._posterior(statistics, solution) if self.uncertainty else None
         self.report_: dict[str, Any] = {
             "data_url": problem.source.url,
             "solver": solver,
@@ -290,6 +297,12 @@ class DoubleBasis(LinearModel):
         }
         if problem.source.snapshot is not None:
             self.report_["data_snapshot"] = problem.source.snapshot
+
+    def _posterior(self, statistics: FitStatistics, solution: RidgeSolution) -> Posterior:
+        fitted, held = statistics.train, statistics.validation
+        with lane():
+            whole = fitted if held is None else fitted + held
+            return Posterior.of(whole, solution, self.rounding)
 
     def resolve(self, source: LabelledBags) -> FeatureMap:
         """Return both bases, decided from samples of the bags.
@@ -367,6 +380,13 @@ class DoubleBasis(LinearModel):
         check_solver(self.solver, self.alpha, grid)
         if self.rank is not None:
             check_integer("rank", self.rank)
+        if not isinstance(self.uncertainty, (bool, np.bool_)):
+            raise ParameterError(f"uncertainty is {shown(self.uncertainty)}; expected a boolean")
+        if self.uncertainty and self.solver == "cg":
+            raise ParameterError(
+                "solver='cg' keeps no sums, which uncertainty=True is made of: choose "
+                "solver='auto' or 'cholesky'"
+            )
         check_choice("precision", self.precision, ("float32", "float64"))
         check_share("validation_fraction", self.validation_fraction)
         check_share("holdout", holdout, zero=True)

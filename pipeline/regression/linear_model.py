@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -19,12 +20,15 @@ from ..sklearn_bases import BaseEstimator
 from .feature_map import FeatureMap
 from .moments import MANY_TARGETS
 from .outcomes import OUTCOMES, Outcome, Prediction
+from .posterior import BagScores, Posterior
 from .prediction import lazy_predictions
-from .saving import ModelState, params_from_dict, params_to_dict, save_model
+from .saving import ModelState, OptionalPart, params_from_dict, params_to_dict, save_model
 from .statistics_kernels import linear_predictions
-from .summary import units_of
+from .summary import Floats, units_of
 
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
+
+OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
 
 BagsLike = BagStore | Bags | Sequence[ArrayLike]
 """Bags as callers give them; in a sequence one array of shape (n_i, n_dims) per bag."""
@@ -83,8 +87,12 @@ class FittedModel(ScoringModel, Protocol):
         """Share of the bags that were left out of the fit, by `holdout_split`."""
         ...
 
-    def predicted(self, bags: Bags) -> Prediction:
-        """Return everything that is predicted for bags in memory."""
+    def predicted(self, bags: Bags, columns: Sequence[str] = ()) -> Prediction:
+        """Return everything that is predicted for bags in memory, and more columns."""
+        ...
+
+    def with_columns(self, rows: Floats, scores: Floats, columns: Sequence[str]) -> Prediction:
+        """Return predictions of raw rows (n, k) and scores (n, 2), with more columns."""
         ...
 
 
@@ -102,6 +110,8 @@ class LinearModel(BaseEstimator):
     alpha_, holdout_ : float
         The penalty, and the share of bags left out.
     report_ : dict
+    posterior_ : Posterior or None
+        Of a fit with ``uncertainty=True``.
     versions_ : dict
         Of a loaded model: the packages that saved it.
     """
@@ -114,10 +124,12 @@ class LinearModel(BaseEstimator):
     alpha_: float
     holdout_: float
     report_: dict[str, Any]
+    posterior_: Posterior | None = None
     versions_: dict[str, str]
 
     outcome_kind: ClassVar[type[Outcome]]
     saved_arrays: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "alphas_", "alpha_scores_")
+    optional_parts: ClassVar[tuple[type[OptionalPart], ...]] = (Posterior,)
 
     # ------------------------------------------------------------------ predicting
 
@@ -130,16 +142,87 @@ class LinearModel(BaseEstimator):
         """Names of the store's targets; empty for labels in memory, and for responses."""
         return self.outcome_.names
 
-    def predicted(self, bags: Bags) -> Prediction:
-        """Return everything that is predicted for bags in memory."""
-        return self.outcome_.predict(self.decision_rows(bags))
+    def predicted(self, bags: Bags, columns: Sequence[str] = ()) -> Prediction:
+        """Return everything that is predicted for bags in memory, with some of `more_columns`."""
+        if not columns:
+            return self.outcome_.predict(self.decision_rows(bags))
+        return self.with_columns(*self._rows(bags, bool({*columns} & {*OF_POSTERIOR})), columns)
+
+    def with_columns(self, rows: Floats, scores: Floats, columns: Sequence[str]) -> Prediction:
+        """Return predictions of raw rows (n, k) and rows of scores, with more columns."""
+        more = {name: self.more_column(name, rows, scores) for name in columns}
+        return replace(self.outcome_.predict(rows), more=more)
+
+    def more_column(self, name: str, rows: Floats, scores: Floats) -> Floats:
+        """Return one of the columns beside the predictions.
+
+        Parameters
+        ----------
+        name : {"leverage", "mahalanobis"}
+        rows : shape (n, k)
+            What `decision_rows` gives.
+        scores : shape (n, 2)
+            What `score_rows` gives; without rows where no column is of the posterior.
+
+        Raises
+        ------
+        ModelError
+            A column that this kind of model does not have.
+        """
+        if name not in BagScores._fields:
+            raise ModelError(f"a {type(self).__name__} has no column {name!r}")
+        self.needed_posterior()
+        return scores[:, BagScores._fields.index(name)]
 
     def values(self, bags: Bags) -> NDArray[Any]:
         """Predict targets, classes or coefficients for bags in memory."""
         return self.predicted(bags).values
 
-    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+    @checked
+    def bag_scores(self, X: BagsLike) -> BagScores:
+        """Return how unlike the bags fitted each bag is: leverage and Mahalanobis distance.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+
+        Raises
+        ------
+        ModelError
+            The model was fitted without ``uncertainty=True``, or bags of another dimension.
+        """
+        self.needed_posterior()
+        if isinstance(X, BagStore):
+            scores = self._lazy(X, "score_rows", (), (2,), np.float64)
+        else:
+            scores = self.score_rows(as_bags(X))
+        return BagScores(scores[:, 0], scores[:, 1])
+
+    def needed_posterior(self) -> Posterior:
+        """Return what `predict` with ``return_std`` and `bag_scores` need.
+
+        Raises
+        ------
+        ModelError
+            The model does not have it.
+        """
+        check_is_fitted(self, "coef_")
+        if self.posterior_ is None:
+            raise ModelError(
+                "the model keeps no posterior: fit it with uncertainty=True (model.uncertainty: "
+                "true), which keeps up to D x D numbers"
+            )
+        return self.posterior_
+
+    def score_rows(self, bags: Bags) -> Floats:
+        """Return leverage and Mahalanobis distance of bags in memory, shape (n_bags, 2)."""
+        return self._rows(bags, scored=True)[1]
+
+    def decision_rows(self, bags: Bags) -> Floats:
         """Compute z(A(X))ᵀψ + intercept, shape (n_bags, k) (004, eq. 3.15)."""
+        return self._rows(bags, scored=False)[0]
+
+    def _rows(self, bags: Bags, scored: bool) -> tuple[Floats, Floats]:
         check_is_fitted(self, "coef_")
         if bags.n_dims != self.features_.n_dims:
             raise ModelError(
@@ -147,11 +230,16 @@ class LinearModel(BaseEstimator):
                 f"{bags.n_dims}"
             )
         out = np.empty((len(bags), len(self.intercept_)))
+        posterior = self.needed_posterior() if scored else None
+        scores = np.empty((len(bags) if scored else 0, 2))
         with lane():
             for start, features, _ in self.features_.blocks(bags, self.precision):
-                self._combine(features, out[start : start + len(features)])
+                stop = start + len(features)
+                self._combine(features, out[start:stop])
+                if posterior is not None:
+                    posterior.score(features, scores[start:stop])
         self.outcome_.check_finite(out, "a prediction", NOT_FINITE)
-        return out
+        return out, scores
 
     def _combine(self, features: NDArray[Any], out: NDArray[np.float64]) -> None:
         """Multiply: by sums in float64 for a few targets, by a matrix product for many."""
@@ -230,7 +318,18 @@ class LinearModel(BaseEstimator):
             **self.outcome_.to_dict(),
         }
         arrays = {name.rstrip("_"): getattr(self, name) for name in self.saved_arrays}
+        for kind in self.optional_parts:
+            part = getattr(self, f"{kind.key}_")
+            if part is not None:
+                attributes |= part.state().attributes
+                arrays |= part.state().arrays
         return ModelState(attributes, arrays)
+
+    @classmethod
+    def array_names(cls, attributes: dict[str, Any]) -> list[str]:
+        """Return the names of the arrays of a saved model with these attributes."""
+        own = [name.rstrip("_") for name in cls.saved_arrays]
+        return own + [n for kind in cls.optional_parts for n in kind.array_names(attributes)]
 
     @classmethod
     def from_state(cls, state: ModelState) -> Self:
@@ -257,6 +356,9 @@ class LinearModel(BaseEstimator):
         names = tuple(values["target_names"])
         model.outcome_ = kind.from_dict(values, names, len(model.intercept_))
         model.check_shapes()
+        for part in cls.optional_parts:
+            found = part.from_state(state, len(model.intercept_), model.features_.n_features)
+            setattr(model, f"{part.key}_", found)
         return model
 
     def check_shapes(self) -> None:

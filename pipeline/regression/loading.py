@@ -40,7 +40,6 @@ def _load(url: str) -> DoubleBasis:
     state = read_state(url)
     try:
         kind = ESTIMATORS[state["estimator"]]
-        names = [name.rstrip("_") for name in kind.saved_arrays]
-        return kind.from_state(ModelState(state, read_arrays(url, names)))
+        return kind.from_state(ModelState(state, read_arrays(url, kind.array_names(state))))
     except Exception as error:  # whatever a damaged file leads to
         raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -32,16 +32,18 @@ class Prediction:
         Targets, classes, or coefficients of densities.
     probabilities : float64, shape (n, n_classes), or None
         Of classes only.
+    more : mapping
+        Columns that were asked for, such as "std", of n rows each.
     """
 
     values: NDArray[Any]
     probabilities: Rows | None = None
+    more: Mapping[str, Rows] = field(default_factory=dict)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by the names that they have in a store of predictions."""
-        if self.probabilities is None:
-            return {"predictions": self.values}
-        return {"predictions": self.values, "probabilities": self.probabilities}
+        own = {"predictions": self.values, "probabilities": self.probabilities, **self.more}
+        return {name: array for name, array in own.items() if array is not None}
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,17 @@ class Outcome(ABC):
     @abstractmethod
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
         """Return the predictions as named columns of a table."""
+
+    def more_columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
+        """Return ``prediction.more`` as named columns: ``std``, or ``std_<target>`` of several."""
+        columns: dict[str, NDArray[Any]] = {}
+        for name, values in prediction.more.items():
+            if values.ndim == 1:
+                columns[name] = values
+            else:
+                names = self.names or range(self.n_targets)
+                columns |= {f"{name}_{t}": v for t, v in zip(names, values.T, strict=True)}
+        return columns
 
     def call(self, j: int) -> str:
         """Name column ``j`` of what is regressed, for messages."""

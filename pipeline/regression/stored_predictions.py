@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..bags import BagStore
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import holdout_split
-from ..errors import DataError, ModelError, StoreError
+from ..errors import DataError, ModelError, ParameterError, StoreError
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
 from ..params import check_choice, checked
@@ -26,11 +26,12 @@ from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
 from .linear_model import FittedModel
-from .outcomes import Prediction
+from .outcome_base import Column, Prediction
 from .prediction import prediction_ranges
 
 SUBSETS = ("all", "holdout", "train")
 FORMATS = ("zarr", "parquet")
+COLUMNS = ("std", "leverage", "mahalanobis")  # beside the predictions
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_predictions"
 
@@ -46,16 +47,19 @@ class PredictedBlock:
     prediction : shape (n,) or (n, k)
     probabilities : float64, shape (n, n_classes), or None
         Of classes only.
+    more : mapping
+        The columns that were asked for, float64.
     """
 
     rows: NDArray[np.int64]
     prediction: NDArray[Any]
     probabilities: NDArray[np.float64] | None
+    more: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def as_prediction(self) -> Prediction:
         """The predictions without the positions."""
-        return Prediction(self.prediction, self.probabilities)
+        return Prediction(self.prediction, self.probabilities, self.more)
 
 
 # of a range none of whose bags was predicted, and of one whose predictions are written
@@ -65,16 +69,16 @@ NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 class _Predictions:
     """A `Collector` of the predictions of a range of bags: small, beside the bags themselves."""
 
-    def __init__(self, model: FittedModel) -> None:
+    def __init__(self, model: FittedModel, columns: Sequence[str] = ()) -> None:
         self._model = model
+        self._given = (columns,) if columns else ()
         self._blocks: list[PredictedBlock] = []
 
     def add(self, batch: Batch) -> None:
         if len(batch):
-            predicted = self._model.predicted(batch.bags)
-            self._blocks.append(
-                PredictedBlock(batch.index, predicted.values, predicted.probabilities)
-            )
+            found = self._model.predicted(batch.bags, *self._given)
+            given = (found.values, found.probabilities, found.more)
+            self._blocks.append(PredictedBlock(batch.index, *given))
 
     def finish(self) -> PredictedBlock:
         return _join(self._blocks) if self._blocks else NOTHING
@@ -83,8 +87,15 @@ class _Predictions:
 class _WrittenPredictions(_Predictions):
     """Writes what it has collected, into the range's own rows or into its own file."""
 
-    def __init__(self, model: FittedModel, store: BagStore, place: str, format: str) -> None:
-        super().__init__(model)
+    def __init__(
+        self,
+        model: FittedModel,
+        columns: Sequence[str],
+        store: BagStore,
+        place: str,
+        format: str,
+    ) -> None:
+        super().__init__(model, columns)
         self._store, self._place, self._format = store, place, format
 
     def finish(self) -> PredictedBlock:
@@ -96,7 +107,9 @@ class _WrittenPredictions(_Predictions):
             for name, values in {"ids": ids, **block.as_prediction.arrays()}.items():
                 group[name][start:stop] = values  # type: ignore[index]
         else:
-            columns = self._model.outcome_.columns(block.as_prediction)
+            outcome = self._model.outcome_
+            columns = outcome.columns(block.as_prediction)
+            columns |= outcome.more_columns(block.as_prediction)
             frame = pd.DataFrame({"id": ids.tolist(), **columns})
             fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
@@ -108,7 +121,8 @@ def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
     arrays = [block.as_prediction.arrays() for block in blocks]
     joined = {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
     rows = np.concatenate([block.rows for block in blocks])
-    return PredictedBlock(rows, joined["predictions"], joined.get("probabilities"))
+    given = (joined.pop("predictions"), joined.pop("probabilities", None))
+    return PredictedBlock(rows, *given, joined)
 
 
 def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
@@ -148,6 +162,7 @@ def write_predictions(
     url: str | os.PathLike[str],
     *,
     format: str = "zarr",
+    columns: Sequence[str] = (),
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
@@ -163,25 +178,30 @@ def write_predictions(
 
     Parameters
     ----------
+    columns : sequence of {"std", "leverage", "mahalanobis"}
+        More columns, or arrays, of a model that was fitted with ``uncertainty=True``: see
+        `DoubleBasisRegressor.predict` and `bag_scores`. Of several targets ``std_<target>``.
     overwrite : bool
         Replace predictions that are there; nothing else is ever replaced.
 
     Raises
     ------
     ModelError
-        Not fitted, bags of another dimension, something is stored at the URL, or writing failed.
+        Not fitted, columns that the model does not have, bags of another dimension, something is
+        stored at the URL, or writing failed.
     """
     check_choice("format", format, FORMATS)
     url = normalize_url(url)
     check_predictable(model, store, "all")
+    more = check_columns(model, columns)
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
     with (
         storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError),
         writing_folder(url, overwrite=overwrite) as place,
     ):
         ranges = _ranges(model, LabelledBags(store))
-        _prepare(model, store, place, format, ranges[0][1] if ranges else 1)
-        collector = partial(_WrittenPredictions, model, store, place, format)
+        _prepare(model, more, store, place, format, ranges[0][1] if ranges else 1)
+        collector = partial(_WrittenPredictions, model, [*more], store, place, format)
         for _ in _predict(collector, model, LabelledBags(store), progress):
             pass
         if format == "zarr":
@@ -218,7 +238,38 @@ def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
     }
 
 
-def _prepare(model: FittedModel, store: BagStore, url: str, format: str, step: int) -> None:
+def check_columns(model: FittedModel, columns: Sequence[str]) -> dict[str, Column]:
+    """Return what arrays the columns beside the predictions are.
+
+    Raises
+    ------
+    ParameterError
+        A column that there is not, or whose name is that of a target.
+    ModelError
+        One that the model does not have.
+    """
+    for name in columns:
+        check_choice("columns", name, COLUMNS)
+    if not columns:
+        return {}
+    outcome = model.outcome_
+    found = model.with_columns(np.empty((0, outcome.n_targets)), np.empty((0, 2)), columns)
+    twice = set(outcome.columns(found)) & set(outcome.more_columns(found))
+    if twice:
+        raise ParameterError(
+            f"columns: {min(twice)!r} is a target of the model, too; leave that column out"
+        )
+    return {name: Column(rows.shape[1:], rows.dtype) for name, rows in found.more.items()}
+
+
+def _prepare(
+    model: FittedModel,
+    more: Mapping[str, Column],
+    store: BagStore,
+    url: str,
+    format: str,
+    step: int,
+) -> None:
     """Make the folder, or the arrays in chunks of ``step`` bags, that workers write into."""
     if format == "parquet":
         fs, path = filesystem(url)
@@ -229,7 +280,7 @@ def _prepare(model: FittedModel, store: BagStore, url: str, format: str, step: i
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"
     group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids)
-    for name, column in model.outcome_.stored().items():
+    for name, column in {**model.outcome_.stored(), **more}.items():
         group.create_array(
             name,
             shape=(n, *column.tail),

@@ -36,7 +36,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
 
     Parameters
     ----------
-    embedding, random_features, validation_fraction, precision, solver, rank
+    embedding, random_features, validation_fraction, precision, solver, rank, uncertainty
         As in `DoubleBasisRegressor`.
     response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
         The third basis, of the response densities: without marginals, so that its coefficients
@@ -78,8 +78,9 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         precision: str = "float32",
         solver: str = "auto",
         rank: int | None = None,
+        uncertainty: bool = False,
     ) -> None:
-        ridge = (alpha, alphas, validation_fraction, precision, solver, rank)
+        ridge = (alpha, alphas, validation_fraction, precision, solver, rank, uncertainty)
         super().__init__(embedding, random_features, *ridge)
         self.response_embedding = response_embedding
 

@@ -33,6 +33,12 @@ from .state import Journal, Round, State, StateFolder, check_same_store
 NOTHING = "nothing"
 # of HDD, which had two methods: lines begun then name them, and the one they name is left
 GONE_SETTINGS = ("model.embedding.method", "model.embedding.n_integration")
+# that lines begun before did not name, and what their models are made with
+NEW_SETTINGS = {
+    "model.solver": "auto",
+    "model.random_features.structure": "dense",
+    "model.uncertainty": False,
+}
 
 Publish = Callable[[dict[str, Any], tuple[Round, ...]], None]
 Computing = Callable[[BagStore], AbstractContextManager[Progress | None]]
@@ -163,6 +169,8 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> st
 def _check_settings(spec: Retraining, state: State) -> None:
     for key, before, now in differences(state.settings, spec.settings):
         if key in GONE_SETTINGS and now is None and before != "direct":
+            continue
+        if before is None and now == NEW_SETTINGS.get(key):
             continue
         raise ConfigError(
             f"key {key!r} is {now!r}, the models of {spec.state_folder} were made with {before!r}; "

@@ -49,6 +49,19 @@ def _used(kind: type, use: str, **fixed: Any) -> Example:
     return example
 
 
+def _scored(kind: type) -> Example:
+    """The example of `bag_scores` of an estimator."""
+
+    def example(w: World) -> Call:
+        model = kind(w.embedding, w.second, uncertainty=True)
+        given = {} if kind is regression.TripleBasisRegressor else {"target": "c"}
+        if kind is regression.DoubleBasisRegressor:
+            given = {"target": "y"}
+        return model.fit(w.store, **given).bag_scores, {"X": w.arrays}
+
+    return example
+
+
 # What is not called by people: the arguments come from rooms of ours, which have checked them.
 OUR_ROOMS = ("execution", "sklearn_bases")
 OUR_NAMES = """
@@ -60,14 +73,15 @@ OUR_NAMES = """
     regression.RidgeStatistics retraining.Outcome
 """
 OUR_METHODS = """
-    arguments array blocks centred_cross centred_gram centred_yy check check_ends check_memory
-    check_parameters check_shapes checked coefficients current damage decide decision_rows
-    decision_scores density_values describe determination directions discard draw embed
-    embed_coefficients estimates estimator feature_names features features_of fill fit_problem
-    frequencies frequency_bytes from_dict from_params from_state given_penalties history
-    is_matrix_free keeper keeps_rows labelled learn list load_current measure of_sums pair_map
-    penalties place predicted probabilities problem read_array resolve rollback run start state
-    steps task to_dict trusted values
+    arguments array array_names blocks centred_cross centred_gram centred_yy check check_ends
+    check_groups check_memory check_parameters check_shapes checked coefficients current damage
+    decide decision_rows decision_scores density_values describe determination directions
+    discard draw embed embed_coefficients estimates estimator feature_names features features_of
+    fill fit_problem frequencies frequency_bytes from_dict from_params from_state
+    given_penalties history is_matrix_free keeper keeps_rows labelled learn list load_current
+    measure more_column needed_posterior of_sums pair_map penalties place predicted
+    probabilities problem read_array resolve rollback run score_rows start state steps task
+    to_dict trusted values values_and_deviations with_columns
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors
@@ -253,6 +267,14 @@ EXAMPLES: dict[str, Example] = {
     "regression.DoubleBasisRegressor": _used(regression.DoubleBasisRegressor, "predict", **MODEL),
     "regression.DoubleBasisRegressor.fit": lambda w: (w.unfitted().fit, {"X": w.arrays, "y": w.y}),
     "regression.DoubleBasisRegressor.predict": lambda w: (w.regressor.predict, {"X": w.arrays}),
+    **{
+        f"regression.{kind.__name__}.bag_scores": _scored(kind)
+        for kind in (
+            regression.DoubleBasisRegressor,
+            regression.DoubleBasisClassifier,
+            regression.TripleBasisRegressor,
+        )
+    },
     "regression.DoubleBasisRegressor.save": lambda w: (w.regressor.save, {"url": w.new()}),
     "regression.DoubleBasisClassifier": _used(regression.DoubleBasisClassifier, "predict", **MODEL),
     "regression.DoubleBasisClassifier.fit": lambda w: (

@@ -105,6 +105,27 @@ def test_predict_writes_parquet_and_zarr_with_ids(regression, tmp_path):
     np.testing.assert_allclose(group["predictions"][:], expected, rtol=1e-5)
 
 
+def test_predict_writes_how_sure_it_is(regression, tmp_path):
+    """Columns of a model that keeps its posterior; of another one, a line that says what to do."""
+    urls = settings(data_url=regression / "bags.zarr", columns="[std, leverage, mahalanobis]")
+    line = refused(
+        1,
+        "predict",
+        *urls,
+        *settings(model_url=regression / "model.zarr", output_url=tmp_path / "p"),
+    )
+    assert "uncertainty" in line
+    sure = settings(data_url=regression / "bags.zarr", model_url=tmp_path / "m.zarr", report="null")
+    sizes = settings(model__uncertainty="true", model__random_features__n_features=64)
+    done("fit", CONFIGS / "fit.yaml", *sure, *sizes)
+    done("predict", *urls, *settings(model_url=tmp_path / "m.zarr", output_url=tmp_path / "p"))
+    frame = pd.read_parquet(tmp_path / "p").sort_values("id")
+    model, bags = load_model(tmp_path / "m.zarr"), BagStore.open(regression / "bags.zarr").read()
+    np.testing.assert_allclose(frame["std"], model.predict(bags, return_std=True)[1], rtol=1e-5)
+    for name, values in model.bag_scores(bags)._asdict().items():
+        np.testing.assert_allclose(frame[name], values, rtol=1e-4)
+
+
 def test_unlabelled_bags_are_left_out_and_counted(regression, tmp_path):
     """A bag without a label is no error of evaluate, and no bag of its score."""
     source = BagStore.open(regression / "bags.zarr")

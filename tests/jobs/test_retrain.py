@@ -140,12 +140,14 @@ def test_changed_config_is_exit_code_2(folder):
     done("retrain", *given(folder, state_url=folder / "another"))
 
 
-def test_line_begun_when_hdd_had_two_methods(folder):
-    """Settings that were written then name parameters that are gone; the line goes on."""
+def test_line_begun_by_an_earlier_version(folder):
+    """Settings written when HDD had two methods, and before some parameters: the line goes on."""
     path = folder / "registry.retrain" / "state.json"
     state = json.loads(path.read_text())
     embedding = state["settings"]["model"]["embedding"]
     embedding |= {"method": "fast", "n_integration": 2000}
+    del state["settings"]["model"]["uncertainty"], state["settings"]["model"]["solver"]
+    del state["settings"]["model"]["random_features"]["structure"]
     path.write_text(json.dumps(state))
     done("retrain", *given(folder))
     state = json.loads(path.read_text())

@@ -64,3 +64,22 @@ def validation_scores(
         error = y[held] - predict(z[held], ridge(z[~held], y[~held], alpha))
         scores.append(((error**2).mean(axis=0) / y[held].var(axis=0)).mean())
     return np.array(scores)
+
+
+def hat_matrix(z: NDArray, alpha: float) -> NDArray[np.float64]:
+    """H of ŷ = Hy, of the penalised problem with its intercept, shape (n, n)."""
+    centred = z - z.mean(axis=0)
+    normal = centred.T @ centred + alpha * np.eye(z.shape[1])
+    return 1 / len(z) + centred @ np.linalg.solve(normal, centred.T)
+
+
+def gp_variance(z: NDArray, new: NDArray, alpha: float) -> NDArray[np.float64]:
+    """Posterior variances at new rows of a Gaussian process with covariance z·z'/λ, noise 1 and
+    an unknown mean ("ordinary kriging"), by the inverse over the n bags; shape (m,).
+    """
+    mean = z.mean(axis=0)  # an unknown mean makes the origin of z arbitrary
+    z, new = z - mean, new - mean
+    inverse = np.linalg.inv(z @ z.T / alpha + np.eye(len(z)))
+    cross, ones = new @ z.T / alpha, np.ones(len(z))
+    known = (new**2).sum(axis=1) / alpha - np.einsum("ij,jk,ik->i", cross, inverse, cross)
+    return known + (1 - cross @ inverse @ ones) ** 2 / (ones @ inverse @ ones)
