@@ -117,7 +117,7 @@ def _fitted(
         try:
             return model.fit(
                 store,
-                holdout=config.holdout,
+                holdout=config.kept_out,
                 progress=progress,
                 checkpoints=checkpoints,
                 **labels,

@@ -8,6 +8,7 @@ configured; a name in place of the section ("js", "moments") is that embedding w
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args
 
@@ -113,6 +114,7 @@ NAMED: dict[str, dict[str, str]] = {
 
 if TYPE_CHECKING:
     from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, TripleBasisRegressor
+    from bagbasis.bags.holdout import Holdout
     from bagbasis.embeddings.base import Embedding
 
     Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
@@ -207,6 +209,19 @@ class ModelSection(Section):
         return self
 
 
+class HoldoutSection(Section):
+    """Whole groups of bags, or those after a time, that a fit keeps out."""
+
+    fraction: float = Field(default=0.0, ge=0, lt=1, description="about this share of the bags")
+    groups: str | None = Field(
+        default=None, description="column of the store, as patient: equal values are kept together"
+    )
+    after: date | float | str | None = Field(
+        default=None, description="date or number; bags later than it are kept out"
+    )
+    time: str | None = Field(default=None, description="the column that is compared with it")
+
+
 class FittingConfig(ClusterConfig):
     """Config of a job that fits a model to the bags of a store."""
 
@@ -215,8 +230,22 @@ class FittingConfig(ClusterConfig):
     target: str | list[str] | None = Field(
         default=None, description="target, or list of them; null: the only one"
     )
-    holdout: float = Field(
-        default=0.0, ge=0, lt=1, description="fraction of the bags kept out, for evaluate"
+    holdout: Annotated[float, Field(ge=0, lt=1)] | HoldoutSection = Field(
+        default=0.0,
+        description="fraction of the bags kept out, for evaluate; or {fraction, groups}, or "
+        "{after, time}",
     )
     model: ModelSection = Field(default=ModelSection(), description="what is fitted")
     overwrite: bool = Field(default=False, description="replace a model that is there")
+
+    @property
+    def kept_out(self) -> Holdout:
+        """What ``holdout`` says; ConfigError for what does not go together."""
+        from bagbasis.bags.holdout import Holdout
+        from bagbasis.errors import ParameterError
+
+        given = self.holdout
+        try:
+            return Holdout.of(given if isinstance(given, float) else given.model_dump())
+        except ParameterError as error:
+            raise ConfigError(f"key 'holdout': {error}") from error

@@ -68,7 +68,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
                 config.model.estimator(),
                 search,
                 target=config.target,
-                holdout=config.holdout,
+                holdout=config.kept_out,
                 records=out_dir / STATE,
                 cache_url=config.cache_url,
                 keep_cache=config.keep_cache,
@@ -152,7 +152,7 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
         "data_url": config.data_url,
         "model_url": config.model_url,
         "target": config.target,
-        "holdout": config.holdout,
+        "holdout": config.model_dump(mode="json")["holdout"],
         "model": model.model_dump(),
     }
     with writing(path) as temporary:

@@ -18,7 +18,7 @@ from .plan import Range
 from .reading import PARTITION_BYTES, partitions, prefetch
 from .responses import Responses
 from .sampling import RunSample
-from .splits import Split
+from .splits import Membership
 from .store import BagStore
 
 ROWS_PER_BLOCK = 4096  # bags worked on at a time: their coefficients take some tens of MiB
@@ -66,9 +66,9 @@ class LabelledBags:
         None: bags that are looked at for themselves, none of which is skipped as unlabelled.
     start, stop : int
         Default all bags.
-    left_out : Split, optional
+    left_out : Membership, optional
         Bags that no batch has.
-    only : Split, optional
+    only : Membership, optional
         No batch has other bags.
     """
 
@@ -76,8 +76,8 @@ class LabelledBags:
     labels: Labels[Any] | None = None
     start: int = 0
     stop: int | None = None
-    left_out: Split | None = None
-    only: Split | None = None
+    left_out: Membership | None = None
+    only: Membership | None = None
 
     # ------------------------------------------------------------------ what it holds
 

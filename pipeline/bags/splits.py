@@ -1,19 +1,38 @@
-"""Which bags are held out: a hash of the bag's index, so that it never depends on the plan."""
+"""Which bags are held out, told from a bag's index, group or time, never from the plan."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .columns import Column
 
 HOLDOUT_SEED = 1  # of the bags that no model is fitted to
 VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
 
 
+class Membership(Protocol):
+    """Some of the bags; growing stores keep the membership of old bags."""
+
+    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Membership of some bags, shape (n,)."""
+        ...
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Membership of bags start … stop − 1, shape (stop − start,)."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what decides, in types JSON knows."""
+        ...
+
+
 @dataclass(frozen=True)
 class Split:
-    """A pseudo-random share of the bags; growing stores keep the membership of old bags.
+    """A pseudo-random share of the bags.
 
     Bag i is a member when splitmix64(i, seed) < fraction · 2⁶⁴.
     """
@@ -22,17 +41,62 @@ class Split:
     seed: int
 
     def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Membership of some bags, shape (n,)."""
+        """See `Membership`."""
         return hash_index(index.astype(np.uint64), self.seed) < self.fraction
 
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Membership of bags start … stop − 1, shape (stop − start,)."""
+        """See `Membership`."""
         return hash_index(np.arange(start, stop, dtype=np.uint64), self.seed) < self.fraction
 
+    def to_dict(self) -> dict[str, Any]:
+        """See `Membership`."""
+        return asdict(self)
 
-def holdout_split(holdout: float) -> Split | None:
-    """Return the bags that ``holdout=`` leaves out of any estimator's fit."""
-    return Split(holdout, HOLDOUT_SEED) if holdout else None
+
+@dataclass(frozen=True, eq=False)
+class GroupSplit:
+    """Whole groups: those whose hash is below a limit, which `group_limit` finds."""
+
+    column: Column
+    below: float
+    seed: int
+
+    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See `Membership`."""
+        return hash_values(self.column.at(index), self.seed) < self.below
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `Membership`."""
+        return hash_values(self.column.members(start, stop), self.seed) < self.below
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Membership`."""
+        return {"groups": self.column.name, "below": self.below, "seed": self.seed}
+
+
+@dataclass(frozen=True, eq=False)
+class TimeSplit:
+    """The bags later than a time."""
+
+    column: Column
+    after: float
+
+    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See `Membership`."""
+        return np.asarray(self.column.at(index) > self.after)
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `Membership`."""
+        return np.asarray(self.column.members(start, stop) > self.after)
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Membership`."""
+        return {"time": self.column.name, "after": self.after}
+
+
+def hash_values(values: NDArray[Any], seed: int) -> NDArray[np.float64]:
+    """Uniform numbers in [0, 1), equal for equal values; −0 equals 0."""
+    return hash_index((values.astype(np.float64) + 0.0).view(np.uint64), seed)
 
 
 def hash_index(index: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:

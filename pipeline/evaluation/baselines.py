@@ -12,9 +12,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..bags import Bags, BagStore
+from ..bags.holdout import Holdout
 from ..bags.labelled import LabelledBags
 from ..bags.sampling import RunSample
-from ..bags.splits import holdout_split
 from ..execution import Progress
 from ..execution.costs import Cost
 from ..regression.base import DoubleBasis
@@ -123,7 +123,7 @@ def judge_fit(
         no labelled bag was kept out and the penalty was given.
     """
     bags = model.outcome_.take_labels(store)
-    held_out = holdout_split(model.holdout_)
+    held_out = Holdout.of(model.holdout_).split(bags)
     ridge = MeansRidge.fit(replace(bags, left_out=held_out), model.outcome_)
     if ridge is None:
         return None

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
-from ..bags import BagStore
+from ..bags.columns import Column
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.labels import take_rows
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..execution.passes import Reduction, run_pass
-from ..params import as_array, check_integer, checked
+from ..params import check_integer, checked
 from ..regression import FeatureMap, RidgeStatistics
 from ..regression.accumulate import FitStatistics, FitSums
 from ..regression.base import DoubleBasis, Labels, Problem, Target, TrainingBags
@@ -118,7 +118,7 @@ def _choose_folds(
     if groups is not None and time is not None:
         raise ParameterError("groups and time are given; folds follow one of them")
     if groups is not None:
-        codes, distinct = pd.factorize(_column(bags, "groups", groups))
+        codes, distinct = pd.factorize(Column.of(bags.data, "groups", groups).members(0, n))
         if len(distinct) < cv:
             raise DataError(f"there are {len(distinct)} groups, fewer than the {cv} folds")
         folds = np.empty(n, dtype=np.int16)
@@ -126,27 +126,12 @@ def _choose_folds(
             folds[test] = j
         return folds
     if time is not None:
-        times = _column(bags, "time", time)
+        times = Column.of(bags.data, "time", time).members(0, n)
         if times.dtype.kind not in "iufM":
             raise DataError(f"time has dtype {times.dtype}; expected numbers or dates")
         edges = np.sort(times)[[n * j // (cv + 1) for j in range(1, cv + 1)]]
         return (np.searchsorted(edges, times, side="right") - 1).astype(np.int16)
     return (np.random.default_rng(FOLD_SEED).permutation(n) % cv).astype(np.int16)
-
-
-def _column(bags: LabelledBags, name: str, given: str | ArrayLike) -> NDArray[Any]:
-    """Return one value per bag; DataError where one is missing."""
-    if not isinstance(given, str):
-        values = as_array(name, given)
-    elif isinstance(bags.data, BagStore):
-        values = bags.data.targets(names=[given])[:, 0]
-    else:
-        raise ParameterError(f"{name} names a target of a BagStore; give one value per bag")
-    if values.shape != (len(bags.data),):
-        raise DataError(f"{name} has shape {values.shape}; expected ({len(bags.data)},)")
-    if pd.isna(values).any():
-        raise DataError(f"{name}: bag {int(pd.isna(values).argmax())} has none")
-    return values
 
 
 # -------------------------------------------------------------------------- one pass

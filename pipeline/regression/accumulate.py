@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
-from ..bags.splits import Split
+from ..bags.splits import Membership
 from ..execution import Keeper, Progress
 from ..execution.costs import Cost
 from ..execution.passes import Reduction, plan_ranges, run_pass
@@ -138,7 +138,7 @@ class FitSums:
         self,
         features: FeatureMap,
         outcome: Outcome,
-        validation: Split | None,
+        validation: Membership | None,
         precision: str,
         keeps_rows: bool,
     ) -> None:
@@ -182,7 +182,7 @@ class FitPass:
         Those it leaves out, and those without a label, are counted and not fitted to.
     features : FeatureMap
     outcome : Outcome
-    validation : Split, optional
+    validation : Membership, optional
         Bags with statistics of their own.
     precision : {"float32", "float64"}
     keeps_rows : bool
@@ -193,7 +193,7 @@ class FitPass:
     source: LabelledBags
     features: FeatureMap
     outcome: Outcome
-    validation: Split | None
+    validation: Membership | None
     precision: str
     keeps_rows: bool = False
 

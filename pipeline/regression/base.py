@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..bags import Responses
+from ..bags.holdout import Holdout, HoldoutLike
 from ..bags.inputs import with_targets
 from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
-from ..bags.splits import VALIDATION_SEED, Split, holdout_split
+from ..bags.splits import Membership
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..embeddings.base import fresh
 from ..errors import DataError, ModelError, ParameterError, shown
@@ -146,7 +147,7 @@ class DoubleBasis(LinearModel):
     def fit_problem(
         self,
         problem: Problem,
-        holdout: float,
+        holdout: HoldoutLike,
         progress: Progress | None,
         checkpoints: CheckpointsLike = None,
     ) -> None:
@@ -156,6 +157,7 @@ class DoubleBasis(LinearModel):
         """
         with checkpoints_of(checkpoints) as kept:
             self.check_parameters(holdout)
+            holdout = Holdout.of(holdout).resolve(problem.source)
             clock = time.perf_counter()
             features = self.resolve(problem.source)
             resolved = time.perf_counter()
@@ -180,7 +182,7 @@ class DoubleBasis(LinearModel):
         }
 
     def task(
-        self, problem: Problem, features: FeatureMap, holdout: float, keeps_rows: bool = False
+        self, problem: Problem, features: FeatureMap, holdout: HoldoutLike, keeps_rows: bool = False
     ) -> FitPass:
         """Return the pass over the problem's bags, not yet started.
 
@@ -189,10 +191,10 @@ class DoubleBasis(LinearModel):
         """
         if self.solver == "cg":
             raise ParameterError("solver='cg' keeps no sums: choose solver='auto' or 'cholesky'")
-        source = replace(problem.source, left_out=holdout_split(holdout))
+        source, validation = self.parts(problem.source, holdout)
         keeps_rows = keeps_rows and self.keeps_rows(source.n_bags, features)
         self.check_memory(features, source.n_bags if keeps_rows else None)
-        given = (problem.outcome, self._validation, self.precision, keeps_rows)
+        given = (problem.outcome, validation, self.precision, keeps_rows)
         return FitPass(source, features, *given)
 
     def is_matrix_free(self, problem: Problem, features: FeatureMap, exact: bool = False) -> bool:
@@ -215,12 +217,12 @@ class DoubleBasis(LinearModel):
         self,
         problem: Problem,
         features: FeatureMap,
-        holdout: float,
+        holdout: HoldoutLike,
         progress: Progress | None,
         checkpoints: Checkpoints | None,
     ) -> MatrixFreeFit:
-        source = replace(problem.source, left_out=holdout_split(holdout))
-        fit = FitPass(source, features, problem.outcome, self._validation, self.precision)
+        source, validation = self.parts(problem.source, holdout)
+        fit = FitPass(source, features, problem.outcome, validation, self.precision)
         settings = {"alphas": self.given_penalties().tolist(), "rank": self.rank}
         keeper = checkpoints.steps(fit, **settings) if checkpoints else None
         return MatrixFreeFit(fit, self.penalties, self.rank, progress, keeper)
@@ -245,17 +247,20 @@ class DoubleBasis(LinearModel):
             needed += 8 * d * (d if n_rows is None else n_rows)
         check_memory(what, needed, FEWER_FEATURES)
 
-    @property
-    def _validation(self) -> Split | None:
-        """The bags that the penalty is chosen on, if any."""
+    def parts(
+        self, source: LabelledBags, holdout: HoldoutLike
+    ) -> tuple[LabelledBags, Membership | None]:
+        """Return the bags without those held out, and those that the penalty is chosen on."""
+        out = Holdout.of(holdout)
         chosen = isinstance(self.alpha, str) and self.alpha in self._on_held_out
-        return Split(self.validation_fraction, VALIDATION_SEED) if chosen else None
+        validation = out.validation(self.validation_fraction, source) if chosen else None
+        return replace(source, left_out=out.split(source)), validation
 
     def learn(
         self,
         problem: Problem,
         features: FeatureMap,
-        holdout: float,
+        holdout: HoldoutLike,
         statistics: FitStatistics,
         solution: RidgeSolution | None = None,
     ) -> None:
@@ -280,7 +285,7 @@ class DoubleBasis(LinearModel):
         self.alpha_ = solution.alpha
         self.alphas_ = solution.alphas
         self.alpha_scores_ = solution.scores
-        self.holdout_ = float(holdout)
+        self.holdout_ = Holdout.of(holdout).saved
         self.outcome_ = problem.outcome
         self.posterior_ = self._posterior(statistics, solution) if self.uncertainty else None
         self.report_: dict[str, Any] = {
@@ -320,7 +325,11 @@ class DoubleBasis(LinearModel):
             return resolve_features(source, embedding, random_features)
 
     def _solve(
-        self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
+        self,
+        problem: Problem,
+        features: FeatureMap,
+        holdout: HoldoutLike,
+        statistics: FitStatistics,
     ) -> RidgeSolution:
         train, units = statistics.train, problem.outcome.units()
         penalties = self.penalties(train)
@@ -359,7 +368,7 @@ class DoubleBasis(LinearModel):
         """Eigenvalues of ZᵀZ below this share of its trace come from rounding of the products."""
         return 1e-7 if self.precision == "float32" else 1e-14
 
-    def check_parameters(self, holdout: float) -> None:
+    def check_parameters(self, holdout: HoldoutLike) -> None:
         """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""
         named = ("gcv", *self._on_held_out)
         names = " or ".join(f"'{name}'" for name in named)
@@ -389,7 +398,7 @@ class DoubleBasis(LinearModel):
             )
         check_choice("precision", self.precision, ("float32", "float64"))
         check_share("validation_fraction", self.validation_fraction)
-        check_share("holdout", holdout, zero=True)
+        Holdout.of(holdout)
 
 
 def _is_summed(summary: Summary) -> bool:

@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from importlib.metadata import version
@@ -258,8 +258,8 @@ def describe(fit: FitPass) -> dict[str, Any]:
         "target_names": list(source.target_names),
         "features": fit.features.to_dict(),
         "outcome": identify_outcome(fit.outcome),
-        "holdout": asdict(source.left_out) if source.left_out else None,
-        "validation": asdict(fit.validation) if fit.validation else None,
+        "holdout": source.left_out.to_dict() if source.left_out else None,
+        "validation": fit.validation.to_dict() if fit.validation else None,
         "precision": fit.precision,
         "keeps_rows": fit.keeps_rows,
         "plan": [current_limits().split_every, len(fit.ranges)],

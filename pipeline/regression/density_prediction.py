@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..bags import Bags, as_bags, concatenate
 from ..bags.labelled import LabelledBags
 from ..bags.sampling import CHOICE_SAMPLE, JUDGED_SAMPLE
-from ..bags.splits import Split
+from ..bags.splits import Membership
 from ..densities import Densities
 from ..densities.valid_densities import MOST_DIMS, quasi_random_points
 from ..embeddings import Embedding, ProjectionEmbedding, ProjectionSpec
@@ -180,8 +180,7 @@ class ProjectedScore:
         spec: ProjectionSpec,
         features: FeatureMap,
         precision: str,
-        validation: Split,
-        holdout: Split | None,
+        validation: Membership,
     ) -> ProjectedScore:
         """Of the labelled bags that validation holds out, among evenly spread runs.
 
@@ -191,7 +190,7 @@ class ProjectedScore:
             There are none.
         """
         blocks, responses = [], []
-        held = replace(pairs, left_out=holdout, only=validation)
+        held = replace(pairs, only=validation)
         for batch in held.batches_of(JUDGED_SAMPLE.ranges(pairs.start, pairs.end)):
             if len(batch):
                 blocks += [z.copy() for _, z, _ in features.blocks(batch.bags, precision)]

@@ -13,6 +13,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
+from ..bags.holdout import HoldoutLike
 from ..bags.inputs import as_targets, with_targets
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.labels import Targets
@@ -96,7 +97,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         y: ArrayLike | None = None,
         *,
         target: Target = None,
-        holdout: float = 0.0,
+        holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> DoubleBasisRegressor:
@@ -109,8 +110,12 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             For bags in memory; NaN where a bag has no label.
         target : str or list of str
             For a store; may be left out when it has one target.
-        holdout : float in [0, 1)
-            Share of a store's bags left out, by a hash of their index, to evaluate on.
+        holdout : float in [0, 1) or dict, optional
+            Bags left out, to evaluate on: a share, by a hash of their index;
+            {"fraction": .2, "groups": "patient"}, whole groups of equal values in a column of the
+            store, by which alpha="validation" chooses its bags too; or {"after": "2026-01-01",
+            "time": "day"}, those later than a date or number (dates are days since 1970-01-01, or
+            names of classes; ``time`` may be left out where one column is no target).
         progress : callable (bags done, bags in all), optional
         checkpoints : URL, path or `Checkpoints`, optional
             Where the sums of a store's bags are kept while the pass runs: the same fit started
@@ -231,7 +236,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         y: ArrayLike | None = None,
         *,
         target: Target = None,
-        holdout: float = 0.0,
+        holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> DoubleBasisClassifier:

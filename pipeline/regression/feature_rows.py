@@ -19,7 +19,7 @@ import psutil
 from numpy.typing import NDArray
 
 from ..bags.labelled import LabelledBags
-from ..bags.splits import Split
+from ..bags.splits import Membership
 from ..execution.homes import addresses
 from ..execution.passes import Index, RowsOfBags
 from ..execution.tasks import lane_memory
@@ -114,7 +114,7 @@ class FeatureRows(RowsOfBags):
     bags: LabelledBags
     features: FeatureMap
     outcome: Outcome
-    validation: Split | None
+    validation: Membership | None
     precision: str
     keeping: Keeping
 

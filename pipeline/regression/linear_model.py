@@ -83,8 +83,8 @@ class FittedModel(ScoringModel, Protocol):
         ...
 
     @property
-    def holdout_(self) -> float:
-        """Share of the bags that were left out of the fit, by `holdout_split`."""
+    def holdout_(self) -> float | dict[str, Any]:
+        """What was left out of the fit, see `Holdout`."""
         ...
 
     def predicted(self, bags: Bags, columns: Sequence[str] = ()) -> Prediction:
@@ -107,8 +107,10 @@ class LinearModel(BaseEstimator):
         Both bases with everything decided.
     coef_ : float64, shape (k, n_features)
     intercept_ : float64, shape (k,)
-    alpha_, holdout_ : float
-        The penalty, and the share of bags left out.
+    alpha_ : float
+        The penalty.
+    holdout_ : float or dict
+        The share of bags left out, or what else `Holdout` keeps.
     report_ : dict
     posterior_ : Posterior or None
         Of a fit with ``uncertainty=True``.
@@ -122,7 +124,7 @@ class LinearModel(BaseEstimator):
     intercept_: NDArray[np.float64]
     precision: str
     alpha_: float
-    holdout_: float
+    holdout_: float | dict[str, Any]
     report_: dict[str, Any]
     posterior_: Posterior | None = None
     versions_: dict[str, str]

@@ -15,17 +15,17 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
+from ..bags.holdout import Holdout, HoldoutLike
 from ..bags.inputs import BagsLike, LabelsLike, with_responses, with_targets
 from ..bags.labelled import LabelledBags
 from ..bags.labels import Targets
 from ..bags.sampling import DISTANCE_SAMPLE, median_distance
-from ..bags.splits import holdout_split
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..embeddings.base import fresh
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import Reduction, check_memory, run_pass
-from ..params import check_choice, check_flag, check_number, check_share, checked
+from ..params import check_choice, check_flag, check_number, checked
 from ..sklearn_bases import BaseEstimator
 from .density_prediction import DensityPrediction, resolve_response
 from .feature_map import resolve_features
@@ -109,7 +109,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         *,
         target: str | Sequence[str] | None = None,
         responses: LabelsLike = None,
-        holdout: float = 0.0,
+        holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
     ) -> KernelSmoother:
         """Decide the embedding and the bandwidth.
@@ -122,8 +122,8 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             As in `DoubleBasisRegressor.fit`, or
         responses
             as in `TripleBasisRegressor.fit`, for bags in memory.
-        holdout : float in [0, 1)
-            Share of the bags left out, the same as in the basis estimators.
+        holdout : float in [0, 1) or dict
+            Bags left out, the same as in the basis estimators.
         progress : callable (bags done, bags in all), optional
 
         Raises
@@ -137,7 +137,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
         with lane():
             self.features_ = resolve_features(source, embedding, None)
-            bags = replace(source, left_out=holdout_split(holdout))
+            bags = replace(source, left_out=Holdout.of(holdout).split(source))
             rows = StreamedRows(bags, self.features_, self.outcome_, self.precision)
             sample = _sampled(rows)
             self.centre_ = sample.embeddings.mean(axis=0).astype(self.precision)
@@ -281,8 +281,8 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         smoothing = Reduction(sums, operator.add, cost, ROWS_PER_BLOCK, "smooth")
         return run_pass(rows, smoothing, progress=progress)
 
-    def _check_parameters(self, holdout: float) -> None:
-        check_share("holdout", holdout, zero=True)
+    def _check_parameters(self, holdout: HoldoutLike) -> None:
+        Holdout.of(holdout)
         fresh("response_embedding", self.response_embedding, Embedding, ProjectionEmbedding)
         check_number("bandwidth", self.bandwidth, 1e-18, 1e18, other=("loo",))
         check_choice("precision", self.precision, ("float32", "float64"))

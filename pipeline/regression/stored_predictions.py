@@ -14,9 +14,9 @@ import zarr
 from numpy.typing import NDArray
 
 from ..bags import BagStore
+from ..bags.holdout import Holdout
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
-from ..bags.splits import holdout_split
 from ..errors import DataError, ModelError, ParameterError, StoreError
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
@@ -332,8 +332,8 @@ def predict_labelled(model: FittedModel, store: BagStore) -> tuple[NDArray[Any],
 
 def take_subset(bags: LabelledBags, model: FittedModel, subset: str) -> LabelledBags:
     """Return the bags that the model's holdout left out of fitting, the others, or all."""
-    held_out = holdout_split(model.holdout_)
-    if subset == "all" or held_out is None:
+    held_out = None if subset == "all" else Holdout.of(model.holdout_).split(bags)
+    if held_out is None:
         return bags
     return replace(bags, only=held_out) if subset == "holdout" else replace(bags, left_out=held_out)
 

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore
+from ..bags.holdout import HoldoutLike
 from ..bags.inputs import with_responses
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
-from ..bags.splits import holdout_split
 from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import Progress
@@ -90,7 +90,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         X: TrainingBags,
         responses: Labels = None,
         *,
-        holdout: float = 0.0,
+        holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> TripleBasisRegressor:
@@ -128,18 +128,23 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         return Problem(pairs, Densities(resolve_response(self.response_embedding, pairs)))
 
     def _solve(
-        self, problem: Problem, features: FeatureMap, holdout: float, statistics: FitStatistics
+        self,
+        problem: Problem,
+        features: FeatureMap,
+        holdout: HoldoutLike,
+        statistics: FitStatistics,
     ) -> RidgeSolution:
-        validation, held_out = self._validation, statistics.validation
-        if validation is None or held_out is None or self.alpha != "projected":
+        held_out = statistics.validation
+        if held_out is None or self.alpha != "projected":
             return super()._solve(problem, features, holdout, statistics)
+        source, validation = self.parts(problem.source, holdout)
+        assert validation is not None
         score = ProjectedScore.of(
-            problem.source,
+            source,
             cast(Densities, problem.outcome).spec,
             features,
             self.precision,
             validation,
-            holdout_split(holdout),
         )
         penalties = self.penalties(statistics.train)
         return solve_judged(statistics.train, held_out, penalties, self.rounding, score)
@@ -148,7 +153,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         self,
         problem: Problem,
         features: FeatureMap,
-        holdout: float,
+        holdout: HoldoutLike,
         statistics: FitStatistics,
         solution: RidgeSolution | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from ..bags import BagStore
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
-from ..bags.splits import holdout_split
+from ..bags.splits import HOLDOUT_SEED, Split
 from ..execution import Progress
 from ..monitoring import DriftResult
 from ..registry import Registry
@@ -211,8 +211,7 @@ class NewRound:
         if champion is not None:
             models.append(load_model(registry.model_url(champion)))
             check_comparable(models[1], model, champion, registry.url)
-        held_out = holdout_split(self.spec.holdout)
-        assert held_out is not None  # the share is above 0
+        held_out = Split(self.spec.holdout, HOLDOUT_SEED)
         bags = newest_held_out(self._labelled(self.window), held_out, self.spec.evaluate_bags)
         return judge(models, bags, self.progress)
 

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ..bags import BagStore
+from ..bags.holdout import HoldoutLike
 from ..bags.labelled import take_range
 from ..bags.plan import Range
 from ..execution import Progress
@@ -42,14 +43,14 @@ class ModelLine:
         Both bases with everything decided.
     outcome : Outcome
         What is learnt.
-    holdout : float
-        Share of the bags that enter no model.
+    holdout : float or dict
+        The bags that enter no model, see `Holdout`.
     """
 
     estimator: DoubleBasis
     features: FeatureMap
     outcome: Outcome
-    holdout: float
+    holdout: HoldoutLike
 
     @classmethod
     def begin(

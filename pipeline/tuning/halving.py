@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore
-from ..bags.splits import VALIDATION_SEED, Split, holdout_split
+from ..bags.holdout import Holdout, HoldoutLike
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.progress import silent
@@ -49,7 +49,7 @@ def tune(
     search: Search,
     *,
     target: str | Sequence[str] | None = None,
-    holdout: float = 0.0,
+    holdout: HoldoutLike = 0.0,
     records: str | os.PathLike[str] | None = None,
     cache_url: str | os.PathLike[str] | None = None,
     keep_cache: bool = False,
@@ -107,7 +107,7 @@ class _Tuner:
         estimator: DoubleBasis,
         search: Search,
         target: str | Sequence[str] | None,
-        holdout: float,
+        holdout: HoldoutLike,
         records: str | os.PathLike[str] | None,
         cache_url: str | os.PathLike[str] | None,
     ) -> None:
@@ -119,9 +119,10 @@ class _Tuner:
             )
         estimator.check_parameters(holdout)
         self.problem = estimator.problem(store, None, target)
-        self.source = replace(self.problem.source, left_out=holdout_split(holdout))
+        out = Holdout.of(holdout).resolve(self.problem.source)
+        self.source = replace(self.problem.source, left_out=out.split(self.problem.source))
         self.outcome = self.problem.outcome
-        self.estimator, self.search, self.holdout = estimator, search, holdout
+        self.estimator, self.search, self.holdout = estimator, search, out
         self.candidates = resolve_candidates(self.source, estimator, search)
         for candidate in self.candidates:
             few = estimator.keeps_rows(store.n_bags, candidate.features)
@@ -131,7 +132,7 @@ class _Tuner:
         row_bytes = 4 * longest + 8 * self.outcome.n_targets
         self.order: RunOrder = run_order(n_bags, first, row_bytes, search.seed)
         self.rungs = plan_rungs(self.order, first, len(self.candidates), search.eta)
-        self.validation = Split(estimator.validation_fraction, VALIDATION_SEED)
+        self.validation = out.validation(estimator.validation_fraction, self.problem.source)
         self.identity = store_identity(store)
         self.folder = normalize_url(cache_url) if cache_url else f"{store.url}.cache"
         self.records = Records(records, self.identity)
@@ -271,7 +272,7 @@ class _Tuner:
 
     def _data_key(self) -> list[Any]:
         order = [self.order.run_length, self.order.seed]
-        return [self.identity, list(self.source.target_names), self.holdout, order]
+        return [self.identity, list(self.source.target_names), self.holdout.saved, order]
 
     def _coefficients(self, embedding: int) -> RowCache:
         c = next(c for c in self.candidates if c.embedding == embedding)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..bags.labelled import LabelledBags
 from ..bags.labels import take_rows
 from ..bags.plan import Range, split_evenly
-from ..bags.splits import Split
+from ..bags.splits import Membership
 from ..execution import Progress
 from ..execution.costs import count_tasks
 from ..execution.passes import Index, Reduction, RowsOfBags, run_pass
@@ -120,7 +120,7 @@ class ScoreSums:
         self,
         features: FeatureMap,
         n_targets: int,
-        validation: Split,
+        validation: Membership,
         precision: str,
         keeps_rows: bool,
     ) -> None:
@@ -138,7 +138,7 @@ class ScoreSums:
 
 def score_statistics(
     source: CachedBags,
-    validation: Split,
+    validation: Membership,
     precision: str,
     blocks: Range,
     progress: Progress | None = None,

@@ -16,7 +16,7 @@ from bagbasis import (
     TripleBasisRegressor,
     evaluate,
 )
-from bagbasis.bags.splits import holdout_split
+from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError
 from bagbasis.evaluation import judge_fit
 from bagbasis.execution.costs import pass_limits
@@ -25,7 +25,7 @@ N = 300
 RNG = np.random.default_rng(3)
 CENTRES = RNG.random((N, 2)) / 2 + 0.25
 BAGS = [np.clip(c + RNG.normal(0, 0.1, (RNG.integers(2, 30), 2)), 0, 1) for c in CENTRES]
-OUT = holdout_split(0.3).members(0, N)
+OUT = Split(0.3, HOLDOUT_SEED).members(0, N)
 BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(32)
 
 

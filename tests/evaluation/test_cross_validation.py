@@ -128,7 +128,7 @@ def test_one_pass_however_it_is_cut(store):
         ({"cv": 1}, ParameterError, "cv is 1"),
         ({"groups": "patient", "time": "day"}, ParameterError, "groups and time"),
         ({"groups": "nobody"}, DataError, "no target 'nobody'"),
-        ({"groups": "z"}, DataError, "groups: bag 0 has none"),
+        ({"groups": "z"}, DataError, "z: bag 0 has none"),
         ({"groups": np.arange(N) % 2}, DataError, "2 groups, fewer than the 4 folds"),
         ({"time": [1, 2]}, DataError, r"time has shape \(2,\)"),
         ({"time": np.full(N, "x")}, DataError, "numbers or dates"),

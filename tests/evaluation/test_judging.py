@@ -14,7 +14,7 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.bags.inputs import with_targets
-from bagbasis.bags.splits import holdout_split
+from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.clusters import connect
 from bagbasis.errors import DataError, ModelError
 from bagbasis.evaluation import evaluate, evaluate_together
@@ -54,7 +54,7 @@ def model(store):
 @pytest.mark.parametrize("subset", ["all", "holdout", "train"])
 def test_against_a_loop(store, model, subset):
     """Each sum is that of the bags of the subset that have a response, one after the other."""
-    out = holdout_split(0.4).members(0, N)
+    out = Split(0.4, HOLDOUT_SEED).members(0, N)
     keep = {"all": np.ones(N, dtype=bool), "holdout": out, "train": ~out}[subset]
     rows = [i for i in range(N) if keep[i] and RESPONSES[i] is not None]
     truth = project([RESPONSES[i] for i in rows])

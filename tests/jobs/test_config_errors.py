@@ -38,6 +38,7 @@ FIT = CONFIGS / "fit.yaml"
         ({"model__random_features__orthogonal": 1}, ["is 1", "true or false"]),
         ({"model": 3}, ["'model' is 3", "'key: value' lines"]),
         ({"holdout": 1}, ["'holdout' is 1", "a number >= 0 and < 1"]),
+        ({"holdout": "{group: y}"}, ["'holdout.group'", "did you mean 'groups'?"]),
         ({"data_url": ""}, ["'data_url' is None", "a text"]),
         ({"model__embedding__name": "projecton"}, ["'model.embedding.name'", "'projection'"]),
         ({"model__embedding__n_per_dim": 2.5}, ["'model.embedding.n_per_dim' is 2.5"]),

@@ -12,7 +12,7 @@ import pytest
 import zarr
 
 from bagbasis import load_model
-from bagbasis.errors import ModelError
+from bagbasis.errors import ConfigError, ModelError
 from bagbasis.jobs import fit
 from bagbasis.jobs.runs import LAUNCHERS, Status, resume, submit
 from bagbasis.jobs.runs import record as states
@@ -130,3 +130,14 @@ def test_killed_while_saving(regression, monkeypatch):
         run_fit(regression, url, "b")
     run_fit(regression, url, "a")
     assert load_model(url).report_["n_bags_fitted"] == 300
+
+
+def test_groups_are_kept_out(regression, tmp_path):
+    """A config holds whole groups out, is judged on them, and is refused by the key's name."""
+    given = {"fraction": 0.3, "groups": "n_components"}
+    url = tmp_path / "m.zarr"
+    report = run_fit(regression, url, None, holdout=given)
+    assert report["judged"]["n"] == report["n_bags_held_out"] > 0
+    assert load_model(url).holdout_.items() > given.items()
+    with pytest.raises(ConfigError, match="key 'holdout': holdout has after and a fraction"):
+        run_fit(regression, url, None, overwrite=True, holdout={**given, "after": "2026-01-01"})

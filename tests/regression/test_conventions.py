@@ -21,7 +21,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
-from bagbasis.bags.splits import holdout_split
+from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError, ParameterError
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -165,7 +165,7 @@ def test_score_by_the_labels_of_a_store(kind, tmp_path):
     y[::7] = np.nan
     store = stored(tmp_path / "s.zarr", BAGS, y)
     model = small(kind).fit(store, target="y", holdout=0.3)
-    out, known = holdout_split(0.3).members(0, len(BAGS)), ~np.isnan(y)
+    out, known = Split(0.3, HOLDOUT_SEED).members(0, len(BAGS)), ~np.isnan(y)
     for url, rows in ((store.url, out & known), (tmp_path / "other.zarr", known)):
         if url != store.url:
             store = stored(url, BAGS, y)

@@ -11,7 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 
-from bagbasis.bags.splits import holdout_split
+from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import BusyError, DataError, ModelError
 from bagbasis.registry import Registry
@@ -59,7 +59,7 @@ def test_errors_are_those_of_the_newest_held_out_bags(given, store):
     grow(store, 60)
     report = retrain(given).report
     model = model_of(given, report)
-    rows = np.flatnonzero(holdout_split(model.holdout_).members(0, 260))[-40:]
+    rows = np.flatnonzero(Split(model.holdout_, HOLDOUT_SEED).members(0, 260))[-40:]
     assert report["n_judged"] == len(rows) == 40
     truth = store.targets()[rows, 0]
     for one, error in ((model, report["error"]), (before, report["champion_error"])):
