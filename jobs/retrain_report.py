@@ -55,6 +55,8 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         lines.append(f"All features were decided anew: {report['new_line']}")
     elif report["recomputed"]:
         lines.append(f"All bags were counted again: {report['recomputed']}")
+    if report.get("n_changed"):
+        lines.append(f"Bags removed or relabelled since the last round: {report['n_changed']:,}")
     drift = report["drift"]
     if drift is not None and drift["drifted"]:
         lines.append(f"The new bags drifted: p = {drift['p_value']:.3g}")

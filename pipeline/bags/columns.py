@@ -64,7 +64,7 @@ class Column:
         return cls(column, store=data)
 
     def members(self, start: int, stop: int) -> NDArray[Any]:
-        """Return the values of bags start … stop − 1, shape (stop − start,).
+        """Return the values of bags start … stop − 1, shape (stop − start,); NaN of removed ones.
 
         Raises
         ------
@@ -77,6 +77,8 @@ class Column:
         else:
             values = self.store.targets(start, stop, [self.name])[:, 0]
         missing = pd.isna(values)
+        if self.store is not None:
+            missing &= self.store.present(start, stop)
         if missing.any():
             where = f"{self.store.url}: " if self.store else ""
             raise DataError(f"{where}{self.name}: bag {start + int(missing.argmax())} has none")

@@ -18,10 +18,18 @@ from ..storage.zarr_stores import (
     writer_store,
 )
 from .box import MOST_DIMS
-from .schema import ARRAYS, ATTRIBUTE, RESPONSE_ARRAYS, StoreMeta, arrays_of, read_attributes
+from .schema import (
+    ARRAYS,
+    ATTRIBUTE,
+    CHANGES,
+    RESPONSE_ARRAYS,
+    StoreMeta,
+    arrays_of,
+    read_attributes,
+)
 from .writer import WRITING
 
-NODES = "|".join(["responses", *(array.name for array in ARRAYS + RESPONSE_ARRAYS)])
+NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARRAYS, CHANGES))])
 MOST_CHUNK_BYTES = 2**31 - 2**16  # more than Blosc compresses at once
 
 

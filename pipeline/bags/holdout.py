@@ -190,7 +190,7 @@ def _limit(bags: LabelledBags, name: str, fraction: float, seed: int) -> float:
     counts: dict[float, int] = {}
     for start, stop, values in column.blocks(bags.start, bags.end):
         kept = values if bags.left_out is None else values[~bags.left_out.members(start, stop)]
-        for value, n in zip(*np.unique(kept, return_counts=True), strict=True):
+        for value, n in zip(*np.unique(kept[kept == kept], return_counts=True), strict=True):
             counts[float(value)] = counts.get(float(value), 0) + int(n)
     sizes = np.array(list(counts.values()), dtype=np.int64)
     hashes = hash_values(np.array(list(counts)), seed)

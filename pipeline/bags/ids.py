@@ -41,6 +41,32 @@ def as_ids(ids: Sequence[Any] | Ids, n_bags: int) -> tuple[Ids, str]:
     raise DataError(f"ids have dtype {array.dtype}; expected integers or strings")
 
 
+def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int64]:
+    """Return the positions of wanted ids among all ids of a store, shape (n_wanted,).
+
+    Raises
+    ------
+    DataError
+        An id that is not there, one given twice, or ids of another kind.
+    """
+    array, given = as_ids(wanted, len(wanted))
+    if not len(array):
+        return np.empty(0, dtype=np.int64)
+    if given != kind:
+        raise DataError(f"the store has {kind} ids, got {given}")
+    order = np.argsort(ids, kind="stable")
+    at = np.minimum(np.searchsorted(ids[order], array), max(0, len(ids) - 1))
+    positions: NDArray[np.int64] = order[at] if len(ids) else at
+    names = array.tolist()
+    for name, known in zip(names, ids[positions] == array if len(ids) else at < 0, strict=True):
+        if not known:
+            raise DataError(f"no bag has the id {name!r}")
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise DataError(f"the id {name!r} is given twice")
+    return positions
+
+
 class TakenIds:
     """The ids that a store holds, to which an append adds its own batch by batch.
 

@@ -44,7 +44,7 @@ def with_targets(
             raise ParameterError("a BagStore carries its targets: pass target='name', not y")
         names = _names(X, target)
         X.target_columns(names)
-        if X.n_bags == 0:
+        if X.n_bags == X.n_removed:
             raise DataError(f"{X.url}: no bags to fit")
         single = isinstance(target, str) or (target is None and len(names) == 1)
         return LabelledBags(X, Targets(names)), single
@@ -104,7 +104,7 @@ def with_responses(X: BagsLike | LabelledBags, responses: LabelsLike = None) -> 
             raise ParameterError("a BagStore carries its responses: pass the store alone")
         if X.response_dims is None:
             raise DataError(f"{X.url}: holds no responses; create it with response_dims=")
-        if X.n_response_points == 0:
+        if X.n_response_points == 0 or X.n_bags == X.n_removed:
             raise DataError(f"{X.url}: no bag has a response")
         return LabelledBags(X, ResponseBags())
     bags = as_bags(X)

@@ -18,6 +18,7 @@ from .plan import Range
 from .reading import PARTITION_BYTES, partitions, prefetch
 from .responses import Responses
 from .sampling import RunSample
+from .schema import FILLS
 from .splits import Membership
 from .store import BagStore
 
@@ -38,7 +39,8 @@ class Batch:
     stop : int
         Position after the last bag that is done when this batch is.
     n_unlabelled, n_left_out : int
-        Bags skipped before ``stop`` and not counted by an earlier batch.
+        Bags skipped before ``stop`` and not counted by an earlier batch; those that were removed
+        have no label.
     """
 
     index: NDArray[np.int64]
@@ -69,7 +71,7 @@ class LabelledBags:
     left_out : Membership, optional
         Bags that no batch has.
     only : Membership, optional
-        No batch has other bags.
+        No batch has other bags; points of ranges without any are not read.
     """
 
     data: Bags | BagStore
@@ -155,10 +157,18 @@ class LabelledBags:
         return self.data.response_box
 
     def sizes(self, ranges: Sequence[Range]) -> NDArray[np.int64]:
-        """Points of each bag of some ranges, shape (n,); no points are read."""
+        """Points of each bag of some ranges, 0 of one that was removed; no points are read."""
         if isinstance(self.data, Bags):
             return np.concatenate([self.data.sizes[a:b] for a, b in ranges])
-        return np.concatenate([np.diff(self.data.offsets(a, b)) for a, b in ranges])
+        sizes = np.concatenate([np.diff(self.data.offsets(a, b)) for a, b in ranges])
+        return np.where(self.present(ranges), sizes, 0)
+
+    def present(self, ranges: Sequence[Range] | None = None) -> NDArray[np.bool_]:
+        """Return which bags of some ranges, or of all, were not removed from the store."""
+        parts = [(self.start, self.end)] if ranges is None else ranges
+        if isinstance(self.data, Bags):
+            return np.ones(sum(b - a for a, b in parts), dtype=bool)
+        return np.concatenate([self.data.present(a, b) for a, b in parts])
 
     # ------------------------------------------------------------------ batches
 
@@ -192,7 +202,8 @@ class LabelledBags:
     ) -> Iterator[Batch]:
         """As `batches`, of several ranges one after the other."""
         for (a, b), bags, block in self._partitions(ranges, max_bytes):
-            known, out = self._known(a, b, block), self._skipped(a, b)
+            out = self._skipped(a, b)
+            known = out if out.all() else self._known(a, b, block)
             rows = np.flatnonzero(known & ~out)
             n_unlabelled, n_left_out = int((~known & ~out).sum()), int(out.sum())
             for first in range(0, max(1, len(rows)), rows_per_block):
@@ -237,7 +248,10 @@ class LabelledBags:
         data, ranges = self.data, runs.ranges(self.start, self.end)
         if isinstance(data, Bags):
             return (data[a:b] for a, b in ranges)
-        return prefetch(lambda r: data.read(*r), ranges)
+        read = prefetch(lambda r: data.read(*r), ranges)
+        if not data.meta.n_changes:
+            return read
+        return (bags[bags.sizes > 0] for bags in read if bags.n_points)
 
     def response_sample(self, runs: RunSample) -> Iterator[Bags]:
         """Read the responses of the bags of `sample`; runs without any are left out."""
@@ -266,6 +280,8 @@ class LabelledBags:
             return
 
         def load(r: Range) -> tuple[Bags, Any]:
+            if self._skipped(*r).all():
+                r = r[0], r[0]
             return data.read(*r), None if labels is None else labels.read(data, *r)
 
         cut = partitions if labels is None else labels.partitions
@@ -289,7 +305,7 @@ class LabelledBags:
         self, start: int, stop: int, block: NDArray[Any] | Responses | None
     ) -> NDArray[np.bool_]:
         if self.labels is None:
-            return np.ones(stop - start, dtype=bool)
+            return self.present([(start, stop)])
         return self.labels.known(block)
 
     def _skipped(self, start: int, stop: int) -> NDArray[np.bool_]:
@@ -299,6 +315,19 @@ class LabelledBags:
         if self.only is not None:
             out |= ~self.only.members(start, stop)
         return out
+
+
+def with_missing(rows: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return a row per bag from the rows of those that are present.
+
+    The others have what no value is: NaN, -1 in integers, an empty text.
+    """
+    if present.all():
+        return rows
+    fill = {**FILLS, "U": ""}[rows.dtype.kind]
+    out = np.full((len(present), *rows.shape[1:]), fill, dtype=rows.dtype)
+    out[present] = rows
+    return out
 
 
 def take_range(bags: LabelledBags, part: Range | None) -> LabelledBags:

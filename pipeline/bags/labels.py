@@ -111,7 +111,8 @@ class ResponseBags:
 
     def known_in(self, store: BagStore, start: int, stop: int) -> NDArray[np.bool_]:
         """See `Labels`."""
-        return np.asarray(np.diff(store.response_offsets(start, stop)) > 0)
+        has_response = np.diff(store.response_offsets(start, stop)) > 0
+        return np.asarray(has_response & store.present(start, stop))
 
     def take(self, block: Responses, rows: NDArray[np.int64]) -> Responses:
         """See `Labels`."""

@@ -25,6 +25,8 @@ from .box import Box
 FORMAT_VERSION = 1
 RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
+# left out where they are 0, as in older stores; versions that do not know them refuse the others
+CHANGE_FIELDS = ("n_changes",)
 ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
@@ -39,7 +41,8 @@ class StoreMeta:
     Readers trust ``n_bags``, ``n_points`` and ``n_response_points`` and never the shapes of the
     arrays. ``max_id`` is the largest committed integer id (None without bags or with string ids).
     ``source`` says how the bags were made, for stores that `generate` or `ingest` wrote.
-    ``response_dims`` and ``response_box`` are None in a store without responses.
+    ``response_dims`` and ``response_box`` are None in a store without responses. ``n_changes`` is
+    the committed length of the log of changes, see `Changes`.
     """
 
     n_dims: int
@@ -54,12 +57,14 @@ class StoreMeta:
     response_dims: int | None = None
     response_box: Box | None = None
     n_response_points: int = 0
+    n_changes: int = 0
 
     def to_attributes(self) -> dict[str, Any]:
         """Return the attributes of the Zarr group, as JSON has them."""
         values = asdict(self)
         values["box"] = self.box.bounds
         values["target_names"] = list(self.target_names)
+        values = {k: value for k, value in values.items() if value or k not in CHANGE_FIELDS}
         version = FORMAT_VERSION
         if self.response_box is None:
             values = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
@@ -109,7 +114,7 @@ class StoreMeta:
                 )
             elif any(name in values for name in RESPONSE_FIELDS):
                 raise ValueError(f"responses in format {version}")
-            for name in counts:
+            for name in (*counts, *(values.keys() & {*CHANGE_FIELDS})):
                 check_integer(name, values[name], 0)
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
@@ -268,6 +273,10 @@ RESPONSE_POINTS = PointArray(
     offsets=RESPONSE_OFFSETS,
     fewest=0,
 )
+# of every change the bag, the target's column or -1 for a removal, and the new value
+CHANGES = Array(
+    name="changes", count=lambda meta: meta.n_changes, columns=lambda meta: 3, dtype="float64"
+)
 
 ARRAYS = (OFFSETS, IDS, TARGETS, POINTS)
 RESPONSE_ARRAYS = (RESPONSE_OFFSETS, RESPONSE_POINTS)
@@ -275,7 +284,8 @@ RESPONSE_ARRAYS = (RESPONSE_OFFSETS, RESPONSE_POINTS)
 
 def arrays_of(meta: StoreMeta) -> tuple[Array, ...]:
     """Return all arrays of a store."""
-    return ARRAYS if meta.response_dims is None else ARRAYS + RESPONSE_ARRAYS
+    responses = () if meta.response_dims is None else RESPONSE_ARRAYS
+    return ARRAYS + responses + ((CHANGES,) if meta.n_changes else ())
 
 
 def points_of(meta: StoreMeta) -> list[PointArray]:

@@ -14,11 +14,13 @@ from ..params import checked
 from ..storage.files import GROUP
 from ..storage.urls import filesystem
 from ..storage.zarr_stores import zarr_store
-from .bags import Bags
+from .bags import Bags, offsets_of
 from .box import Box
+from .changes import Changes
 from .chunks import ChunkError, read_rows, shard_rows
 from .responses import Responses
 from .schema import (
+    CHANGES,
     IDS,
     POINTS,
     RESPONSE_POINTS,
@@ -49,13 +51,19 @@ class Snapshot:
         self.meta = meta
         self.snapshot = snapshot
         self._arrays: dict[str, zarr.Array] = {}
+        self._changes: Changes | None = None
 
     # ------------------------------------------------------------------ what it holds
 
     @property
     def n_bags(self) -> int:
-        """Committed bags."""
+        """Committed bags, those that were removed among them: an index stays that of its bag."""
         return self.meta.n_bags
+
+    @property
+    def n_removed(self) -> int:
+        """Bags that were removed: they read as empty, without labels."""
+        return len(self.changes.removed)
 
     @property
     def n_points(self) -> int:
@@ -126,24 +134,24 @@ class Snapshot:
     def __repr__(self) -> str:
         """Describe the URL, the counts and the targets."""
         responses = "" if self.response_dims is None else f", response_dims={self.response_dims}"
+        changes = f", n_changes={self.meta.n_changes}" if self.meta.n_changes else ""
         return (
             f"{type(self).__name__}({self.url!r}, n_bags={self.n_bags}, n_points={self.n_points}, "
-            f"n_dims={self.n_dims}, target_names={list(self.target_names)}{responses})"
+            f"n_dims={self.n_dims}, target_names={list(self.target_names)}{responses}{changes})"
         )
 
     # ------------------------------------------------------------------ reading
 
     @checked
     def read(self, start: int = 0, stop: int | None = None) -> Bags:
-        """Read bags ``start:stop``, in the units of the data.
+        """Read bags ``start:stop``, in the units of the data; one that was removed is empty.
 
         Raises
         ------
         StoreError
             A chunk that is missing or damaged; names the array, the chunk and the bag.
         """
-        offsets = self.offsets(start, stop)
-        return Bags.trusted(self._points(POINTS, offsets, start), offsets - offsets[0])
+        return Bags.trusted(*self._points(POINTS, self.offsets(start, stop), start))
 
     @checked
     def responses(self, start: int = 0, stop: int | None = None) -> Responses:
@@ -157,8 +165,7 @@ class Snapshot:
             A chunk that is missing or damaged; names the array, the chunk and the bag.
         """
         offsets = self.response_offsets(start, stop)
-        points = self._points(RESPONSE_POINTS, offsets, start)
-        return Responses.trusted(points, offsets - offsets[0])
+        return Responses.trusted(*self._points(RESPONSE_POINTS, offsets, start))
 
     @checked
     def offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
@@ -181,8 +188,10 @@ class Snapshot:
     ) -> NDArray[np.float64]:
         """Read targets of bags ``start:stop``, shape (n, len(names)); NaN where unlabelled."""
         start, stop = self._range(start, stop)
-        columns = self.target_columns(names)
-        return self.read_array(TARGETS, start, stop)[:, columns]
+        columns, values = self.target_columns(names), self.read_array(TARGETS, start, stop)
+        if self.meta.n_changes:
+            values = self.changes.relabel(values, start)
+        return values[:, columns]
 
     @checked
     def target_columns(self, names: Sequence[str] | None = None) -> list[int]:
@@ -207,6 +216,21 @@ class Snapshot:
         """Read the ids of bags ``start:stop``, shape (n,), int64 or strings."""
         start, stop = self._range(start, stop)
         return self.read_array(IDS, start, stop)
+
+    # ------------------------------------------------------------------ changes
+
+    @property
+    def changes(self) -> Changes:
+        """What became of bags after they were appended; read once."""
+        if self._changes is None:
+            n = self.meta.n_changes
+            self._changes = Changes(self.read_array(CHANGES, 0, n) if n else np.empty((0, 3)))
+        return self._changes
+
+    @checked
+    def present(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
+        """Return which of the bags ``start:stop`` were not removed, shape (n,)."""
+        return self.changes.present(*self._range(start, stop))
 
     # ------------------------------------------------------------------ arrays
 
@@ -255,18 +279,27 @@ class Snapshot:
 
     # ------------------------------------------------------------------ inside
 
-    def _points(self, array: PointArray, offsets: NDArray[np.int64], first: int) -> NDArray[Any]:
-        """Read the points between offsets, of which the first is that of bag ``first``."""
+    def _points(
+        self, array: PointArray, offsets: NDArray[np.int64], first: int
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Read the points between offsets, of which the first is that of bag ``first``.
+
+        Returns them without those of bags that were removed, and their offsets among themselves.
+        """
         points = self.read_array(array, int(offsets[0]), int(offsets[-1]))
-        if not np.isfinite(points).all():
-            row = int(offsets[0] + np.argwhere(~np.isfinite(points))[0, 0])
+        present, sizes = self.present(first, first + len(offsets) - 1), np.diff(offsets)
+        damaged = ~np.isfinite(points).all(axis=1)
+        if damaged.any() and (damaged := damaged & np.repeat(present, sizes)).any():
+            row = int(offsets[0] + np.argmax(damaged))
             bag = first + int(np.searchsorted(offsets, row, side="right")) - 1
             chunk = row // int(self.array(array.name).chunks[0])
             raise StoreError(
                 f"{self.url}: array {array.name!r}, chunk {chunk}, bag {bag}: "
                 "a coordinate is not finite; run `bags verify`"
             )
-        return points
+        if present.all():
+            return points, offsets - offsets[0]
+        return points[np.repeat(present, sizes)], offsets_of(np.where(present, sizes, 0))
 
     def _offsets(self, points: PointArray, start: int, stop: int | None) -> NDArray[np.int64]:
         """Read offsets into an array of points; StoreError unless they can be."""
@@ -299,4 +332,9 @@ class Snapshot:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the open arrays out: a copy opens its own."""
-        return {**self.__dict__, "_arrays": {}}
+        return {**self.__dict__, "_arrays": {}, "_changes": None}
+
+    def _close(self) -> None:
+        """Forget what was read of another moment."""
+        self._arrays.clear()
+        self._changes = None

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ..errors import ParameterError, WriterBusyError
-from ..params import checked
+from ..errors import DataError, ParameterError, WriterBusyError
+from ..params import as_array, checked
 from ..storage.lock import writer_lock
 from ..storage.urls import is_transactional, normalize_url
 from ..storage.zarr_stores import current_snapshot
 from .bags import Bags, IdsLike, as_bags
 from .box import Box
+from .changes import relabellings, removals
 from .creation import check_parameters, check_place, create_store
+from .ids import find_ids
 from .responses import Responses
 from .schema import StoreMeta, read_attributes
 from .snapshot import Snapshot
-from .targets import TargetsLike
+from .targets import TargetsLike, target_column
 from .verify import Progress, verify_store
 from .writer import AppendSession
 
@@ -128,7 +130,7 @@ class BagStore(Snapshot):
         snapshot = current_snapshot(self.url)
         self.meta = StoreMeta.from_attributes(read_attributes(self.url, snapshot), self.url)
         self.snapshot = snapshot
-        self._arrays.clear()
+        self._close()
         return self
 
     # ------------------------------------------------------------------ writing
@@ -168,10 +170,75 @@ class BagStore(Snapshot):
             Writing failed (a full disk, no permission).
         """
         bags = as_bags(bags)
+        return self._commit(lambda session: session.write(bags, targets, ids, responses=responses))
+
+    @checked
+    def remove(self, ids: IdsLike) -> BagStore:
+        """Remove bags: from here on nothing learns from them, judges on them or predicts them.
+
+        The other bags keep their indices, and so their place in every holdout. A removed bag reads
+        as empty and without labels. Its id stays taken, so that no later table brings it back.
+        **Its points stay on the disk until** `compact`; readers that began before still see them.
+
+        Parameters
+        ----------
+        ids : sequence of int or str
+            All of them or none are removed; those removed before stay so.
+
+        Raises
+        ------
+        DataError
+            An id that the store does not have, or one given twice.
+        WriterBusyError, StoreError
+            As `append`.
+        """
+
+        def write(session: AppendSession) -> None:
+            rows = find_ids(self.ids(), self.meta.id_kind, ids)
+            session.change(removals(np.setdiff1d(rows, self.changes.removed)))
+
+        return self._commit(write)
+
+    @checked
+    def relabel(self, target: str, labels: Mapping[Any, Any]) -> BagStore:
+        """Give bags other labels, or their first ones; readers that began before see the old ones.
+
+        Parameters
+        ----------
+        target : str
+            One of the store's.
+        labels : mapping from id to number, or to the text of a class
+            All of them or none are taken. To leave a bag out, `remove` it.
+
+        Raises
+        ------
+        DataError
+            A target, an id or a class that the store does not have, a bag that was removed, or a
+            value that is no finite number.
+        WriterBusyError, StoreError
+            As `append`.
+        """
+        column = self.target_columns([target])[0]
+        ids, classes = list(labels), self.meta.class_names.get(target)
+        given = as_array(f"target {target!r}", list(labels.values()))
+        values = target_column(given, target, classes, len(ids))
+        for row in np.flatnonzero(np.isnan(values))[:1]:
+            raise DataError(f"target {target!r}: the bag with id {ids[row]!r} gets no label")
+
+        def write(session: AppendSession) -> None:
+            rows = find_ids(self.ids(), self.meta.id_kind, ids)
+            for row in np.flatnonzero(~self.present()[rows])[:1]:
+                raise DataError(f"the bag with id {ids[row]!r} was removed")
+            session.change(relabellings(rows, column, values))
+
+        return self._commit(write)
+
+    def _commit(self, write: Callable[[AppendSession], None]) -> BagStore:
+        """Write in a session of its own; again where another writer of Icechunk was first."""
         while True:
             try:
                 with self.appending() as session:
-                    session.write(bags, targets, ids, responses=responses)
+                    write(session)
                 return self
             except WriterBusyError:
                 if not is_transactional(self.url):
@@ -196,7 +263,7 @@ class BagStore(Snapshot):
                     session.close()
             finally:
                 self.meta, self.snapshot = seen
-                self._arrays.clear()
+                self._close()
 
     @checked
     def verify(self, progress: Progress | None = None) -> None:

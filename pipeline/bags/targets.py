@@ -66,7 +66,7 @@ def targets_matrix(
         given = {name: table[:, j] for j, name in enumerate(names)}
     _check_names(given, names)
     for j, name in enumerate(names):
-        matrix[:, j] = _column(given[name], name, class_names.get(name), n_bags)
+        matrix[:, j] = target_column(given[name], name, class_names.get(name), n_bags)
     return matrix
 
 
@@ -79,9 +79,10 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
         raise DataError(f"missing target {missing[0]!r}; use NaN for bags without a label")
 
 
-def _column(
+def target_column(
     values: ArrayLike, name: str, classes: Sequence[str] | None, n_bags: int
 ) -> NDArray[np.float64]:
+    """Return the values of one target, shape (n_bags,); raises as `targets_matrix`."""
     array = as_array(f"target {name!r}", values)
     if array.shape != (n_bags,):
         raise DataError(f"target {name!r} has shape {array.shape}; expected ({n_bags},)")

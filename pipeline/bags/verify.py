@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import StoreError
 from .chunks import ChunkError, check_objects, shard_rows
-from .schema import IDS, TARGETS, Array, PointArray, arrays_of, points_of
+from .schema import CHANGES, IDS, TARGETS, Array, PointArray, arrays_of, points_of
 from .snapshot import Snapshot
 
 Progress = Callable[[int, int], None]
@@ -29,6 +29,8 @@ def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
     if store.n_bags:
         _check_ids(store)
     _check_targets(store)
+    if store.meta.n_changes:
+        _check_changes(store)
     done, total = 0, store.n_points + store.n_response_points
     for points in points_of(store.meta):
         for checked in _check_points(store, points):
@@ -95,13 +97,29 @@ def _check_targets(store: Snapshot) -> None:
             _fail(store, f"{_chunk(store, TARGETS, at)}, bag {at}: a target is infinite")
 
 
+def _check_changes(store: Snapshot) -> None:
+    """Check that changes are of bags and targets that there are, with finite values."""
+    for start, block in _blocks(store, CHANGES):
+        bags, columns, values = block.T
+        known = np.isin(bags, np.arange(store.n_bags)) & np.isfinite(values)
+        known &= np.isin(columns, np.arange(-1, len(store.target_names)))
+        if not known.all():
+            at = start + int(np.argmin(known))
+            _fail(store, f"{_chunk(store, CHANGES, at)}: change {at} is none of a bag there is")
+
+
 def _check_points(store: Snapshot, points: PointArray) -> Iterator[int]:
-    """Yield the points checked so far; all coordinates must be finite."""
+    """Yield the points checked so far; all coordinates of present bags must be finite."""
     for start, block in _blocks(store, points):
         if not np.isfinite(block).all():
-            row = start + int(np.argwhere(~np.isfinite(block))[0, 0])
             offsets = store.read_array(points.offsets, 0, points.offsets.rows(store.meta))
-            bag = int(np.searchsorted(offsets, row, side="right")) - 1
+            rows = start + np.flatnonzero(~np.isfinite(block).all(axis=1))
+            bags = np.searchsorted(offsets, rows, side="right") - 1
+            damaged = store.present()[bags]
+            if not damaged.any():
+                yield start + len(block)
+                continue
+            row, bag = int(rows[damaged][0]), int(bags[damaged][0])
             _fail(
                 store,
                 f"{_chunk(store, points, row)}, bag {bag}, row {row - offsets[bag]}: "

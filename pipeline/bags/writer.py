@@ -19,6 +19,7 @@ from .box import Box
 from .ids import LARGEST_ID, TakenIds, as_ids
 from .responses import Responses, as_responses
 from .schema import (
+    CHANGES,
     IDS,
     POINTS,
     RESPONSE_POINTS,
@@ -142,6 +143,19 @@ class AppendSession:
             self._push_points(POINTS, points, bags.sizes)
         self._torn = False
 
+    def change(self, rows: NDArray[np.float64]) -> None:
+        """Add rows to the log of changes, see `Changes`."""
+        if not len(rows):
+            return
+        self._torn = True
+        with storage_errors(self._url, *WRITING):
+            if CHANGES.name not in self._tails:
+                if CHANGES.name not in self._group:  # else a killed writer has left it
+                    CHANGES.create(self._group, self._meta, None)
+                self._tails[CHANGES.name] = self._open_tail(CHANGES)
+            self._tail(CHANGES).push(rows)
+        self._torn = False
+
     def known(self, ids: IdsLike) -> NDArray[np.bool_]:
         """Return which ids the store holds already, those of this session among them.
 
@@ -190,12 +204,13 @@ class AppendSession:
         self._out.close()
 
     def _meta_after(self, source: Mapping[str, Any] | None) -> StoreMeta:
-        responses = self._tails.get(RESPONSE_POINTS.name)
+        responses, changes = map(self._tails.get, (RESPONSE_POINTS.name, CHANGES.name))
         return replace(
             self._meta,
             n_bags=self._tail(IDS).length,
             n_points=self._tail(POINTS).length,
             n_response_points=0 if responses is None else responses.length,
+            n_changes=0 if changes is None else changes.length,
             max_id=self._taken.max_id,
             source=dict(source) if source is not None else self._meta.source,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags.labelled import Batch, LabelledBags
+from ..bags.labelled import Batch, LabelledBags, with_missing
 from ..bags.plan import Range
 from ..errors import ParameterError
 from .costs import Cost, current_limits, plan_tasks
@@ -317,7 +317,7 @@ def rows_of(
 
 
 def lazy_pass(
-    source: Source,
+    source: LabelledBags,
     rows: Reduction[NDArray[Any]],
     ranges: Sequence[Range],
     tail: tuple[int, ...],
@@ -325,7 +325,8 @@ def lazy_pass(
 ) -> Array:
     """Return a dask.array with a row of shape ``tail`` per bag, and a block per range.
 
-    The task is one node of the graph that all blocks share.
+    Bags that were removed have rows of `with_missing`. The task is one node of the graph that all
+    blocks share.
     """
     token = uuid.uuid4().hex
     task = RangeTask.of(source, rows, ranges)
@@ -346,7 +347,9 @@ def lazy_pass(
 
 def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArray[Any]:
     with lane():
-        return task((start, stop), _unheard)
+        rows = task((start, stop), _unheard)
+    assert isinstance(task.source, LabelledBags)
+    return with_missing(rows, task.source.present([(start, stop)]))
 
 
 def _unheard(done: int) -> None:

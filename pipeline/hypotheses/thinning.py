@@ -88,7 +88,7 @@ def as_bag_set(data: ComparedBags, name: str) -> BagSet:
             bags = LabelledBags(as_bags(data))  # type: ignore[arg-type]  # refuses other tuples
         except DataError as error:
             raise DataError(f"{name}: {error}") from error
-    require_two(bags.n_bags, name, "")
+    require_two(int(bags.present().sum()), name, "")
     return BagSet(name, bags)
 
 
@@ -108,7 +108,8 @@ def thinning_size(sizes: Sequence[NDArray[np.int64]]) -> int:
     at most 5 % in each set are smaller, and left out, so that one tiny bag does not cost all the
     others their points.
     """
-    return min(int(np.quantile(of_set, LEFT_OUT, method="lower")) for of_set in sizes)
+    present = (of_set[of_set > 0] for of_set in sizes)
+    return min(int(np.quantile(of_set, LEFT_OUT, method="lower")) for of_set in present)
 
 
 def held_size(sizes: Sequence[NDArray[np.int64]], n_dims: int) -> int:

@@ -215,8 +215,9 @@ class FitPass:
 
     @cached_property
     def ranges(self) -> list[Range]:
-        """The ranges of bags of its tasks, as positions in the data."""
-        return plan_ranges(self.source, self.cost)
+        """The ranges of bags of its tasks, as positions in the data; one of no bags for none."""
+        start = self.source.start
+        return plan_ranges(self.source, self.cost) or [(start, start)]
 
     @property
     def reduction(self) -> Reduction[FitStatistics]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..bags import Bags, BagStore, as_bags
 from ..bags.holdout import Holdout, HoldoutLike
 from ..bags.inputs import BagsLike, LabelsLike, with_responses, with_targets
-from ..bags.labelled import LabelledBags
+from ..bags.labelled import LabelledBags, with_missing
 from ..bags.labels import Targets
 from ..bags.sampling import DISTANCE_SAMPLE, median_distance
 from ..embeddings import Embedding, ProjectionEmbedding
@@ -160,11 +160,11 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         """
         check_is_fitted(self, "bandwidth_")
         if isinstance(X, BagStore):
-            parts = [self._smooth(batch.bags, progress) for batch in LabelledBags(X).batches()]
+            bags = LabelledBags(X)
+            parts = [self._smooth(batch.bags, progress) for batch in bags.batches() if len(batch)]
             rows = np.concatenate(parts) if parts else np.empty((0, self.n_targets_))
-        else:
-            rows = self._smooth(as_bags(X), progress)
-        return self.outcome_.predict(rows).values
+            return with_missing(self.outcome_.predict(rows).values, bags.present())
+        return self.outcome_.predict(self._smooth(as_bags(X), progress)).values
 
     def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
         """Smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""

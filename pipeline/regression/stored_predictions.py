@@ -17,6 +17,7 @@ from ..bags import BagStore
 from ..bags.holdout import Holdout
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
+from ..bags.schema import FILLS
 from ..errors import DataError, ModelError, ParameterError, StoreError
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
@@ -100,12 +101,14 @@ class _WrittenPredictions(_Predictions):
 
     def finish(self) -> PredictedBlock:
         block = super().finish()
+        if not len(block.rows):
+            return NOTHING
         start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
-        ids = self._store.ids(start, stop)
+        ids = self._store.ids(start, stop)[block.rows - start]
         if self._format == "zarr":
             group = zarr.open_group(zarr_store(self._place), mode="r+", zarr_format=3)
             for name, values in {"ids": ids, **block.as_prediction.arrays()}.items():
-                group[name][start:stop] = values  # type: ignore[index]
+                group[name].oindex[block.rows] = values  # type: ignore[union-attr]
         else:
             outcome = self._model.outcome_
             columns = outcome.columns(block.as_prediction)
@@ -167,6 +170,8 @@ def write_predictions(
     progress: Progress | None = None,
 ) -> None:
     """Predict every bag and write predictions with the bags' ids.
+
+    Bags that were removed have no row in Parquet; in Zarr theirs hold NaN, id -1 or "".
 
     Zarr: arrays ``ids`` (n_bags,), ``predictions`` (n_bags,) or (n_bags, n_targets), for
     classifiers ``probabilities`` (n_bags, n_classes), and names in the attributes. Parquet: a
@@ -279,13 +284,15 @@ def _prepare(
     group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"
-    group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids)
+    fill = FILLS["T" if ids is str else "i"]  # what stays where a bag was removed
+    group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids, fill_value=fill)
     for name, column in {**model.outcome_.stored(), **more}.items():
         group.create_array(
             name,
             shape=(n, *column.tail),
             chunks=(step, *column.tail),
             dtype=_stored(column.dtype),
+            fill_value={**FILLS, "U": ""}.get(column.dtype.kind),
         )
 
 

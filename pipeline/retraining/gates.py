@@ -83,11 +83,12 @@ def measure_drift(
     embedding : EmbeddingSpec
         The model's.
     """
-    if min(reference[1] - reference[0], new[1] - new[0]) < 2:
-        return None
     runs = RunSample.of_about(gate.n_bags)
     ranges = (LabelledBags(store, None, *bags) for bags in (reference, new))
-    samples = (concatenate(list(bags.sample(runs))) for bags in ranges)
+    parts = [list(bags.sample(runs)) for bags in ranges]
+    if min(sum(map(len, part)) for part in parts) < 2:
+        return None
+    samples = [concatenate(part) for part in parts]
     return drift_test(*samples, embedding=embedding, n_permutations=gate.n_permutations)
 
 

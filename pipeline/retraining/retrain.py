@@ -60,7 +60,8 @@ class RoundResult:
 
         - ``reasons``: why the champion stayed; ``champion_before``
         - ``measure``, ``n_judged``: what the errors are, on how many bags
-        - ``window``, ``n_left``: the bags of the sums, and how many left them
+        - ``window``, ``n_left``, ``n_changed``: the bags of the sums, how many left them, and how
+          many were removed or relabelled
         - ``new_line``, ``recomputed``: why features were decided anew, why all bags were counted;
           None: they were not
         - ``check``, ``corrupt``: of the running sums, see `Check`
@@ -104,6 +105,10 @@ def retrain(
 
     Notes
     -----
+    Bags of the sums that were removed or relabelled since the last round are subtracted as they
+    were, and added as they are; such changes make a round even without new bags. Where a gate keeps
+    the champion, that model has still learned from removed bags: the next round may replace it.
+
     The bags of a round that kept the champion stay in the sums, so that later rounds do not read
     them again; they leave with the window. Labels that are wrong in every new bag are wrong in the
     bags that judge, too: the errors do not show it.
@@ -154,6 +159,8 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> st
     """Why there is no round, in words; None: there is."""
     if state is not None:
         check_same_store(store, state.store, spec.state_folder)
+        if len(state.changed(store)):
+            return None
     first = 0 if state is None else state.stop
     if store.n_bags == first:
         return f"nothing new: {store.url} has {first:,} bags, as it had in the last round"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
+from itertools import chain
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..bags import BagStore
+from ..bags.changes import ListedBags
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
 from ..bags.splits import HOLDOUT_SEED, Split
@@ -33,6 +38,7 @@ from .settings import DriftGate, Retraining
 from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder, fingerprint
 from .sums import (
     BOUNDS,
+    Count,
     ModelLine,
     WindowSums,
     recount_and_compare,
@@ -119,6 +125,7 @@ class NewRound:
             "data_url": self.store.url,
             "registry_url": registry.url,
             "window": list(self.window),
+            "n_changed": len(self.changed),
             "n_left": max(0, self.window[0] - self.before[0]),
             "n_bags_fitted": model.report_["n_bags_fitted"],
             "alpha": model.alpha_,
@@ -146,9 +153,20 @@ class NewRound:
 
     @cached_property
     def window(self) -> Range:
-        """The bags that the challenger is made of, held-out and unlabelled ones among them."""
+        """The bags that the challenger is made of, held-out and unlabelled ones among them.
+
+        In a round without new bags none leaves: it is made because some were changed.
+        """
         stop = self.store.n_bags
+        if stop == self.before[1]:
+            return self.before
         return self.spec.window.start(self._rounds, self.before[0], stop, self.at), stop
+
+    @cached_property
+    def changed(self) -> NDArray[np.int64]:
+        """The bags of the window before that were removed or relabelled since."""
+        none = np.empty(0, dtype=np.int64)
+        return none if self.state is None else self.state.changed(self.store)
 
     @property
     def _rounds(self) -> tuple[Round, ...]:
@@ -164,7 +182,11 @@ class NewRound:
         spec, why = self.spec, FIRST
         if self.state is not None:
             line = ModelLine.of(load_model(registry.model_url(self.state.model)))
-            blocks = self._labelled(self.new).label_blocks()
+            parts = [self._labelled(self.new)]
+            if len(self.changed):
+                labelled = self._labelled(span_of(self.changed))
+                parts.append(replace(labelled, only=ListedBags(self.changed)))
+            blocks = chain.from_iterable(bags.label_blocks() for bags in parts)
             found = line.outcome.find_new(labels for _, _, labels in blocks)
             if not len(found):
                 return line, None
@@ -191,7 +213,27 @@ class NewRound:
             why = f"the sums {state.sums} were damaged ({error})"
             logger.warning("%s: %s; all bags are counted again", self.folder.url, why)
             return sum_window(window, count, "recomputation", why)
-        if state.n_summed + 1 < self.spec.recompute_every:
+        if 2 * len(self.changed) > self.before[1] - self.before[0]:
+            return sum_window(window, count, "recomputation", "most bags were changed")
+        if len(self.changed):
+            kept = self._follow_changes(line, kept, state)
+        sums = self._slide(line, kept, count)
+        passes = {**sums.passes, "changed": 2 * len(self.changed)}
+        return replace(sums, passes=passes) if len(self.changed) else sums
+
+    def _follow_changes(self, line: ModelLine, sums: FitStatistics, state: State) -> FitStatistics:
+        """Subtract changed bags as they were when they were counted, and add them as they are."""
+        store, given = self.store, (span_of(self.changed), self.progress, self.checkpoints)
+        then = BagStore(store.url, replace(store.meta, n_changes=state.n_changes), store.snapshot)
+        only = ListedBags(self.changed)
+        before, now = (line.statistics(data, *given, only) for data in (then, store))
+        return sums - before + now
+
+    def _slide(self, line: ModelLine, kept: FitStatistics, count: Count) -> WindowSums:
+        """Return the sums of the window from those of the window before."""
+        assert self.state is not None
+        window = self.window
+        if self.state.n_summed + 1 < self.spec.recompute_every:
             return slide_window(self.before, kept, window, count)
         bound = BOUNDS[line.estimator.precision]
         sums = recount_and_compare(self.before, kept, window, count, bound)
@@ -214,6 +256,11 @@ class NewRound:
         held_out = Split(self.spec.holdout, HOLDOUT_SEED)
         bags = newest_held_out(self._labelled(self.window), held_out, self.spec.evaluate_bags)
         return judge(models, bags, self.progress)
+
+
+def span_of(bags: NDArray[np.int64]) -> Range:
+    """Return the range from the first to the last of some bags, ascending."""
+    return int(bags[0]), int(bags[-1]) + 1
 
 
 def _report_sums(sums: WindowSums, new_line: str | None) -> dict[str, Any]:

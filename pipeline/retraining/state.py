@@ -16,6 +16,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..bags import BagStore
 from ..errors import StoreError, WriterBusyError
 from ..regression.accumulate import FitStatistics
@@ -28,6 +31,7 @@ STATE, JOURNAL = "state.json", "round.json"
 # of a round; once without its second part, and half written with a dot before and two parts behind
 SUMS = re.compile(r"\.?sums-(\d{6})(-[0-9a-f]{8})?\.npz(\.[0-9a-f]{32}\.partial)?")
 PROMOTED, KEPT, OVERTAKEN = "promoted", "kept", "overtaken"
+CHANGES = "n_changes"  # of a fingerprint; those of older versions lack it
 LAST_BAGS = 1024  # of a store, whose ids and sizes tell whether it is the one seen before
 
 T = TypeVar("T")
@@ -105,6 +109,16 @@ class State:
     def number(self) -> int:
         """The number of the round."""
         return self.rounds[-1].number
+
+    @property
+    def n_changes(self) -> int:
+        """The length of the store's log of changes, as far as the sums know it."""
+        return int(self.store.get(CHANGES, 0))
+
+    def changed(self, store: BagStore) -> NDArray[np.int64]:
+        """Return which bags of the sums were removed or relabelled since, ascending."""
+        bags = store.changes.since(self.n_changes).bags
+        return bags[(bags >= self.start) & (bags < self.stop)]
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> State:
@@ -269,6 +283,7 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
         "box": [list(bounds) for bounds in store.box.bounds],
         "target_names": list(store.target_names),
         "response_dims": store.response_dims,
+        CHANGES: store.meta.n_changes,
         "last_bags": digest.hexdigest(),
     }
 
@@ -286,9 +301,11 @@ def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) ->
     what = ""
     if store.n_bags < before["n_bags"]:
         what = f"it has {store.n_bags} bags, {before['n_bags']} were learned from"
+    elif store.meta.n_changes < before.get(CHANGES, 0):
+        what = f"it has {store.meta.n_changes} changes of bags, {before[CHANGES]} were seen"
     else:
         now = fingerprint(store, before["n_bags"])
-        changed = [name for name in before if now[name] != before[name]]
+        changed = [name for name in before if now[name] != before[name] and name != CHANGES]
         if changed == ["last_bags"]:
             what = f"its bags before {before['n_bags']} have other ids or sizes"
         elif changed:

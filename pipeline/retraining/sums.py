@@ -7,7 +7,7 @@ costs a pass over the bags that came and those that left, not over all bags.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,7 @@ from ..bags import BagStore
 from ..bags.holdout import HoldoutLike
 from ..bags.labelled import take_range
 from ..bags.plan import Range
+from ..bags.splits import Membership
 from ..execution import Progress
 from ..regression import Checkpoints, FeatureMap, RidgeStatistics
 from ..regression.accumulate import FitStatistics
@@ -84,10 +85,17 @@ class ModelLine:
         bags: Range,
         progress: Progress | None = None,
         checkpoints: Checkpoints | None = None,
+        only: Membership | None = None,
     ) -> FitStatistics:
-        """One pass over these bags of the store, on the open cluster or in this process."""
-        task = self.estimator.task(self._problem(store, bags), self.features, self.holdout)
-        return task.run(progress, checkpoints.keeper(task) if checkpoints else None)
+        """One pass over these bags of the store, on the open cluster or in this process.
+
+        Bags that are not among ``only`` are counted as if they were held out.
+        """
+        problem = self._problem(store, bags)
+        problem = replace(problem, source=replace(problem.source, only=only))
+        task = self.estimator.task(problem, self.features, self.holdout)
+        has_bags = bags[1] > bags[0]  # a round may have no new ones
+        return task.run(progress, checkpoints.keeper(task) if checkpoints and has_bags else None)
 
     def model(self, statistics: FitStatistics, store: BagStore, bags: Range) -> DoubleBasis:
         """Return the fitted estimator of these bags, from their statistics.
@@ -136,7 +144,8 @@ class WindowSums:
     ----------
     statistics : FitStatistics
     passes : dict
-        Bags that went through both bases, by purpose: new, leaving, recomputation.
+        Bags that went through both bases, by purpose: new, changed (as they were, and as they are),
+        leaving, recomputation.
     n_outside : dict
         Points of the new bags outside the boxes, of bags and responses; where ``passes`` names no
         new ones, of all.

@@ -102,13 +102,14 @@ class CachedBags(RowsOfBags):
     ) -> NDArray[np.float32]:
         """Coefficients of the bags of some runs; zeros where a bag is not used."""
         out = np.zeros((len(used), self.features.embedding.n_features), dtype=np.float32)
-        done = 0
+        done, present = 0, np.flatnonzero(self.bags.present(runs))
         for batch in LabelledBags(self.bags.data).batches_of(runs, max_bytes=max_bytes):
-            rows = np.flatnonzero(used[done : done + len(batch)])
+            at = present[done : done + len(batch)]
+            rows = np.flatnonzero(used[at])
             if len(rows):
                 with self.bags.naming(batch.index[rows]):
                     chosen = take_rows(batch.bags, rows)
-                    out[done + rows] = self.features.embed(chosen, np.float32)[0]
+                    out[at[rows]] = self.features.embed(chosen, np.float32)[0]
             done += len(batch)
         return out
 

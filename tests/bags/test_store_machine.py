@@ -130,6 +130,28 @@ class StoreMachine(RuleBasedStateMachine):
         if then_open:
             self.store = BagStore.open(self.url)
 
+    @precondition(lambda self: self.model.ids)
+    @rule(
+        which=st.sets(st.integers(0, 1000), min_size=1),
+        writes=st.integers(0, WRITES),
+        removes=st.booleans(),
+    )
+    def killed_change(self, which, writes, removes):
+        """Change bags in a process that dies after some writes, or does not: all or none."""
+        rows = sorted({i % len(self.model.ids) for i in which} - (self.model.removed))
+        labels = dict(zip(rows, self.rng.random(len(rows)).tolist(), strict=True))
+        with killed_after(writes) as written:
+            try:
+                if removes:
+                    self.store.remove([self.model.ids[row] for row in rows])
+                else:
+                    self.store.relabel("y", {self.model.ids[i]: y for i, y in labels.items()})
+            except Killed:
+                assert "zarr.json" not in written
+            else:
+                changes = {"removed": rows} if removes else {"labels": labels}
+                self.model = self.model.changed(**changes)
+
     @rule(
         sizes=BATCH,
         wrong=st.sampled_from(["nan", "dimension", "target", "id", "response", "count", "code"]),

@@ -43,6 +43,12 @@ DATA_EXAMPLES: dict[str, Example] = {
         w.growing.append,
         {"bags": w.arrays, "targets": {"y": w.y, "c": w.classes}, "ids": w.new_ids()},
     ),
+    "bags.BagStore.remove": lambda w: (w.growing.remove, {"ids": [0]}),
+    "bags.BagStore.relabel": lambda w: (
+        w.growing.relabel,
+        {"target": w.growing.target_names[0], "labels": {0: 1.0}},
+    ),
+    "bags.BagStore.present": lambda w: (w.store.present, {}),
     "bags.BagStore.appending": lambda w: (
         lambda source=None: _append_nothing(w.growing, source),
         {},

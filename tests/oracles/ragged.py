@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,7 @@ class StoreModel:
     targets: list[list[float]] = field(default_factory=list)
     ids: list[Any] = field(default_factory=list)
     responses: list[NDArray[Any] | None] = field(default_factory=list)
+    removed: frozenset[int] = frozenset()
 
     def extended(
         self,
@@ -91,20 +92,31 @@ class StoreModel:
             [*self.targets, *targets],
             [*self.ids, *ids],
             [*self.responses, *(responses or [None] * len(bags))],
+            self.removed,
         )
+
+    def changed(self, removed: Sequence[int] = (), labels: Any = None) -> StoreModel:
+        """The model without some bags, and with other first targets of some."""
+        new = labels or {}
+        targets = [[new.get(i, row[0]), *row[1:]] for i, row in enumerate(self.targets)]
+        return replace(self, targets=targets, removed=self.removed | set(removed))
 
     def check(self, store: BagStore, start: int = 0, stop: int | None = None) -> None:
         """The store's bags ``start:stop``, their targets and ids are the model's."""
         assert store.n_bags == len(self.bags)
         assert store.n_points == sum(len(bag) for bag in self.bags)
+        assert store.n_removed == len(self.removed)
         part = slice(start, len(self.bags) if stop is None else stop)
-        assert_same_bags(store.read(start, stop), self.bags[part])
+        gone = [i in self.removed for i in range(len(self.bags))][part]
+        bags = zip(self.bags[part], gone, strict=True)
+        assert_same_bags(store.read(start, stop), [bag[:0] if out else bag for bag, out in bags])
         assert store.ids(start, stop).tolist() == self.ids[part]
-        np.testing.assert_array_equal(
-            store.targets(start, stop),
-            np.reshape(self.targets[part], (len(self.bags[part]), len(store.target_names))),
-        )
+        targets = np.reshape(self.targets[part], (len(gone), len(store.target_names)))
+        targets = np.where(np.array(gone, dtype=bool)[:, None], np.nan, targets)
+        np.testing.assert_array_equal(store.targets(start, stop), targets)
         if store.response_dims is not None:
             sizes = [0 if response is None else len(response) for response in self.responses]
             assert store.n_response_points == sum(sizes)
-            assert_same_responses(store.responses(start, stop), self.responses[part])
+            responses = zip(self.responses[part], gone, strict=True)
+            expected = [None if out else response for response, out in responses]
+            assert_same_responses(store.responses(start, stop), expected)

@@ -105,6 +105,27 @@ def test_a_store_is_whole_or_made_again(tmp_path, act):
         assert n_bags_of(place / URL) == done, what
 
 
+def remove(place: Path) -> None:
+    BagStore.open(place / URL).remove([0])
+
+
+def test_a_change_is_whole_or_was_never_made(tmp_path):
+    """A kill leaves the store as it was or as it will be, and the same change again finishes it."""
+    place = tmp_path / "place"
+    place.mkdir()
+    made = BagStore.create(place / URL, 2, ["y"], chunk_points=1)
+    made.append([OLD, OLD, OLD], [[1.0]] * 3)
+    left = set()
+    for what in each_kill(remove, place, most=12):
+        store = BagStore.open(place / URL)
+        store.verify()
+        left.add(store.n_removed)
+        np.testing.assert_array_equal(store.read(1), [OLD, OLD], what)
+        remove(place)
+        assert BagStore.open(place / URL).present().tolist() == [False, True, True]
+    assert left == {0}  # the commit is the last write
+
+
 # ---------------------------------------------------------------------- models, predictions, rounds
 
 
