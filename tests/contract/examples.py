@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bagbasis import (
@@ -25,6 +26,7 @@ from bagbasis import (
 from bagbasis.bags import BagStore
 from tests.contract.data_examples import DATA_EXAMPLES, Call, Example
 from tests.contract.world import N, World
+from tests.ingest.annotated import annotated
 
 
 def _used(kind: type, use: str, **fixed: Any) -> Example:
@@ -199,6 +201,15 @@ EXAMPLES: dict[str, Example] = {
     ),
     "ingest.TableIngest": lambda w: (_table_ingest, _table(w)),
     "ingest.ingest_tables": lambda w: (ingest.ingest_tables, _table(w)),
+    "ingest.ingest_anndata": lambda w: (
+        ingest.ingest_anndata,
+        {
+            "cells": annotated(pd.DataFrame({"bag": [0, 0, 1]}), np.eye(3), ["f", "g", "h"]),
+            "url": w.new(),
+            "id_column": "bag",
+            "coordinates": ["g"],
+        },
+    ),
     "ingest.ingest_arrays": lambda w: (
         ingest.ingest_arrays,
         {"arrays": w.arrays, "url": w.new(), "targets": w.y},

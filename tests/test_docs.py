@@ -1,0 +1,85 @@
+"""The examples of docs/your-data.md run as they stand, on files made by the libraries they name."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.ingest.annotated import write_h5ad
+
+PAGE = Path(__file__).parents[1] / "docs" / "your-data.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+N = 300
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Measurements whose spread in each patient tells the age, in every form of the page."""
+    where = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 80, N).round(1)
+    sizes = rng.integers(20, 41, N)
+    patient = np.repeat(np.arange(N), sizes)
+    scale = np.repeat(age, sizes)
+    long = pd.DataFrame(
+        {
+            "clinic": "c",
+            "patient": patient,
+            "age": scale,
+            "pulse": (70 + scale / 4 * rng.standard_normal(len(patient))).round(2),
+            "pressure": (120 + scale / 2 * rng.standard_normal(len(patient))).clip(30).round(2),
+        }
+    )
+    long.to_parquet(where / "measurements.parquet")
+    _write_lists(long, where)
+    _write_csv(long, where, rng)
+    _write_cells(long, where)
+    return where
+
+
+def _write_lists(long, where):
+    (where / "visits").mkdir()
+    wide = long.groupby("patient").agg(
+        {"age": "first", "pulse": lambda x: x.tolist(), "pressure": lambda x: x.tolist()}
+    )
+    for k in range(3):
+        wide.reset_index()[k::3].to_parquet(where / "visits" / f"part-{k}.parquet")
+
+
+def _write_csv(long, where, rng):
+    days = pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 300, len(long)), "D")
+    frame = long.assign(day=days.strftime("%Y-%m-%d"))
+    frame.loc[::50, "pulse"] = np.nan
+    frame.to_csv(where / "measurements.csv", sep=";", decimal=",", na_rep="n/a", index=False)
+
+
+def _write_cells(long, where):
+    obs = pd.DataFrame({"patient": long["patient"].map("p{:03}".format), "age": long["age"]})
+    x = long[["pressure"]].to_numpy(np.float32)
+    write_h5ad(where / "cells.h5ad", obs, x, ["CD4"], X_pca=long[["pulse"]].to_numpy())
+
+
+def test_there_are_six_short_examples():
+    """Each is a whole program of fewer than 15 lines."""
+    assert len(EXAMPLES) == 6
+    assert max(len(example.splitlines()) for example in EXAMPLES) < 15
+
+
+@pytest.mark.parametrize(
+    "example", EXAMPLES, ids=["lists", "polars", "groups", "awkward", "h5ad", "csv"]
+)
+def test_example(example, folder, monkeypatch, capsys):
+    """It makes a store of all patients, and a model that has learnt from them."""
+    monkeypatch.chdir(folder)
+    Path("example.py").write_text(example)
+    names = runpy.run_path("example.py")
+    assert names["store"].n_bags == N
+    errors = names["evaluate"](names["model"], names["store"])
+    assert errors.subset == "holdout"
+    assert errors.values()["age"]["r2"] > 0.5
+    assert str(errors.values()) in capsys.readouterr().out
