@@ -28,7 +28,7 @@ venv: .venv/ready
 	touch $@
 
 # The editable install is a tree of links: a new or renamed module needs new links.
-MODULES := $(shell find pipeline jobs configs -name '*.py' -o -name '*.yaml' | sort)
+MODULES := $(shell find pipeline jobs configs -name '*.py' -o -name '*.yaml' -o -name '*.html' | sort)
 
 .venv/ready: .venv/installed FORCE
 	@echo '$(MODULES)' | cmp --silent - $@ || { $(BIN)/python -m pip install --quiet \

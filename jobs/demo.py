@@ -110,7 +110,8 @@ def start_over(out_dir: Path) -> Path:
         marker.touch()
         for part in PARTS:
             shutil.rmtree(out_dir / part, ignore_errors=True)
-        (out_dir / "report.json").unlink(missing_ok=True)
+        for name in ("report.json", "report.html"):
+            (out_dir / name).unlink(missing_ok=True)
     return out_dir
 
 
@@ -200,3 +201,4 @@ def _summary(report: dict[str, Any], console: Terminal) -> None:
     for part in PARTS:
         for path in report[part]["evaluate"]["pictures"]:
             console.line(path)
+    console.line("All of it on one page, for a browser:")

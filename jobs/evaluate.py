@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,8 +41,10 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
     from bagbasis import BagStore, load_model
     from bagbasis.evaluation import evaluate
+    from bagbasis.evaluation.baselines import judge_means
 
     from .evaluation import choose_view
+    from .pictures import errors_part, model_part
 
     begun = time.perf_counter()
     model = load_model(config.model_url)
@@ -50,6 +53,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
         errors = evaluate(model, store, subset=config.subset, progress=progress)
         found = view.report(errors, config.n_smoothed, progress)
+        means = judge_means(model, store, errors.subset, progress)
     pictures = view.draw(errors, Path(config.out_dir), config.n_pictured)
     report = {
         "model_url": config.model_url,
@@ -62,6 +66,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "seconds": time.perf_counter() - begun,
     }
     view.show(report, console)
+    title = f"Evaluation of {', '.join(model.target_names_) or 'densities'}"
+    part = errors_part.errors_part(title, model, store, errors, means)
+    header = model_part.header_of(model, config.model_url, store.url)
+    of_model = [*model_part.worries_of_penalty(model), *model_part.worries_of_model(model)]
+    console.parts.append(replace(part, header=header, worries=[*part.worries, *of_model]))
     for path in report["pictures"]:
         console.line(path)
     return report

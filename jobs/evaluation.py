@@ -21,10 +21,9 @@ from bagbasis.execution import Progress
 from bagbasis.regression.linear_model import LinearModel
 
 from .pictures.densities import draw_bags, draw_densities
+from .pictures.errors_part import SUBSETS
 from .pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from .terminal import Terminal
-
-SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
 
 
 class TargetView:

@@ -1,18 +1,20 @@
-"""The report a job leaves behind, as JSON: an object with the keys ``job`` and ``config``."""
+"""The report a job leaves behind, as JSON with the keys ``job`` and ``config``, and as a page."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bagbasis.errors import StoreError
-from bagbasis.storage.files import read_bytes, storage_errors, write_json
+from bagbasis.storage.files import read_bytes, storage_errors, write_json, writing
 from bagbasis.storage.urls import local_path, normalize_url
 from bagbasis.storage.zarr_stores import check_no_link
 
@@ -21,10 +23,13 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 
+PAGES = ("fit", "evaluate", "demo")  # jobs whose report has a page beside it
+
+
 def run_and_report(
     job: ModuleType, name: str, config: JobConfig, console: Terminal
 ) -> dict[str, Any]:
-    """Run a job, write its report where the config says, and return it.
+    """Run a job, write its report and its page where the config says, and return the report.
 
     Raises
     ------
@@ -34,23 +39,49 @@ def run_and_report(
     path = config.report_path
     if path is not None:
         check_report_place(path)
-    report: dict[str, Any] = job.run(config, console)
+        if name in PAGES:
+            check_report_place(page_url(path), is_page)
+    with _logged() as warnings:
+        report: dict[str, Any] = job.run(config, console)
     if path is not None:
+        if name in PAGES:  # before the report, with which the job is done
+            from .page import render
+
+            page = render(name, console.parts, plain(config.model_dump()), warnings)
+            write_page(page_url(path), page)
+            console.line(page_url(path))
         write_report(path, {"job": name, "config": config.model_dump(), **report})
     return report
 
 
-def check_report_place(url: str | os.PathLike[str]) -> None:
-    """Raise StoreError unless a report may be written there: nothing, or an older one, is there."""
-    url = normalize_url(url)
-    with storage_errors(url, "can not be written"):  # a name that is too long, a closed folder
-        check_no_link(url)
-        path = local_path(url)
-        if path is None or path.is_file() or not path.exists():
-            content = read_bytes(url)
-            if not content or is_report(content):
-                return
-    raise StoreError(f"{url}: exists and is no report of a job; move it, or give another place")
+def page_url(report: str | os.PathLike[str]) -> str:
+    """Return where the page of a JSON report is: beside it."""
+    return f"{os.fspath(report).removesuffix('.json')}.html"
+
+
+def write_page(url: str, page: str) -> None:
+    """Write a page, whole or not at all; StoreError where that is not possible."""
+    with writing(url) as path:
+        path.write_text(page, encoding="utf-8")
+
+
+@contextmanager
+def _logged() -> Iterator[list[str]]:
+    """Yield a list that gets what the library warns of in this process."""
+    found: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("bagbasis")
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
+
+
+def is_page(content: bytes) -> bool:
+    """Whether it is of the template ``page.html``."""
+    return b'name="generator" content="bagbasis report"' in content[:1024]
 
 
 def is_report(content: bytes) -> bool:
@@ -60,6 +91,21 @@ def is_report(content: bytes) -> bool:
     except ValueError:
         return False
     return isinstance(values, dict) and {"job", "config"} <= values.keys()
+
+
+def check_report_place(
+    url: str | os.PathLike[str], is_ours: Callable[[bytes], bool] = is_report
+) -> None:
+    """Raise StoreError unless a report may be written there: nothing, or an older one, is there."""
+    url = normalize_url(url)
+    with storage_errors(url, "can not be written"):  # a name that is too long, a closed folder
+        check_no_link(url)
+        path = local_path(url)
+        if path is None or path.is_file() or not path.exists():
+            content = read_bytes(url)
+            if not content or is_ours(content):
+                return
+    raise StoreError(f"{url}: exists and is no report of a job; move it, or give another place")
 
 
 def write_report(path: str | os.PathLike[str], report: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -15,9 +16,13 @@ from .terminal import Terminal
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
+    from bagbasis.evaluation import Errors
     from bagbasis.regression.base import DoubleBasis
     from bagbasis.regression.checkpoints import Checkpoints
 
+    from .pictures.parts import Part
+
+    Judged = dict[str, Any] | None
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +68,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             if model is None:
                 model = _fitted(config, store, checkpoints, console)
                 place.save(model)
-        judged = _judged(model, store, console)
+        judged, errors = _judged(model, store, console)
     report = {
         "model_url": place.url,
         "data_url": store.url,
@@ -79,20 +84,49 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     else:
         rows = [[text, judged[key]] for key, text in JUDGED.items()]
         console.table(f"{judged['measure']}, {judged['n']} bags", ["", "error"], rows)
+    console.parts.append(_part(place.url, model, store, judged, errors))
     return {**report, "judged": judged}
 
 
-def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> dict[str, Any] | None:
+def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
     """Judge the model, which is saved by now; None where that is not possible."""
     from bagbasis.errors import DataError
-    from bagbasis.evaluation import judge_fit
+    from bagbasis.evaluation.baselines import judge_with_errors
 
     try:
         with console.progress("judge") as progress:
-            return judge_fit(model, store, progress)
+            return judge_with_errors(model, store, progress)
     except DataError as error:
         logger.warning("the model is not judged: %s", error)
-        return None
+        return None, []
+
+
+def _part(
+    url: str, model: DoubleBasis, store: BagStore, judged: Judged, errors: list[Errors]
+) -> Part:
+    """Return what the page says: of a model without bags held out, the score of its penalty."""
+    from .pictures import errors_part, model_part
+    from .pictures.parts import Part
+
+    title = f"Fit of {', '.join(model.target_names_) or 'densities'}"
+    worries, said = [], "nothing: no bag was held out, and the penalty was given"
+    if errors:
+        found = errors_part.errors_part(title, model, store, *errors)
+    elif judged is None:
+        worries.append("How good the model is, is not known: no bag was held out.")
+        found = Part(title, card=model_part.card_of(model, said))
+    else:
+        rivals = judged["constant_error"], judged["means_error"]
+        worries += model_part.compare(judged["error"], *rivals)
+        said = f"{judged['measure']}: {judged['error']:.4g}"
+        tables = model_part.score_tables(judged)
+        found = Part(title, tables=tables, card=model_part.card_of(model, said))
+    return replace(
+        found,
+        header=model_part.header_of(model, url, store.url),
+        worries=[*found.worries, *worries, *model_part.worries_of_model(model)],
+        charts=[*found.charts, *model_part.path_of(model)],
+    )
 
 
 def _saved(url: str) -> DoubleBasis | None:

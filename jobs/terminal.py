@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -19,6 +19,9 @@ from rich.progress import (
 )
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from .pictures.parts import Part
 
 Callback = Callable[[int, int], None]  # (units done, units in all)
 
@@ -37,6 +40,8 @@ class Terminal:
     ----------
     run : str or None
         The id of the submitted run whose job it is; None for another job, or a step of one.
+    parts : list of Part
+        What the job, and its steps, put on the page beside the report.
     """
 
     run: str | None = None
@@ -44,10 +49,15 @@ class Terminal:
     def __init__(self, out: Console | None = None, err: Console | None = None) -> None:
         self.out = out or Console(highlight=False)
         self.err = err or Console(stderr=True, highlight=False)
+        self.parts: list[Part] = []
 
     def without_tables(self) -> Terminal:
         """Return this terminal for a step of a longer job: it shows progress and no tables."""
-        return Terminal(Console(quiet=True), self.err)
+        return self._with_parts(Terminal(Console(quiet=True), self.err))
+
+    def _with_parts(self, step: Terminal) -> Terminal:
+        step.parts = self.parts
+        return step
 
     def line(self, text: str) -> None:
         """Print one line on stdout, as it is."""
@@ -80,12 +90,12 @@ class Terminal:
                 no_wrap=column in whole,
             )
         for row in rows:
-            table.add_row(*[Text(_text(cell)) for cell in row])
+            table.add_row(*[Text(cell_text(cell)) for cell in row])
         self.out.print(table)
 
     def values(self, title: str, values: Mapping[str, Any]) -> None:
         """Print a table of names and values."""
-        self.table(title, ["", ""], [[key, _text(value)] for key, value in values.items()])
+        self.table(title, ["", ""], [[key, cell_text(value)] for key, value in values.items()])
 
     @contextmanager
     def progress(self, label: str, unit: str = "bags") -> Iterator[Callback]:
@@ -178,7 +188,8 @@ def _bar(console: Console, label: str, unit: str) -> Iterator[Callback]:
         yield _BarProgress(bar, label)
 
 
-def _text(value: object) -> str:
+def cell_text(value: object) -> str:
+    """Return a value as tables show it: four digits, and no brackets of Python's."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, int):
@@ -186,8 +197,8 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text(item)}" for key, item in value.items()) or "-"
+        return ", ".join(f"{key} {cell_text(item)}" for key, item in value.items()) or "-"
     if isinstance(value, (list, tuple)):
-        parts = [f"[{_text(item)}]" if isinstance(item, list) else _text(item) for item in value]
-        return ", ".join(parts) or "-"
+        texts = [f"[{cell_text(x)}]" if isinstance(x, list) else cell_text(x) for x in value]
+        return ", ".join(texts) or "-"
     return str(value)

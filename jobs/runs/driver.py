@@ -188,7 +188,7 @@ class RunTerminal(Terminal):
 
     def without_tables(self) -> Terminal:
         """Return this terminal for a step of a longer job: it shows progress and no tables."""
-        return RunTerminal(self._driver, Console(quiet=True))
+        return self._with_parts(RunTerminal(self._driver, Console(quiet=True)))
 
     @contextmanager
     def progress(self, label: str, unit: str = "bags") -> Iterator[Callback]:

@@ -15,10 +15,13 @@ from ..bags import Bags, BagStore
 from ..bags.holdout import Holdout
 from ..bags.labelled import LabelledBags
 from ..bags.sampling import RunSample
+from ..errors import DataError, StoreError
 from ..execution import Progress
 from ..execution.costs import Cost
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import Outcome
+from ..regression.stored_predictions import take_subset
+from .errors import Errors
 from .judging import evaluate_together
 
 # A mean has a few coordinates: more bags than these 20,480 change nothing of their ridge.
@@ -122,30 +125,61 @@ def judge_fit(
         constant for these bags, ``means_error`` of ridge regression on the bags' means. None where
         no labelled bag was kept out and the penalty was given.
     """
+    return judge_with_errors(model, store, progress)[0]
+
+
+def judge_with_errors(
+    model: DoubleBasis, store: BagStore, progress: Progress | None = None
+) -> tuple[dict[str, Any] | None, list[Errors]]:
+    """Return what `judge_fit` does, and the errors of both models on bags held out, if any."""
     bags = model.outcome_.take_labels(store)
     held_out = Holdout.of(model.holdout_).split(bags)
     ridge = MeansRidge.fit(replace(bags, left_out=held_out), model.outcome_)
     if ridge is None:
-        return None
+        return None, []
     if held_out is not None:
         errors, of_means = evaluate_together([model, ridge], replace(bags, only=held_out), progress)
         if errors.n:
-            return {
+            found = {
                 "n": errors.n,
                 "measure": f"{errors.measure} on bags held out",
                 "error": errors.error,
                 "constant_error": errors.constant_error,
                 "means_error": of_means.error,
             }
+            return found, [replace(one, subset="holdout") for one in (errors, of_means)]
     constant = float((ridge.variances / ridge.units).mean())
     score = float(model.alpha_scores_.min())
     if not np.isfinite(score) or not constant:
-        return None
+        return None, []
     kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
-    return {
+    found = {
         "n": model.report_["n_bags_fitted"],
         "measure": f"error by {kind}, relative to the best constant's",
         "error": (score / constant) ** 0.5,
         "constant_error": 1.0,
         "means_error": (ridge.score / constant) ** 0.5,
     }
+    return found, []
+
+
+def judge_means(
+    model: DoubleBasis, store: BagStore, subset: str, progress: Progress | None = None
+) -> Errors | None:
+    """Return the errors of ridge regression on means, on the bags that a model was evaluated on.
+
+    It is fitted to the bags that the model was fitted to; None where they are no longer there.
+    """
+    try:
+        training = BagStore.open(model.report_["data_url"])
+        bags = model.outcome_.take_labels(training)
+    except (DataError, StoreError):
+        return None
+    if training.n_dims != store.n_dims:
+        return None
+    held_out = Holdout.of(model.holdout_).split(bags)
+    ridge = MeansRidge.fit(replace(bags, left_out=held_out), model.outcome_)
+    if ridge is None:
+        return None
+    judged = take_subset(model.outcome_.take_labels(store), model, subset)
+    return evaluate_together([ridge], judged, progress)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from bagbasis.jobs.demo import start_over
+from tests.jobs.pages import Page
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 DEMO = CONFIGS / "demo.yaml"
@@ -37,8 +38,13 @@ def test_demo_writes_models_pictures_and_report(tmp_path):
         ".bagbasis-demo",
         "digits",
         "mixture",
+        "report.html",
         "report.json",
     }
+    assert printed.endswith(f"{out_dir / 'report.html'}\n")
+    page = Page(out_dir / "report.html")
+    page.assert_self_contained()
+    assert {"Fit of digit", "Evaluation of n_components", "Confusion"} <= set(page.texts)
 
 
 def test_demo_starts_over(tmp_path):

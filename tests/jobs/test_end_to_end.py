@@ -31,6 +31,7 @@ def test_default_configs_work_in_sequence(tmp_path, monkeypatch):
         "evaluation",
         "predictions.parquet",
         "generate.json",
+        "fit.html",
         "fit.json",
         "predict.json",
     }

@@ -1,0 +1,101 @@
+"""The page that stands beside a JSON report: one HTML file without scripts, fonts or network."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from .pictures.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from .pictures.parts import Part, facts
+from .terminal import cell_text
+
+PACKAGES = ("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr")
+SIZE = {
+    **{"width": WIDTH, "height": HEIGHT, "left": LEFT, "top": TOP},
+    **{"right": WIDTH - RIGHT, "bottom": HEIGHT - BOTTOM},
+}
+
+
+def render(
+    job: str, parts: Sequence[Part], config: Mapping[str, Any], warnings: Sequence[str] = ()
+) -> str:
+    """Return the page of a job as HTML; every text in it is escaped.
+
+    Parameters
+    ----------
+    job : str
+    parts : sequence of Part
+    config : mapping
+        Shown as YAML; empty: not at all.
+    warnings : sequence of str
+        What the job has logged, in its own words.
+    """
+    several = len(parts) > 1
+    header: dict[str, Any] = {"made": datetime.now(UTC).isoformat(" ", "seconds")}
+    worries = [f"{text[:1].upper()}{text[1:]}." for text in dict.fromkeys(warnings)]
+    for part in parts:
+        before = f"{part.title}: " if several else ""
+        header |= {f"{before}{key}": value for key, value in part.header.items()}
+        worries += [f"{before}{text}" for text in part.worries]
+    seeds = seeds_of(config)
+    header |= {"seeds": ", ".join(f"{k} {v}" for k, v in seeds.items())} if seeds else {}
+    environment = Environment(
+        autoescape=True,
+        loader=PackageLoader(__package__, ""),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cell"] = cell_text
+    return environment.get_template("page.html").render(
+        title=f"bags {job}",
+        job=job,
+        header=facts(header | versions()),
+        worries=worries,
+        parts=parts,
+        config=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "",
+        size=SIZE,
+    )
+
+
+def seeds_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return every seed of a config, by its dotted key."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            found |= seeds_of(value, f"{prefix}{key}.")
+        elif key == "seed":
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that made a report, and the commit where the package is a checkout."""
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    found = {"versions": f"{packages}, Python {platform.python_version()}"}
+    commit = _commit()
+    return found | ({"commit of bagbasis": commit} if commit else {})
+
+
+def _commit() -> str | None:
+    """Return the commit of the repository that tracks this file, if one does."""
+    here, git = Path(__file__).resolve(), shutil.which("git")
+    if git is None:
+        return None
+    asked = (("ls-files", "--error-unmatch", here.name), ("rev-parse", "HEAD"))
+    for arguments in asked:
+        answer = subprocess.run(
+            [git, "-C", str(here.parent), *arguments], capture_output=True, text=True, check=False
+        )
+        if answer.returncode:
+            return None
+    return answer.stdout.strip()

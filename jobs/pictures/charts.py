@@ -1,0 +1,164 @@
+"""Charts of a report page: where points, lines and ticks lie; the page's template draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+# Units of the drawing, which is as wide as a phone shows it: its letters stay readable there.
+WIDTH, HEIGHT = 460, 340
+LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 46
+PAD = 0.04  # of an axis, on each side of the values
+TICKS = 6  # at most
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one colour.
+
+    Attributes
+    ----------
+    label : str
+        Of the legend; empty: none.
+    x, y : sequences of float
+        What is not finite is left out.
+    titles : sequence of str
+        What a point says under the mouse, or nothing.
+    bars : sequence of float
+        Half the length of each error bar, or nothing.
+    color : str
+    joined : bool
+        By a line.
+    radius : float
+    """
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    titles: Sequence[str] = ()
+    bars: Sequence[float] = ()
+    color: str = "blue"
+    joined: bool = False
+    radius: float = 3.0
+
+    def points(self) -> list[tuple[float, float, float, str]]:
+        """Return x, y, half the bar and the title of each point that can be drawn."""
+        bars = self.bars or [0.0] * len(self.x)
+        titles = self.titles or [""] * len(self.x)
+        rows = zip(self.x, self.y, bars, titles, strict=True)
+        return [row for row in rows if np.isfinite(row[:3]).all()]
+
+
+class Scale:
+    """From values to places on one axis.
+
+    Parameters
+    ----------
+    values : iterable of float
+        That are drawn.
+    first, last : float
+        Where the axis begins and ends.
+    log : bool
+        Logarithmic, where all values are above 0.
+    """
+
+    def __init__(self, values: Iterable[float], first: float, last: float, log: bool) -> None:
+        found = np.array([*values], dtype=float)
+        self._log = log and bool((found > 0).all())
+        found = np.log10(found) if self._log else found
+        low, high = (found.min(), found.max()) if len(found) else (0.0, 1.0)
+        pad = PAD * (high - low) or 0.5
+        self._low, self._high = low - pad, high + pad
+        self._first, self._last = first, last
+
+    def __call__(self, value: float) -> float:
+        """Return the place of a value; one that a logarithm does not have lies at the edge."""
+        if self._log:
+            value = np.log10(value) if value > 0 else self._low
+        share = (value - self._low) / (self._high - self._low)
+        return round(float(self._first + np.clip(share, 0, 1) * (self._last - self._first)), 2)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest value that the axis shows."""
+        low, high = float(self._low), float(self._high)
+        return (10**low, 10**high) if self._log else (low, high)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places and labels."""
+        decades = self._log and self._high - self._low > 1.5
+        span = (self._low, self._high) if decades else self.ends
+        at = np.array(MaxNLocator(TICKS, integer=decades).tick_values(*span))
+        at = 10.0**at if decades else at
+        low, high = self.ends
+        return [(self(value), f"{value:.6g}") for value in at.tolist() if low <= value <= high]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One chart.
+
+    Attributes
+    ----------
+    title, x_label, y_label : str
+    series : sequence of Series
+    note : str
+        What is left out, or how to read it.
+    log_x, log_y : bool
+    guide : {"", "diagonal", "zero"}
+        A line for the eye: predicted = true, or 0.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    note: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    guide: str = ""
+
+    @property
+    def scales(self) -> tuple[Scale, Scale]:
+        """Both axes."""
+        points = [point for series in self.series for point in series.points()]
+        x = [point[0] for point in points]
+        y = [value for point in points for value in (point[1] - point[2], point[1] + point[2])]
+        if self.guide == "zero":
+            y.append(0.0)
+        if self.guide == "diagonal":
+            x = y = x + y
+        bottom = HEIGHT - BOTTOM
+        horizontal = Scale(x, LEFT, WIDTH - RIGHT, self.log_x)
+        return horizontal, Scale(y, bottom, TOP, self.log_y)
+
+    def line(self) -> tuple[Point, Point] | None:
+        """Return the ends of the guide; None without one."""
+        x, y = self.scales
+        low, high = x.ends
+        if not self.guide:
+            return None
+        of = (lambda value: value) if self.guide == "diagonal" else (lambda _: 0.0)
+        return (x(low), y(of(low))), (x(high), y(of(high)))
+
+    def drawn(self) -> list[tuple[Series, list[tuple[float, float, float, float, str]]]]:
+        """Return each series with its points: x, y, both ends of the bar, title."""
+        x, y = self.scales
+        return [
+            (one, [(x(a), y(b), y(b - bar), y(b + bar), t) for a, b, bar, t in one.points()])
+            for one in self.series
+        ]
+
+
+def thin(n: int, most: int) -> NDArray[np.int64]:
+    """Return up to ``most`` of the rows 0 … n − 1, ascending: all, or the same random ones."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))

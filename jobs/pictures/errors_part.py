@@ -1,0 +1,256 @@
+"""What a page says of a model's errors: beside what it has to beat, and bag by bag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagbasis import BagStore
+from bagbasis.evaluation import Errors
+from bagbasis.evaluation.errors import ClassDetails, DensityDetails
+from bagbasis.regression.base import DoubleBasis
+
+from .charts import Chart, Series, thin
+from .model_part import card_of, compare
+from .parts import Part, Table, facts
+
+MOST_DOTS = 1000  # of a chart: more hide each other, and each is 100 bytes of the page
+MOST_CLASSES = 30  # of a confusion matrix that is shown whole
+N_WORST = 10  # bags, or confusions, that are listed
+READ_POINTS = 5_000_000  # of a store that is read for the share of points outside: a second
+BLOCK = 2**16  # bags whose ids and sizes are read at a time: a chunk of them
+FEW_JUDGED = 50  # bags: the errors of fewer say little
+INDEPENDENT = "± one standard error, as if bags were independent."
+SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
+
+
+def errors_part(
+    title: str, model: DoubleBasis, store: BagStore, errors: Errors, means: Errors | None
+) -> Part:
+    """Return the errors beside the baselines, and the charts of the bags that were judged.
+
+    Parameters
+    ----------
+    title : str
+    model : fitted estimator
+    store : BagStore
+    errors : Errors
+        Of the model.
+    means : Errors or None
+        Of ridge regression on the means of the same bags.
+    """
+    details, worries = errors.details, []
+    if errors.n < FEW_JUDGED:
+        worries.append(f"Few bags: the errors are those of {errors.n:,}.")
+    fitted_to = store.url == model.report_.get("data_url")
+    if errors.subset == "train" or (errors.subset == "all" and fitted_to):
+        worries.append("The model was fitted to bags that it is judged on: errors are too small.")
+    if isinstance(details, ClassDetails):
+        tables, spread = _class_tables(errors, details, means)
+        charts: list[Chart] = []
+        later = [_confusion(details)]
+    elif isinstance(details, DensityDetails):
+        tables, spread, charts, later = [_density_table(errors, means)], 0.0, [], []
+    else:
+        tables, spread = _number_tables(errors, means), 0.0
+        if errors.outcome.n_targets == 1:
+            spread = 2 * _rmse_error(errors, 0)
+        dots = Dots(store, model, errors)
+        charts, later = dots.charts(), dots.worst()
+    worries += compare(errors.error, errors.constant_error, means.error if means else None, spread)
+    where = f"{errors.n:,} bags: {SUBSETS[errors.subset]}"
+    if errors.n_unlabelled:
+        where += f"; {errors.n_unlabelled:,} without a label left out"
+    judged = (
+        f"{where}; {errors.measure} {errors.error:.4g}, best constant {errors.constant_error:.4g}"
+    )
+    return Part(
+        title,
+        worries=worries,
+        tables=[facts({"judged on": where}), *tables],
+        charts=charts,
+        details=later,
+        card=card_of(model, judged),
+    )
+
+
+def _number_tables(errors: Errors, means: Errors | None) -> list[Table]:
+    beside = means.values() if means else {}
+    columns, tables = ["", "RMSE", "R²", "MAE", "mean error"], []
+    for j, (name, found) in enumerate(errors.values().items()):
+        spread: dict[str, float] = {}
+        if j < errors.sample.true.shape[1]:
+            gaps = errors.sample.predicted[:, j] - errors.sample.true[:, j]
+            root = errors.n**0.5
+            spread = {"mae": np.abs(gaps).std() / root, "bias": gaps.std() / root}
+            spread["rmse"] = _rmse_error(errors, j)
+        rmse, mae, bias = (_with(found[key], spread.get(key)) for key in ("rmse", "mae", "bias"))
+        rows = [
+            ["the model", rmse, found["r2"], mae, bias],
+            ["the best constant", found["constant_rmse"], 0.0, None, 0.0],
+        ]
+        if rival := beside.get(name):
+            keys = ("rmse", "r2", "mae", "bias")
+            rows.insert(1, ["ridge on the bags' means", *(rival[key] for key in keys)])
+        tables.append(Table(f"Errors: {name}", columns, rows, INDEPENDENT))
+    return tables
+
+
+def _rmse_error(errors: Errors, j: int) -> float:
+    """Return the standard error of target j's RMSE, from the sample of bags."""
+    squares = (errors.sample.predicted[:, j] - errors.sample.true[:, j]) ** 2
+    root = float(squares.mean()) ** 0.5
+    return float(squares.std()) / errors.n**0.5 / (2 * root) if root else 0.0
+
+
+def _with(value: float, spread: float | None) -> str:
+    return f"{value:.4g}" if spread is None else f"{value:.4g} ± {spread:.2g}"
+
+
+def _class_tables(
+    errors: Errors, details: ClassDetails, means: Errors | None
+) -> tuple[list[Table], float]:
+    found = next(iter(errors.values().values()))
+    spread = (errors.error * (1 - errors.error) / errors.n) ** 0.5
+    rows = [
+        ["the model", errors.n, _with(found["accuracy"], spread)],
+        ["the most frequent class", errors.n, f"{1 - errors.constant_error:.4g}"],
+    ]
+    if means is not None:
+        rows.append(["ridge on the bags' means", means.n, f"{1 - means.error:.4g}"])
+    of_classes = [[name, *values.values()] for name, values in found["per_class"].items()]
+    columns = ["class", "precision", "recall", "F1", "bags"]
+    tables = [
+        Table(f"Accuracy: {details.name}", ["", "bags", "accuracy"], rows, INDEPENDENT),
+        Table("Each class", columns, of_classes),
+    ]
+    return tables, 2 * spread
+
+
+def _confusion(details: ClassDetails) -> Table:
+    names, matrix = details.class_names, details.matrix
+    if len(names) <= MOST_CLASSES:
+        rows = [[name, *row] for name, row in zip(names, matrix.tolist(), strict=True)]
+        note = "A row per true class, a column per predicted one."
+        return Table("Confusion", ["true \\ predicted", *names], rows, note, shaded=True)
+    wrong = matrix - np.diag(np.diag(matrix))
+    most = np.argsort(-wrong, axis=None, kind="stable")[:N_WORST]
+    pairs = [np.unravel_index(at, wrong.shape) for at in most]
+    rows = [[names[i], names[j], int(wrong[i, j])] for i, j in pairs]
+    return Table("Most frequent confusions", ["true", "predicted", "bags"], rows)
+
+
+def _density_table(errors: Errors, means: Errors | None) -> Table:
+    found = errors.values()["densities"]
+    rows = [
+        ["the model", found["mse"], found["r2"]],
+        ["the bag's own density", found["input_mse"], found["input_r2"]],
+        ["ridge on the bags' means", means.error if means else None, None],
+        ["the average density", found["average_mse"], 0.0],
+        ["noise of the responses", found["noise_mse"], None],
+    ]
+    columns = ["", "mean squared L2 distance", "R²"]
+    return Table("Errors", columns, [row for row in rows if row[1] is not None])
+
+
+class Dots:
+    """The bags that charts show one by one: thinned, with their ids and sizes.
+
+    Parameters
+    ----------
+    store : BagStore
+    model : fitted estimator
+    errors : Errors
+        Of numbers.
+    """
+
+    def __init__(self, store: BagStore, model: DoubleBasis, errors: Errors) -> None:
+        self._store, self._box, self._errors = store, model.features_.embedding.box, errors
+        self._names = list(errors.values())
+        self._kept = thin(len(errors.sample.index), MOST_DOTS)
+
+    def charts(self) -> list[Chart]:
+        """Return, for each target, predicted against true, and residuals against true and n."""
+        sample, kept = self._errors.sample, self._kept
+        sizes, labels = self._describe(sample.index[kept])
+        note = f"{len(kept):,} of {self._errors.n:,} bags, drawn at random." * (
+            len(kept) < self._errors.n
+        )
+        found = []
+        for j in range(sample.true.shape[1]):
+            name = self._names[j]
+            true, predicted = sample.true[kept, j], sample.predicted[kept, j]
+            gaps = predicted - true
+            titles = [
+                f"{label}, true {a:.4g}, predicted {b:.4g}"
+                for label, a, b in zip(labels, true.tolist(), predicted.tolist(), strict=True)
+            ]
+
+            def dots(x: NDArray[Any], y: NDArray[Any], titles: list[str] = titles) -> list[Series]:
+                return [Series("", x.tolist(), y.tolist(), titles, radius=2.5)]
+
+            both, of = (f"true {name}", f"predicted {name}"), f"{name}: predicted − true"
+            title, guide = f"{name}: predicted against true", f"Dashed: predicted = true. {note}"
+            against = [f"{name}: error against {x}" for x in ("truth", "the number of points")]
+            found += [
+                Chart(title, *both, dots(true, predicted), guide, guide="diagonal"),
+                Chart(
+                    f"{name}: error against truth",
+                    both[0],
+                    of,
+                    dots(true, gaps),
+                    note,
+                    guide="zero",
+                ),
+                Chart(
+                    against[1], "points in the bag", of, dots(sizes, gaps), note, True, guide="zero"
+                ),
+            ]
+        return found
+
+    def worst(self) -> list[Table]:
+        """Return the bags with the largest errors, of each target."""
+        sample, found = self._errors.sample, []
+        drawn = "" if len(sample.index) == self._errors.n else f"Of {len(sample.index):,} bags."
+        for j in range(sample.true.shape[1]):
+            gaps = sample.predicted[:, j] - sample.true[:, j]
+            rows = np.argsort(-np.abs(gaps), kind="stable")[:N_WORST]
+            sizes, _ = self._describe(sample.index[rows])
+            ids = _rows_of(self._store.ids, sample.index[rows]).tolist()
+            columns = (sizes, sample.true[rows, j], sample.predicted[rows, j], gaps[rows])
+            cells = zip(map(str, ids), *(column.tolist() for column in columns), strict=True)
+            names = ["bag", "points", "true", "predicted", "error"]
+            found.append(Table(f"{self._names[j]}: the worst bags", names, [*cells], drawn))
+        return found
+
+    def _describe(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+        """Return the sizes of bags, and what their dots say first."""
+        sizes = _rows_of(lambda a, b: np.diff(self._store.offsets(a, b)), index)
+        ids = _rows_of(self._store.ids, index)
+        labels = [f"bag {i}, n {n:,}" for i, n in zip(ids.tolist(), sizes.tolist(), strict=True)]
+        if self._store.n_points > READ_POINTS:
+            return sizes, labels
+        shares = 100 * _rows_of(self._outside, index) / sizes
+        return sizes, [f"{a}, {b:.2g} % outside" for a, b in zip(labels, shares, strict=True)]
+
+    def _outside(self, start: int, stop: int) -> NDArray[np.int64]:
+        """Count the points outside the box, of each bag."""
+        bags = self._store.read(start, stop)
+        unit = self._box.to_unit(bags.points)
+        return np.add.reduceat(
+            ((unit < 0) | (unit > 1)).any(axis=1), bags.offsets[:-1], dtype=np.int64
+        )
+
+
+def _rows_of(read: Callable[[int, int], NDArray[Any]], index: NDArray[np.int64]) -> NDArray[Any]:
+    """Return some rows, in the order of ``index``, of what ``read(start, stop)`` gives."""
+    found: dict[int, Any] = {}
+    for block in np.unique(index // BLOCK).tolist():
+        rows = index[index // BLOCK == block]
+        start, stop = int(rows.min()), int(rows.max()) + 1
+        values = read(start, stop)
+        found |= {int(row): values[row - start] for row in rows.tolist()}
+    return np.array([found[row] for row in index.tolist()])

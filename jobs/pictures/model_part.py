@@ -1,0 +1,121 @@
+"""What a page says of any fitted model: where it comes from, and what to worry about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bagbasis.regression.base import DoubleBasis
+
+from .charts import Chart, Series
+from .parts import Table, facts
+
+FEW_FITTED = 200  # bags: another sample of so few may give another model
+MUCH_OUTSIDE = 0.01  # of the points
+SHOWN_DIMS = 5  # of a box
+
+
+def header_of(model: DoubleBasis, url: str, data_url: str) -> dict[str, Any]:
+    """Say which model and which data a page is about."""
+    known = {"model": url, "data": data_url, "data snapshot": model.report_.get("data_snapshot")}
+    saved = getattr(model, "versions_", None)  # of a loaded model
+    known["saved by"] = ", ".join(f"{k} {v}" for k, v in saved.items()) if saved else None
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def worries_of_model(model: DoubleBasis) -> list[str]:
+    """Say what the numbers of a fit give reason to worry about."""
+    report, found = model.report_, []
+    if report["n_bags_fitted"] < FEW_FITTED:
+        found.append(
+            f"Few bags: the model was fitted to {report['n_bags_fitted']:,}. Another sample of "
+            "bags may give another model."
+        )
+    seen, outside = report["n_points_seen"], report["n_points_outside_box"]
+    if seen and outside > MUCH_OUTSIDE * seen:
+        treated = {"clip": "moved to its wall", "drop": "left out"}
+        how = treated.get(model.features_.embedding.out_of_box, "refused")
+        found.append(
+            f"{100 * outside / seen:.2g} % of the points that were fitted lie outside the box and "
+            f"were {how}."
+        )
+    if report["n_bags_unlabelled"] > report["n_bags_fitted"]:
+        found.append(
+            f"Most bags, {report['n_bags_unlabelled']:,}, have no label: the model knows only "
+            "those that have one."
+        )
+    return found
+
+
+def worries_of_penalty(model: DoubleBasis) -> list[str]:
+    """Say of a saved model what its fit has warned of: a penalty at the edge of those tried."""
+    least, largest = model.alphas_.min(), model.alphas_.max()
+    if least == largest or least < model.alpha_ < largest:
+        return []
+    which = "least" if model.alpha_ == least else "largest"
+    return [f"The best penalty, {model.alpha_:.3g}, is the {which} that was tried."]
+
+
+def card_of(model: DoubleBasis, judged: str) -> Table:
+    """Say what a user of the model has to know."""
+    report, features = model.report_, model.features_
+    second = features.fourier
+    made_of = "no random features" if second is None else f"{features.n_features:,} random features"
+    box = "; ".join(
+        f"{lo:.4g} to {hi:.4g}" for lo, hi in features.embedding.box.bounds[:SHOWN_DIMS]
+    )
+    more = ", …" if features.n_dims > SHOWN_DIMS else ""
+    names = ", ".join(model.target_names_) or "what the labels of the bags are"
+    sizes = report["n_points_seen"] / max(1, report["n_bags_fitted"])
+    values = {
+        "predicts": names,
+        "from": f"bags of points with {features.n_dims} coordinates",
+        "estimator": f"{type(model).__name__}: {features.embedding.describe().text}; {made_of}; "
+        f"ridge penalty {model.alpha_:.4g}",
+        "learnt from": f"{report['n_bags_fitted']:,} bags of {report['data_url']}, about "
+        f"{sizes:,.0f} points per bag; {report['n_bags_held_out']:,} held out, "
+        f"{report['n_bags_unlabelled']:,} without a label",
+        "made for": f"points in the box {box}{more}; bags drawn as those that it learnt from",
+        "judged on": judged,
+        "not known": "errors on bags of another origin; whether bags depend on each other (then "
+        "the standard errors are too small); what causes what",
+    }
+    return facts(values)
+
+
+def path_of(model: DoubleBasis) -> list[Chart]:
+    """Return the scores of the penalties that were tried, if they were several."""
+    scores = model.alpha_scores_
+    if np.isfinite(scores).sum() < 2:
+        return []
+    chosen = Series("chosen", [model.alpha_], [float(scores.min())], color="orange", radius=6)
+    path = Series("tried", model.alphas_.tolist(), scores.tolist(), joined=True)
+    return [Chart("The penalty", "penalty λ", "score", [path, chosen], log_x=True)]
+
+
+def compare(error: float, constant: float, means: float | None, spread: float = 0.0) -> list[str]:
+    """Say that a model is no better than what it has to beat, if it is not.
+
+    ``spread`` is two standard errors of its error, or 0.
+    """
+    rival, name = constant, "the best constant"
+    if means is not None and means < constant:
+        rival, name = means, "ridge regression on the bags' means"
+    against = f"{name} ({error:.4g} against {rival:.4g}"
+    if error >= rival:
+        return [f"The model is no better than {against})."]
+    if error + spread >= rival:
+        return [f"The model is hardly better than {against}, within two standard errors)."]
+    return []
+
+
+def score_tables(judged: Mapping[str, Any]) -> list[Table]:
+    """Return what ``judge_fit`` has found of a fit that held no bags out."""
+    rows = [
+        ["the model", judged["error"]],
+        ["ridge on the bags' means", judged["means_error"]],
+        ["the best constant", judged["constant_error"]],
+    ]
+    return [Table(f"Errors, {judged['n']:,} bags", ["", "error"], rows, judged["measure"])]

@@ -1,0 +1,65 @@
+"""What a job puts on its page: tables, charts, and what to worry about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .charts import Chart
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page; numbers stand at the right and have four digits.
+
+    Attributes
+    ----------
+    title, note : str
+    columns : sequence of str
+    rows : sequence of sequences
+    shaded : bool
+        Counts, coloured by their share of the row.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    note: str = ""
+    shaded: bool = False
+
+    @property
+    def facts(self) -> bool:
+        """Whether the first cell of a row is the name of the second."""
+        return not self.columns
+
+
+def facts(values: Mapping[str, Any], title: str = "") -> Table:
+    """Return a table of names and values."""
+    return Table(title, (), [*values.items()])
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one job says on a page.
+
+    Attributes
+    ----------
+    title : str
+    header : mapping
+        Where it comes from, for the head of the page.
+    worries : sequence of str
+        Sentences: what a reader has to know before anything else.
+    tables, charts, details
+        In this order.
+    card : Table or None
+        What a user of the model has to know.
+    """
+
+    title: str
+    header: Mapping[str, Any] = field(default_factory=dict)
+    worries: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()
+    details: Sequence[Table] = ()
+    card: Table | None = None

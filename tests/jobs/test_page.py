@@ -1,0 +1,154 @@
+"""The page beside a report: what it says first, whatever bags and classes are called."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from bagbasis import BagStore
+from bagbasis.jobs.pictures import errors_part
+from bagbasis.jobs.pictures.charts import Chart, Scale, Series, thin
+from bagbasis.jobs.pictures.model_part import compare
+from tests.jobs.pages import EVIL, Page
+from tests.jobs.running import done, refused, settings
+
+SMALL = settings(model__random_features__n_features=32, model__embedding__n_per_dim=3)
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """A store of 120 bags whose ids, target and classes are attacks on a page."""
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(0.2, 0.8, (120, 2))
+    bags = [np.clip(c + rng.normal(0, 0.1, (9, 2)), 0, 1.0) for c in centres]
+    bags[7] = bags[7] + 5
+    where = tmp_path_factory.mktemp("named")
+    classes = [f"{EVIL}{side}" for side in ("down", "up")]
+    store = BagStore.create(
+        where / "s.zarr", 2, [f'y"{EVIL}', "side", "noise"], class_names={"side": classes}
+    )
+    targets = {
+        f'y"{EVIL}': centres[:, 0],
+        "side": [classes[int(c[1] > 0.5)] for c in centres],
+        "noise": rng.normal(size=120),
+    }
+    store.append(bags, targets=targets, ids=[f"{EVIL}{i}" for i in range(120)])
+    return where
+
+
+def fitted(where, target, report, *more):
+    """Fit a target of the store, with bags held out; the page."""
+    urls = settings(data_url=where / "s.zarr", model_url=report.with_suffix(".zarr"), report=report)
+    kept = settings(target=json.dumps(target), holdout=0.5, overwrite="true")
+    assert str(report.with_suffix(".html")) in done("fit", *urls, *kept, *SMALL, *more)
+    page = Page(report.with_suffix(".html"))
+    page.assert_self_contained()
+    return page
+
+
+def test_fit_and_evaluate(named, tmp_path, monkeypatch):
+    """Errors beside what they have to beat, and a dot per bag that says which one it is."""
+    page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
+    judged = json.loads((tmp_path / "fit.json").read_text())["judged"]
+    n = judged["n"]
+    for text in (f"{judged['constant_error']:.4g}", f"{judged['means_error']:.4g}"):
+        assert text in page.texts
+    assert any(text.startswith(f"{judged['error']:.4g} ± ") for text in page.texts)
+    assert len(page.titles) == 3 * n  # against truth, and the errors against truth and size
+    assert all(title.startswith(f"bag {EVIL}") and ", n 9, " in title for title in page.titles)
+    assert sum(", 100 % outside, " in title for title in page.titles) in (0, 3)
+    assert f"Few bags: the model was fitted to {120 - n}." in page.worries
+    monkeypatch.setattr(errors_part, "MOST_DOTS", 20)
+    urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
+    for subset, is_warned in (("holdout", False), ("all", True)):
+        done("evaluate", *urls, *settings(out_dir=tmp_path / "out", subset=subset))
+        page = Page(tmp_path / "out" / "report.html")
+        page.assert_self_contained()
+        assert len(page.titles) == 3 * 20
+        of = n if subset == "holdout" else 120
+        assert f"Dashed: predicted = true. 20 of {of} bags, drawn at random." in page.texts
+        assert ("fitted to bags that it is judged on" in page.worries) == is_warned
+        assert "ridge on the bags' means" in page.texts
+
+
+def test_classes_several_targets_and_no_holdout(named, tmp_path):
+    """A confusion matrix; tables of each target; the score of a fit that held nothing out."""
+    task = settings(model__task="classification")
+    page = fitted(named, "side", tmp_path / "a.json", *task)
+    names = [f"{EVIL}down", f"{EVIL}up"]
+    at = page.texts.index("true \\ predicted")
+    assert page.texts[at + 1 : at + 4] == [*names, names[0]]
+    page = fitted(named, [f'y"{EVIL}', "noise"], tmp_path / "b.json")
+    assert {f'Errors: y"{EVIL}', "Errors: noise"} <= set(page.texts)
+    page = fitted(named, "noise", tmp_path / "c.json", *settings(holdout=0))
+    assert "error by cross-validation, relative to the best constant's" in page.texts
+    page = fitted(named, "noise", tmp_path / "d.json", *settings(holdout=0, model__alpha=1.0))
+    assert "How good the model is, is not known" in page.worries
+
+
+def test_what_the_library_warns_of_stands_first(named, tmp_path):
+    """A penalty at the edge is logged by fit, and seen again in the saved model."""
+    edge = settings(model__alphas="[100.0, 200.0]")
+    page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json", *edge)
+    assert "The best penalty, 100, is the least of those allowed" in page.worries
+    urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
+    done("evaluate", *urls, *settings(out_dir=tmp_path / "out"))
+    said = Page(tmp_path / "out" / "report.html").worries
+    assert "The best penalty, 100, is the least that was tried." in said
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [
+        ((1.0, 2.0, 3.0, 0.1), None),
+        ((1.0, 2.0, None, 0.1), None),
+        ((2.0, 2.0, 3.0), "no better than the best constant (2 against 2)"),
+        ((2.0, 3.0, 1.5), "no better than ridge regression on the bags' means (2 against 1.5)"),
+        ((2.0, 3.0, 2.05, 0.1), "hardly better than ridge regression on the bags' means"),
+    ],
+)
+def test_a_model_that_beats_nothing(errors, expected):
+    """By the errors of model, constant and means, and two standard errors of the model's."""
+    found = compare(*errors)
+    assert (found == []) if expected is None else (expected in found[0])
+
+
+def test_a_page_of_somebody_else_is_not_replaced(named, tmp_path):
+    """A job refuses at once to write over it; its own page makes way."""
+    page = tmp_path / "fit.html"
+    page.write_text("<html>years of work</html>")
+    urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "m.zarr")
+    line = refused(1, "fit", *urls, *settings(report=tmp_path / "fit.json"))
+    assert "fit.html: exists and is no report of a job" in line
+    assert page.read_text() == "<html>years of work</html>"
+    page.unlink()
+    for _ in range(2):
+        fitted(named, "noise", tmp_path / "fit.json")
+
+
+def test_charts_lie_within_their_axes():
+    """Any values: one, none, infinite, of a logarithm; ticks are within, and dots too."""
+    scales = [
+        Scale([3.0], 10, 110, True),
+        Scale([], 10, 110, False),
+        Scale([1e-6, 1e3], 10, 110, True),
+        Scale([0.0, 5.0], 10, 110, True),  # no logarithm of 0: linear
+    ]
+    for scale in scales:
+        assert scale.ticks
+        assert all(10 <= at <= 110 for at, _ in scale.ticks)
+    assert [label for _, label in scales[3].ticks] == ["0", "1", "2", "3", "4", "5"]
+    y = [1.0, float("nan"), 3.0]
+    chart = Chart("", "", "", [Series("", [1, 2, 3], y, bars=[0.5] * 3)], guide="zero")
+    [(_, points)] = chart.drawn()
+    assert len(points) == 2
+    assert all(low > middle > high for _, middle, low, high, _ in points)
+    [(left, at), (right, same)] = chart.line()
+    assert left < right
+    assert at == same > points[0][2]  # 0 lies below the bars
+    rows = thin(5000, 100)
+    assert len(rows) == 100
+    assert (np.diff(rows) > 0).all()
+    assert thin(3, 100).tolist() == [0, 1, 2]
