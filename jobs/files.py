@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 
-PAGES = ("fit", "evaluate", "demo")  # jobs whose report has a page beside it
+PAGES = ("fit", "evaluate", "tune", "demo")  # jobs whose report has a page beside it
 
 
 def run_and_report(

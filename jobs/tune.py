@@ -28,8 +28,8 @@ class Config(FittingConfig, DirectoryConfig):
     """See ``configs/tune.yaml``."""
 
     out_dir: str = Field(
-        description="directory for report.json, best.yaml, tune.png and the state of an "
-        "interrupted tune"
+        description="directory for report.html, report.json, best.yaml, tune.png and the state "
+        "of an interrupted tune"
     )
     search: SearchSection = Field(default=SearchSection(), description="what is compared")
     cache_url: str | None = Field(
@@ -48,6 +48,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.tuning import Search, tune
 
     from .model_place import ModelPlace
+    from .pictures.tune_part import tune_part
     from .pictures.tuning import draw_tuning
 
     begun = time.perf_counter()
@@ -81,6 +82,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     best = write_best(out_dir / "best.yaml", config, result, embeddings)
     picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
     show(result, names, console)
+    console.parts.append(tune_part(result, names, at_the_edge(result), (place.url, store.url)))
     for path in (picture, best):
         console.line(str(path))
     return {

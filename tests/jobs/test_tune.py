@@ -20,6 +20,7 @@ from bagbasis.jobs.config import load_config
 from bagbasis.jobs.sections import EMBEDDINGS, named_embedding
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.jobs.tune_search import default_search, embeddings_of, labels_of
+from tests.jobs.pages import Page
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 SMALL = settings(
@@ -41,6 +42,7 @@ def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
     printed = done("tune", *SMALL, *urls(regression, tmp_path))
     out = tmp_path / "tune"
     assert {path.name for path in out.iterdir()} == {
+        "report.html",
         "report.json",
         "state.json",
         "best.yaml",
@@ -57,6 +59,14 @@ def test_tune_leaves_model_report_picture_and_config(regression, tmp_path):
     assert report["winner"]["name"] == last[0]["name"]
     assert last[0]["error"] == min(last[0]["errors"]) <= last[1]["error"]
     assert not (regression / "bags.zarr.cache").exists()
+    page = Page(out / "report.html")
+    page.assert_self_contained()
+    assert {"4 candidates", "winner", "Over the penalty, on the most bags that each has seen"} <= {
+        *page.texts
+    }
+    assert page.texts[page.texts.index("winner") - 1] == report["winner"]["name"]
+    spread = last[0]["error"] * (2 / last[0]["n_held_out"]) ** 0.5
+    assert f"{last[0]['error']:.4g} ± {spread:.2g}" in page.texts
     done("fit", out / "best.yaml", *settings(model_url=tmp_path / "again.zarr"))
     tuned, fitted = load_model(tmp_path / "model.zarr"), load_model(tmp_path / "again.zarr")
     assert tuned.features_ == fitted.features_
