@@ -19,9 +19,11 @@ class Config(ClusterConfig, ReportConfig):
     model_url: str = Field(description="the model")
     output_url: str = Field(description="where the predictions go")
     format: Literal["parquet", "zarr"] = Field(default="parquet", description="of the predictions")
-    columns: list[Literal["std", "leverage", "mahalanobis"]] = Field(
-        default=[], description="more columns; the model needs uncertainty: true"
+    columns: list[Literal["std", "leverage", "mahalanobis", "lower", "upper"]] = Field(
+        default=[],
+        description="more columns; the model needs uncertainty: true, lower and upper a holdout",
     )
+    coverage: float = Field(default=0.9, gt=0, lt=1, description="of lower ... upper")
     overwrite: bool = Field(default=False, description="replace predictions that are there")
 
 
@@ -40,6 +42,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             config.output_url,
             format=config.format,
             columns=config.columns,
+            coverage=config.coverage,
             overwrite=config.overwrite,
             progress=progress,
         )

@@ -94,6 +94,27 @@ class TimeSplit:
         return {"time": self.column.name, "after": self.after}
 
 
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The bags at some positions, ascending."""
+
+    index: NDArray[np.int64]
+
+    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See `Membership`."""
+        return np.isin(index, self.index)
+
+    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """See `Membership`."""
+        found = np.zeros(stop - start, dtype=bool)
+        found[self.index[slice(*np.searchsorted(self.index, [start, stop]))] - start] = True
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Membership`."""
+        return {"index": self.index.tolist()}
+
+
 def hash_values(values: NDArray[Any], seed: int) -> NDArray[np.float64]:
     """Uniform numbers in [0, 1), equal for equal values; −0 equals 0."""
     return hash_index((values.astype(np.float64) + 0.0).view(np.uint64), seed)

@@ -22,7 +22,7 @@ from ..embeddings.base import fresh
 from ..errors import DataError, ModelError, ParameterError, shown
 from ..execution import Progress, lane
 from ..execution.passes import FEWER_FEATURES, check_memory
-from ..params import as_array, check_choice, check_integer, check_share
+from ..params import as_array, check_choice, check_flag, check_integer, check_share
 from ..random_features import RandomFourierFeatures
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
@@ -288,6 +288,7 @@ class DoubleBasis(LinearModel):
         self.holdout_ = Holdout.of(holdout).saved
         self.outcome_ = problem.outcome
         self.posterior_ = self._posterior(statistics, solution) if self.uncertainty else None
+        self.calibration_ = None
         self.report_: dict[str, Any] = {
             "data_url": problem.source.url,
             "solver": solver,
@@ -386,16 +387,9 @@ class DoubleBasis(LinearModel):
         if grid.size > 1 and (grid == 0).any():
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
         check_choice("solver", self.solver, SOLVERS)
-        check_solver(self.solver, self.alpha, grid)
+        check_solver(self.solver, self.alpha, grid, check_flag("uncertainty", self.uncertainty))
         if self.rank is not None:
             check_integer("rank", self.rank)
-        if not isinstance(self.uncertainty, (bool, np.bool_)):
-            raise ParameterError(f"uncertainty is {shown(self.uncertainty)}; expected a boolean")
-        if self.uncertainty and self.solver == "cg":
-            raise ParameterError(
-                "solver='cg' keeps no sums, which uncertainty=True is made of: choose "
-                "solver='auto' or 'cholesky'"
-            )
         check_choice("precision", self.precision, ("float32", "float64"))
         check_share("validation_fraction", self.validation_fraction)
         Holdout.of(holdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -17,6 +17,7 @@ from ..execution import lane
 from ..execution.costs import Cost
 from ..params import checked
 from ..sklearn_bases import BaseEstimator
+from .conformal import COVERAGE, Calibration
 from .feature_map import FeatureMap
 from .moments import MANY_TARGETS
 from .outcomes import OUTCOMES, Outcome, Prediction
@@ -29,6 +30,16 @@ from .summary import Floats, units_of
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 
 OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
+
+
+class Columns(NamedTuple):
+    """What is predicted beside the outcome: names of columns, and the coverage of intervals."""
+
+    names: Sequence[str] = ()
+    coverage: float = COVERAGE
+
+
+NO_COLUMNS = Columns()
 
 BagsLike = BagStore | Bags | Sequence[ArrayLike]
 """Bags as callers give them; in a sequence one array of shape (n_i, n_dims) per bag."""
@@ -87,11 +98,11 @@ class FittedModel(ScoringModel, Protocol):
         """What was left out of the fit, see `Holdout`."""
         ...
 
-    def predicted(self, bags: Bags, columns: Sequence[str] = ()) -> Prediction:
+    def predicted(self, bags: Bags, columns: Columns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, and more columns."""
         ...
 
-    def with_columns(self, rows: Floats, scores: Floats, columns: Sequence[str]) -> Prediction:
+    def with_columns(self, rows: Floats, scores: Floats, columns: Columns) -> Prediction:
         """Return predictions of raw rows (n, k) and scores (n, 2), with more columns."""
         ...
 
@@ -114,6 +125,8 @@ class LinearModel(BaseEstimator):
     report_ : dict
     posterior_ : Posterior or None
         Of a fit with ``uncertainty=True``.
+    calibration_ : Calibration or None
+        Of a regressor with bags held out.
     versions_ : dict
         Of a loaded model: the packages that saved it.
     """
@@ -127,11 +140,12 @@ class LinearModel(BaseEstimator):
     holdout_: float | dict[str, Any]
     report_: dict[str, Any]
     posterior_: Posterior | None = None
+    calibration_: Calibration | None = None
     versions_: dict[str, str]
 
     outcome_kind: ClassVar[type[Outcome]]
     saved_arrays: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "alphas_", "alpha_scores_")
-    optional_parts: ClassVar[tuple[type[OptionalPart], ...]] = (Posterior,)
+    optional_parts: ClassVar[tuple[type[OptionalPart], ...]] = (Posterior, Calibration)
 
     # ------------------------------------------------------------------ predicting
 
@@ -144,18 +158,19 @@ class LinearModel(BaseEstimator):
         """Names of the store's targets; empty for labels in memory, and for responses."""
         return self.outcome_.names
 
-    def predicted(self, bags: Bags, columns: Sequence[str] = ()) -> Prediction:
+    def predicted(self, bags: Bags, columns: Columns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, with some of `more_columns`."""
-        if not columns:
-            return self.outcome_.predict(self.decision_rows(bags))
-        return self.with_columns(*self._rows(bags, bool({*columns} & {*OF_POSTERIOR})), columns)
+        scored = not {*columns.names}.isdisjoint(OF_POSTERIOR)
+        return self.with_columns(*self._rows(bags, scored), columns)
 
-    def with_columns(self, rows: Floats, scores: Floats, columns: Sequence[str]) -> Prediction:
+    def with_columns(self, rows: Floats, scores: Floats, columns: Columns) -> Prediction:
         """Return predictions of raw rows (n, k) and rows of scores, with more columns."""
-        more = {name: self.more_column(name, rows, scores) for name in columns}
+        more = {
+            name: self.more_column(name, rows, scores, columns.coverage) for name in columns.names
+        }
         return replace(self.outcome_.predict(rows), more=more)
 
-    def more_column(self, name: str, rows: Floats, scores: Floats) -> Floats:
+    def more_column(self, name: str, rows: Floats, scores: Floats, coverage: float) -> Floats:
         """Return one of the columns beside the predictions.
 
         Parameters
@@ -165,6 +180,8 @@ class LinearModel(BaseEstimator):
             What `decision_rows` gives.
         scores : shape (n, 2)
             What `score_rows` gives; without rows where no column is of the posterior.
+        coverage : float in (0, 1)
+            Of intervals.
 
         Raises
         ------

@@ -21,18 +21,19 @@ from ..bags.schema import FILLS
 from ..errors import DataError, ModelError, ParameterError, StoreError
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
-from ..params import check_choice, checked
+from ..params import check_choice, check_share, checked
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
-from .linear_model import FittedModel
+from .conformal import COVERAGE
+from .linear_model import NO_COLUMNS, Columns, FittedModel
 from .outcome_base import Column, Prediction
 from .prediction import prediction_ranges
 
 SUBSETS = ("all", "holdout", "train")
 FORMATS = ("zarr", "parquet")
-COLUMNS = ("std", "leverage", "mahalanobis")  # beside the predictions
+COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper")  # beside the predictions
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_predictions"
 
@@ -70,14 +71,14 @@ NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 class _Predictions:
     """A `Collector` of the predictions of a range of bags: small, beside the bags themselves."""
 
-    def __init__(self, model: FittedModel, columns: Sequence[str] = ()) -> None:
+    def __init__(self, model: FittedModel, columns: Columns = NO_COLUMNS) -> None:
         self._model = model
-        self._given = (columns,) if columns else ()
+        self._columns = columns
         self._blocks: list[PredictedBlock] = []
 
     def add(self, batch: Batch) -> None:
         if len(batch):
-            found = self._model.predicted(batch.bags, *self._given)
+            found = self._model.predicted(batch.bags, self._columns)
             given = (found.values, found.probabilities, found.more)
             self._blocks.append(PredictedBlock(batch.index, *given))
 
@@ -91,7 +92,7 @@ class _WrittenPredictions(_Predictions):
     def __init__(
         self,
         model: FittedModel,
-        columns: Sequence[str],
+        columns: Columns,
         store: BagStore,
         place: str,
         format: str,
@@ -166,6 +167,7 @@ def write_predictions(
     *,
     format: str = "zarr",
     columns: Sequence[str] = (),
+    coverage: float = COVERAGE,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
@@ -183,9 +185,12 @@ def write_predictions(
 
     Parameters
     ----------
-    columns : sequence of {"std", "leverage", "mahalanobis"}
-        More columns, or arrays, of a model that was fitted with ``uncertainty=True``: see
-        `DoubleBasisRegressor.predict` and `bag_scores`. Of several targets ``std_<target>``.
+    columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper"}
+        More columns, or arrays; of several targets ``std_<target>``. The first three of a model
+        that was fitted with ``uncertainty=True``, see `DoubleBasisRegressor.predict` and
+        `bag_scores`; the others of one that has held bags out, see `predict_interval`.
+    coverage : float in (0, 1)
+        Promised of the intervals.
     overwrite : bool
         Replace predictions that are there; nothing else is ever replaced.
 
@@ -198,7 +203,8 @@ def write_predictions(
     check_choice("format", format, FORMATS)
     url = normalize_url(url)
     check_predictable(model, store, "all")
-    more = check_columns(model, columns)
+    given = Columns(tuple(columns), coverage)
+    more = check_columns(model, given)
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
     with (
         storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError),
@@ -206,7 +212,7 @@ def write_predictions(
     ):
         ranges = _ranges(model, LabelledBags(store))
         _prepare(model, more, store, place, format, ranges[0][1] if ranges else 1)
-        collector = partial(_WrittenPredictions, model, [*more], store, place, format)
+        collector = partial(_WrittenPredictions, model, given, store, place, format)
         for _ in _predict(collector, model, LabelledBags(store), progress):
             pass
         if format == "zarr":
@@ -243,7 +249,7 @@ def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
     }
 
 
-def check_columns(model: FittedModel, columns: Sequence[str]) -> dict[str, Column]:
+def check_columns(model: FittedModel, columns: Columns) -> dict[str, Column]:
     """Return what arrays the columns beside the predictions are.
 
     Raises
@@ -253,9 +259,10 @@ def check_columns(model: FittedModel, columns: Sequence[str]) -> dict[str, Colum
     ModelError
         One that the model does not have.
     """
-    for name in columns:
+    for name in columns.names:
         check_choice("columns", name, COLUMNS)
-    if not columns:
+    check_share("coverage", columns.coverage)
+    if not columns.names:
         return {}
     outcome = model.outcome_
     found = model.with_columns(np.empty((0, outcome.n_targets)), np.empty((0, 2)), columns)

@@ -75,13 +75,13 @@ OUR_NAMES = """
     regression.RidgeStatistics retraining.Outcome
 """
 OUR_METHODS = """
-    arguments array array_names blocks centred_cross centred_gram centred_yy check check_ends
-    check_groups check_memory check_parameters check_shapes checked coefficients current damage
-    decide decision_rows decision_scores density_values describe determination directions
-    discard draw embed embed_coefficients estimates estimator feature_names features features_of
-    fill fit_problem frequencies frequency_bytes from_dict from_params from_state
+    arguments array array_names blocks calibrate centred_cross centred_gram centred_yy check
+    check_ends check_groups check_memory check_parameters check_shapes checked coefficients
+    current damage decide decision_rows decision_scores density_values describe determination
+    directions discard draw embed embed_coefficients estimates estimator feature_names features
+    features_of fill fit_problem frequencies frequency_bytes from_dict from_params from_state
     given_penalties history is_matrix_free keeper keeps_rows labelled learn list load_current
-    measure more_column needed_posterior of_sums pair_map penalties place predicted
+    measure more_column needed_posterior of_sums pair_map parts penalties place predicted
     probabilities problem read_array resolve rollback run score_rows start state steps task
     to_dict trusted values values_and_deviations with_columns
 """
@@ -286,6 +286,14 @@ EXAMPLES: dict[str, Example] = {
             regression.TripleBasisRegressor,
         )
     },
+    "regression.DoubleBasisRegressor.conformalize": lambda w: (
+        w.unfitted().fit(w.store, target="y").conformalize,
+        {"X": w.arrays, "y": w.y, "groups": np.arange(N) // 2},
+    ),
+    "regression.DoubleBasisRegressor.predict_interval": lambda w: (
+        w.unfitted().fit(w.store, target="y").conformalize(w.arrays, w.y).predict_interval,
+        {"X": w.arrays, "coverage": 0.5},
+    ),
     "regression.DoubleBasisRegressor.save": lambda w: (w.regressor.save, {"url": w.new()}),
     "regression.DoubleBasisClassifier": _used(regression.DoubleBasisClassifier, "predict", **MODEL),
     "regression.DoubleBasisClassifier.fit": lambda w: (
