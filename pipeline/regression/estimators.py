@@ -128,10 +128,7 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         ------
         DataError, ParameterError, StoreError
         """
-        problem = self.problem(X, y, target)
-        self.fit_problem(problem, holdout, progress, checkpoints)
-        if self.holdout_:
-            self.calibrate(problem.source, progress)
+        self.fit_problem(self.problem(X, y, target), holdout, progress, checkpoints)
         return self
 
     def problem(

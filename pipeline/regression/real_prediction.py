@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
 from ..bags.columns import Column
-from ..bags.holdout import Holdout
-from ..bags.labelled import LabelledBags
+from ..bags.holdout import Holdout, HoldoutLike
 from ..errors import DataError, ModelError
 from ..execution import Progress
 from ..params import checked
-from .base import DoubleBasis, TrainingBags
+from .base import DoubleBasis, Problem, TrainingBags
+from .checkpoints import CheckpointsLike
 from .conformal import COVERAGE, Calibration
 from .linear_model import Array, BagsLike, Columns
 from .outcomes import Reals
@@ -159,15 +159,23 @@ class RealPrediction(DoubleBasis):
             )
         return self.outcome_.predict(posterior.deviations(scores[:, 0])).values
 
-    def calibrate(self, source: LabelledBags, progress: Progress | None) -> None:
-        """Take errors of the bags held out; a refused one does not take the fit with it."""
-        clock = time.perf_counter()
-        groups = Holdout.of(self.holdout_).groups
+    def fit_problem(
+        self,
+        problem: Problem,
+        holdout: HoldoutLike,
+        progress: Progress | None,
+        checkpoints: CheckpointsLike = None,
+    ) -> None:
+        """See `DoubleBasis.fit_problem`; errors of the bags held out come with the fit."""
+        super().fit_problem(problem, holdout, progress, checkpoints)
+        clock, groups = time.perf_counter(), Holdout.of(self.holdout_).groups
+        if not self.holdout_:
+            return
         try:
-            column = None if groups is None else Column.of(source.data, "groups", groups)
-            held = take_subset(source, self, "holdout")
+            column = None if groups is None else Column.of(problem.source.data, "groups", groups)
+            held = take_subset(problem.source, self, "holdout")
             self.calibration_ = Calibration.of(self, held, column, progress)
-        except DataError as error:
+        except DataError as error:  # a bag that is refused does not take the fit with it
             logger.warning("the model has no intervals: %s", error)
         self.report_["seconds"]["calibrate"] = time.perf_counter() - clock
 

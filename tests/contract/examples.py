@@ -75,7 +75,7 @@ OUR_NAMES = """
     regression.RidgeStatistics retraining.Outcome
 """
 OUR_METHODS = """
-    arguments array array_names blocks calibrate centred_cross centred_gram centred_yy check
+    arguments array array_names blocks centred_cross centred_gram centred_yy check
     check_ends check_groups check_memory check_parameters check_shapes checked coefficients
     current damage decide decision_rows decision_scores density_values describe determination
     directions discard draw embed embed_coefficients estimates estimator feature_names features

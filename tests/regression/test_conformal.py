@@ -109,7 +109,7 @@ def test_many_bags(monkeypatch):
 def test_a_refused_bag_does_not_take_the_fit_with_it(monkeypatch, caplog):
     """The model is there, without intervals; a warning says why."""
 
-    def refused(*_):
+    def refused(*_, **__):
         raise BagError(3, "it is odd")
 
     monkeypatch.setattr(conformal, "run_pass", refused)
