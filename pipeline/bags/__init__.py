@@ -2,7 +2,17 @@
 
 from .bags import Bags, as_bags, concatenate
 from .box import Box
+from .merging import merge_stores
 from .responses import Responses, as_responses
 from .store import BagStore
 
-__all__ = ["BagStore", "Bags", "Box", "Responses", "as_bags", "as_responses", "concatenate"]
+__all__ = [
+    "BagStore",
+    "Bags",
+    "Box",
+    "Responses",
+    "as_bags",
+    "as_responses",
+    "concatenate",
+    "merge_stores",
+]

@@ -49,7 +49,7 @@ def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int
     DataError
         An id that is not there, one given twice, or ids of another kind.
     """
-    array, given = as_ids(wanted, len(wanted))
+    array, given = as_ids(wanted, as_array("ids", wanted).size)
     if not len(array):
         return np.empty(0, dtype=np.int64)
     if given != kind:

@@ -26,7 +26,7 @@ FORMAT_VERSION = 1
 RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
 # left out where they are 0, as in older stores; versions that do not know them refuse the others
-CHANGE_FIELDS = ("n_changes",)
+CHANGE_FIELDS = ("n_changes", "n_erased", "merged")
 ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
@@ -42,7 +42,9 @@ class StoreMeta:
     arrays. ``max_id`` is the largest committed integer id (None without bags or with string ids).
     ``source`` says how the bags were made, for stores that `generate` or `ingest` wrote.
     ``response_dims`` and ``response_box`` are None in a store without responses. ``n_changes`` is
-    the committed length of the log of changes, see `Changes`.
+    the committed length of the log of changes, see `Changes`; of the bags that its first
+    ``n_erased`` removed, points and labels are deleted or being deleted. ``merged`` tells a store
+    that was merged from others from any other.
     """
 
     n_dims: int
@@ -58,6 +60,8 @@ class StoreMeta:
     response_box: Box | None = None
     n_response_points: int = 0
     n_changes: int = 0
+    n_erased: int = 0
+    merged: str | None = None
 
     def to_attributes(self) -> dict[str, Any]:
         """Return the attributes of the Zarr group, as JSON has them."""
@@ -114,7 +118,7 @@ class StoreMeta:
                 )
             elif any(name in values for name in RESPONSE_FIELDS):
                 raise ValueError(f"responses in format {version}")
-            for name in (*counts, *(values.keys() & {*CHANGE_FIELDS})):
+            for name in (*counts, *(values.keys() & {"n_changes", "n_erased"})):
                 check_integer(name, values[name], 0)
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:

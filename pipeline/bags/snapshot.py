@@ -295,7 +295,8 @@ class Snapshot:
             chunk = row // int(self.array(array.name).chunks[0])
             raise StoreError(
                 f"{self.url}: array {array.name!r}, chunk {chunk}, bag {bag}: "
-                "a coordinate is not finite; run `bags verify`"
+                "a coordinate is not finite; run `bags verify`, or open a store again that was "
+                "compacted meanwhile"
             )
         if present.all():
             return points, offsets - offsets[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..errors import DataError, ParameterError, WriterBusyError
 from ..params import as_array, checked
 from ..storage.lock import writer_lock
 from ..storage.urls import is_transactional, normalize_url
-from ..storage.zarr_stores import current_snapshot
+from ..storage.zarr_stores import current_snapshot, delete_history
 from .bags import Bags, IdsLike, as_bags
 from .box import Box
 from .changes import relabellings, removals
@@ -232,6 +233,25 @@ class BagStore(Snapshot):
             session.change(relabellings(rows, column, values))
 
         return self._commit(write)
+
+    @checked
+    def compact(self) -> BagStore:
+        """Delete points, responses and labels of removed bags from the disk.
+
+        Indices and ids stay. A killed call is finished by the next one. Readers that began before
+        the removal get an error where they meet a deleted bag. In a store kept by Icechunk all
+        earlier snapshots are deleted, too: compact while nobody reads them.
+
+        Raises
+        ------
+        WriterBusyError, StoreError
+            As `append`.
+        """
+        if self.refresh().n_removed:
+            begun = datetime.now(UTC)
+            self._commit(lambda session: session.erase(self))
+            delete_history(self.url, begun)
+        return self
 
     def _commit(self, write: Callable[[AppendSession], None]) -> BagStore:
         """Write in a session of its own; again where another writer of Icechunk was first."""

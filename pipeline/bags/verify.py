@@ -101,7 +101,8 @@ def _check_changes(store: Snapshot) -> None:
     """Check that changes are of bags and targets that there are, with finite values."""
     for start, block in _blocks(store, CHANGES):
         bags, columns, values = block.T
-        known = np.isin(bags, np.arange(store.n_bags)) & np.isfinite(values)
+        erased = np.isin(bags, store.changes.removed)
+        known = np.isin(bags, np.arange(store.n_bags)) & (np.isfinite(values) | erased)
         known &= np.isin(columns, np.arange(-1, len(store.target_names)))
         if not known.all():
             at = start + int(np.argmin(known))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
 from .bags import Bags, IdsLike, check_finite
 from .box import Box
+from .compaction import erase, rows_to_erase
 from .ids import LARGEST_ID, TakenIds, as_ids
 from .responses import Responses, as_responses
 from .schema import (
@@ -155,6 +157,22 @@ class AppendSession:
                 self._tails[CHANGES.name] = self._open_tail(CHANGES)
             self._tail(CHANGES).push(rows)
         self._torn = False
+
+    def erase(self, store: Snapshot) -> None:
+        """Delete points and labels of the store's removed bags, see `compaction`."""
+        self._meta = replace(self._meta, n_erased=self._meta.n_changes)
+        self._torn = True
+        with storage_errors(self._url, "writing failed", "compact again"):
+            # before anything is gone: whoever needs it learns that it may be
+            self._group.update_attributes(self._meta.to_attributes())
+            self._out.sync()
+            for array, rows, column in rows_to_erase(store):
+                erase(self._tail(array).array, rows, column, array.rows(self._meta))
+        self._torn = False
+
+    def mark_merged(self) -> None:
+        """Tell the store from every other with the commit."""
+        self._meta = replace(self._meta, merged=uuid.uuid4().hex)
 
     def known(self, ids: IdsLike) -> NDArray[np.bool_]:
         """Return which ids the store holds already, those of this session among them.

@@ -213,6 +213,9 @@ class NewRound:
             why = f"the sums {state.sums} were damaged ({error})"
             logger.warning("%s: %s; all bags are counted again", self.folder.url, why)
             return sum_window(window, count, "recomputation", why)
+        if state.misses(self.store):
+            why = "the points of removed bags are deleted, so that they can not be subtracted"
+            return sum_window(window, count, "recomputation", why)
         if 2 * len(self.changed) > self.before[1] - self.before[0]:
             return sum_window(window, count, "recomputation", "most bags were changed")
         if len(self.changed):

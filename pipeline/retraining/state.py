@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore
+from ..bags.changes import Changes
 from ..errors import StoreError, WriterBusyError
 from ..regression.accumulate import FitStatistics
 from ..regression.partials import read_partial, write_partial
@@ -119,6 +120,11 @@ class State:
         """Return which bags of the sums were removed or relabelled since, ascending."""
         bags = store.changes.since(self.n_changes).bags
         return bags[(bags >= self.start) & (bags < self.stop)]
+
+    def misses(self, store: BagStore) -> bool:
+        """Return whether bags of the sums were removed since, and their points deleted."""
+        gone = Changes(store.changes.rows[self.n_changes : store.meta.n_erased]).removed
+        return bool(((gone >= self.start) & (gone < self.stop)).any())
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> State:
@@ -284,6 +290,7 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
         "target_names": list(store.target_names),
         "response_dims": store.response_dims,
         CHANGES: store.meta.n_changes,
+        "merged": store.meta.merged,
         "last_bags": digest.hexdigest(),
     }
 
@@ -305,7 +312,8 @@ def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) ->
         what = f"it has {store.meta.n_changes} changes of bags, {before[CHANGES]} were seen"
     else:
         now = fingerprint(store, before["n_bags"])
-        changed = [name for name in before if now[name] != before[name] and name != CHANGES]
+        before = {"merged": None, **before, CHANGES: now[CHANGES]}  # of older versions: without
+        changed = [name for name in before if now[name] != before[name]]
         if changed == ["last_bags"]:
             what = f"its bags before {before['n_bags']} have other ids or sizes"
         elif changed:

@@ -11,6 +11,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -73,6 +74,18 @@ def latest(url: str) -> str:
     """
     with storage_errors(url, "can not be read"):
         return str(_repository(url).lookup_branch(BRANCH))
+
+
+def delete_history(url: str, before: datetime) -> None:
+    """Delete the snapshots committed before a time, but the last, and what they alone hold.
+
+    A writer that began before this time and has not committed is refused when it does: what it has
+    written may go, too.
+    """
+    with storage_errors(url, "old snapshots can not be deleted", "compact again"):
+        repository = _repository(url)
+        repository.expire_snapshots(older_than=before)
+        repository.garbage_collect(before)
 
 
 def reader(url: str, snapshot: str | None) -> Store:

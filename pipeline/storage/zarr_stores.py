@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -80,6 +81,12 @@ def writer_store(url: str, still_ours: Callable[[], None], since: str | None) ->
 def current_snapshot(url: str) -> str | None:
     """Return the id of the last snapshot; None for a store that has none, but committed counts."""
     return latest(url) if is_transactional(url) else None
+
+
+def delete_history(url: str, before: datetime) -> None:
+    """Delete the snapshots that were committed before a time, and what they alone hold."""
+    if is_transactional(url):
+        transactions.delete_history(url, before)
 
 
 def exists(url: str) -> bool:

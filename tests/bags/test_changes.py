@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from bagbasis import BagStore
+from bagbasis.bags import merge_stores
+from bagbasis.bags.schema import TARGETS, points_of
 from bagbasis.errors import DataError, StoreError
 from tests.bags.six_bags import make
 
@@ -106,3 +111,69 @@ def test_a_damaged_log_is_found(store, model):
         session.change(np.array([[99.0, -1.0, 0.0]]))
     with pytest.raises(StoreError, match="'changes', chunk 0: change 0 is none of a bag there is"):
         store.verify()
+
+
+# ---------------------------------------------------------------------- compacting, merging
+
+
+def bytes_of(url) -> int:
+    """Return the bytes of all files of a store, locally or kept by Icechunk."""
+    folder = Path(str(url).removeprefix("icechunk+file://"))
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_compacting_deletes_what_removed_bags_left(store, model):
+    """Points, responses and labels are NaN; all else reads as before, also after an append."""
+    store.relabel(store.target_names[0], {model.ids[1]: 0.5}).remove([model.ids[i] for i in (1, 4)])
+    store.compact().verify()
+    model.changed([1, 4]).check(BagStore.open(store.url))
+    for array in points_of(store.meta):
+        offsets = store.read_array(array.offsets, 0, store.n_bags + 1)
+        values = store.read_array(array, 0, array.rows(store.meta))
+        gone = np.repeat(~store.present(), np.diff(offsets))
+        np.testing.assert_array_equal(np.isnan(values).all(axis=1), gone)
+    assert np.isnan(store.read_array(TARGETS, 0, store.n_bags)[[1, 4]]).all()
+    assert np.isnan(store.changes.rows[0, 2])
+    store.remove(model.ids[:1]).compact().compact().verify()
+    model.changed([0, 1, 4]).check(store)
+
+
+def test_a_compacted_store_is_smaller(url):
+    """A large bag that can not be compressed is off the disk; nothing else changes."""
+    big = np.random.default_rng(0).random((200_000, 2))
+    store = BagStore.create(url, 2, dtype=np.float64, chunk_points=5000)
+    store.append([big, [[0.5, 0.25]]], ids=["big", "small"]).remove(["big"])
+    before = BagStore.open(url)
+    assert bytes_of(url) > big.nbytes / 2
+    store.compact()
+    assert bytes_of(url) < big.nbytes / 20
+    assert store.read()[1].tolist() == [[0.5, 0.25]]
+    before.meta = replace(before.meta, n_changes=0)  # whoever began before the removal
+    with pytest.raises(StoreError):
+        before.read()
+
+
+def test_merging_copies_what_is_there(store, model, tmp_path):
+    """One store behind the other without removed bags, in a box that holds both."""
+    y = store.target_names[0]
+    store.relabel(y, {model.ids[2]: 0.25}).remove(model.ids[:1])
+    classes = store.meta.class_names
+    options = {"response_dims": store.response_dims, "dtype": store.dtype}
+    other = BagStore.create(
+        tmp_path / "o", store.n_dims, store.target_names, class_names=classes, **options
+    )
+    bag = np.zeros((3, store.n_dims))
+    other.append([bag], np.ones((1, len(store.target_names))), [model.ids[0]])
+    merged = merge_stores([store, other.url], tmp_path / "m")
+    merged.verify()
+    np.testing.assert_array_equal(merged.targets()[:-1], store.targets()[1:])
+    assert merged.ids().tolist() == [*model.ids[1:], model.ids[0]]
+    assert merged.read()[len(model.ids) - 1].tolist() == bag.tolist()
+    assert merged.n_points == sum(map(len, model.bags[1:])) + 3
+    pairs = zip(store.box.bounds, merged.box.bounds, strict=True)
+    assert all(a[0] >= b[0] and a[1] <= b[1] for a, b in pairs)
+    with pytest.raises(DataError, match="duplicate bag id"):
+        merge_stores([other, other], tmp_path / "twice")
+    third = BagStore.create(tmp_path / "t", store.n_dims, ["z"], **options)
+    with pytest.raises(DataError, match="its target_names is"):
+        merge_stores([store, third], tmp_path / "n")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bagbasis import bags, bases, clusters, datasets, densities
-from bagbasis.bags import Bags, BagStore, Box, Responses
+from bagbasis.bags import Bags, BagStore, Box, Responses, merge_stores
 from tests.contract.world import N, World
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
@@ -43,11 +43,13 @@ DATA_EXAMPLES: dict[str, Example] = {
         w.growing.append,
         {"bags": w.arrays, "targets": {"y": w.y, "c": w.classes}, "ids": w.new_ids()},
     ),
-    "bags.BagStore.remove": lambda w: (w.growing.remove, {"ids": [0]}),
+    "bags.BagStore.remove": lambda w: (w.growing.remove, {"ids": []}),
     "bags.BagStore.relabel": lambda w: (
         w.growing.relabel,
         {"target": w.growing.target_names[0], "labels": {0: 1.0}},
     ),
+    "bags.BagStore.compact": lambda w: (w.growing.compact, {}),
+    "bags.merge_stores": lambda w: (merge_stores, {"stores": [w.store], "url": w.new()}),
     "bags.BagStore.present": lambda w: (w.store.present, {}),
     "bags.BagStore.appending": lambda w: (
         lambda source=None: _append_nothing(w.growing, source),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bagbasis import BagStore
+from bagbasis.bags import merge_stores
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import StoreError
 from bagbasis.retraining import Window, retrain
@@ -126,3 +128,26 @@ def test_a_store_with_fewer_changes_is_another(tmp_path):
     grow(fresh, 150)
     with pytest.raises(StoreError, match="it has 0 changes of bags, 1 were seen"):
         retrain(made)
+
+
+def test_deleted_points_are_not_subtracted(tmp_path):
+    """Bags of the sums that were removed and compacted: all bags are counted again."""
+    store, made = grow(create(tmp_path / "bags.zarr"), 200), spec(tmp_path)
+    retrain(made)
+    store.remove([7, 8]).compact()
+    report = retrain(made).report
+    assert "can not be subtracted" in report["recomputed"]
+    assert difference(model_of(made, report), from_scratch(store)) < 1e-8
+    store.remove([9])
+    report = retrain(made).report
+    assert report["recomputed"] is None
+    assert difference(model_of(made, report), from_scratch(store.compact())) < 1e-8
+
+
+def test_a_merged_store_is_another(tmp_path):
+    """Its first bags may have the same ids and sizes, and other labels than the sums have seen."""
+    store, made = grow(create(tmp_path / "bags.zarr"), 150), spec(tmp_path)
+    retrain(made)
+    merge_stores([store.relabel("y", {3: 9.0})], tmp_path / "merged.zarr")
+    with pytest.raises(StoreError, match=r"its merged is .*, it was None"):
+        retrain(replace(made, data_url=str(tmp_path / "merged.zarr")))

@@ -109,6 +109,10 @@ def remove(place: Path) -> None:
     BagStore.open(place / URL).remove([0])
 
 
+def compact(place: Path) -> None:
+    BagStore.open(place / URL).compact()
+
+
 def test_a_change_is_whole_or_was_never_made(tmp_path):
     """A kill leaves the store as it was or as it will be, and the same change again finishes it."""
     place = tmp_path / "place"
@@ -124,6 +128,21 @@ def test_a_change_is_whole_or_was_never_made(tmp_path):
         remove(place)
         assert BagStore.open(place / URL).present().tolist() == [False, True, True]
     assert left == {0}  # the commit is the last write
+
+
+def test_a_killed_compaction_is_finished_by_the_next(tmp_path):
+    """Whatever is deleted when it dies, the store reads the same, and then all is."""
+    place = tmp_path / "place"
+    place.mkdir()
+    made = BagStore.create(place / URL, 2, ["y"], chunk_points=1)
+    made.append([OLD, np.tile(OLD, (40, 1)), NEW], [[1.0]] * 3).remove([1])
+    for what in each_kill(compact, place, most=12):
+        store = BagStore.open(place / URL)
+        store.verify()
+        np.testing.assert_array_equal(store.read().points, np.concatenate([OLD, NEW]), what)
+        compact(place)
+        points = store.array("points")[:]
+        np.testing.assert_array_equal(np.isnan(points[:, 0]), np.repeat([0, 1, 0], [3, 120, 2]))
 
 
 # ---------------------------------------------------------------------- models, predictions, rounds

@@ -1,0 +1,53 @@
+"""Deleting what removed bags leave on the disk: their points, responses and labels.
+
+Nothing moves: offsets, ids and indices stay, and the rows become NaN, which compress to nothing.
+Each object is replaced in one step. So a process that is killed leaves a store that reads as before
+and that the next `compact` finishes; who still reads what was removed gets an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import zarr
+from numpy.typing import NDArray
+
+from .chunks import shard_rows
+from .schema import CHANGES, TARGETS, Array, points_of
+from .snapshot import Snapshot
+
+Rows = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Ranges of rows, ascending: where they start, and where they stop."""
+
+
+def rows_to_erase(store: Snapshot) -> Iterator[tuple[Array, Rows, int]]:
+    """Yield the arrays that hold anything of removed bags, which rows, and from which column."""
+    gone = store.changes.removed
+    for points in points_of(store.meta):
+        offsets = store.read_array(points.offsets, 0, points.offsets.rows(store.meta))
+        yield points, (offsets[gone], offsets[gone + 1]), 0
+    yield TARGETS, (gone, gone + 1), 0
+    bags, columns, _ = store.changes.rows.T
+    labels = np.flatnonzero(np.isin(bags, gone) & (columns >= 0))
+    yield CHANGES, (labels, labels + 1), 2
+
+
+def erase(array: zarr.Array, rows: Rows, column: int, n_rows: int) -> None:
+    """Put NaN into rows, from a column on, object by object; ``n_rows`` are committed."""
+    starts, stops = rows
+    step = shard_rows(array)
+    full = stops > starts
+    starts, stops = starts[full], stops[full]
+    spans = [np.arange(a, b + 1) for a, b in zip(starts // step, (stops - 1) // step, strict=True)]
+    for shard in np.unique(np.concatenate(spans)) if spans else ():
+        first, last = int(shard) * step, min(n_rows, (int(shard) + 1) * step)
+        block = np.asarray(array[first:last])
+        wrong = np.zeros(len(block), dtype=bool)
+        a, b = np.searchsorted(stops, first, "right"), np.searchsorted(starts, last)
+        for i in range(int(a), int(b)):
+            wrong[max(0, starts[i] - first) : stops[i] - first] = True
+        if np.isnan(block[wrong, column:]).all():
+            continue  # by a compaction before
+        block[wrong, column:] = np.nan
+        array[first:last] = block
