@@ -174,7 +174,8 @@ class RealPrediction(DoubleBasis):
         try:
             column = None if groups is None else Column.of(problem.source.data, "groups", groups)
             held = take_subset(problem.source, self, "holdout")
-            self.calibration_ = Calibration.of(self, held, column, progress)
+            # without progress, which would begin again at 0
+            self.calibration_ = Calibration.of(self, held, column)
         except DataError as error:  # a bag that is refused does not take the fit with it
             logger.warning("the model has no intervals: %s", error)
         self.report_["seconds"]["calibrate"] = time.perf_counter() - clock
