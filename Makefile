@@ -14,7 +14,7 @@ test: venv
 
 test-clusters: .venv/clusters
 	deploy/slurm/test-cluster install
-	deploy/slurm/test-cluster run $(BIN)/python -m pytest tests/clusters -m 'slurm or gateway or tls or kubernetes or accounts'
+	deploy/slurm/test-cluster run $(BIN)/python -m pytest tests/clusters -m 'slurm or gateway or tls or kubernetes or accounts or browser'
 
 .venv/clusters: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,clusters]'
