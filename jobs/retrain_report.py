@@ -1,4 +1,4 @@
-"""The report of a round: JSON, Markdown, and a picture of all rounds so far."""
+"""The report of a round: JSON, Markdown, a page, and a picture of all rounds so far."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ from bagbasis.retraining import Round
 from bagbasis.storage.files import discard_empty, names_in, writing
 from bagbasis.storage.urls import normalize_url
 
-from .files import write_report
+from .files import write_page, write_report
 from .markdown import markdown_table
+from .page import render
+from .pictures.charts import Chart, Series
+from .pictures.parts import Part, Table, facts
 from .pictures.rounds import draw_rounds
 
 NAME = "retrain"
+FEW_JUDGED = 50  # bags: their errors say little
 ROUND = re.compile(r"round-\d{6,}")
 
 
 def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -> str:
-    """Write ``retrain.json``, ``.md`` and ``.png`` into the round's folder; returns its URL.
+    """Write ``retrain.json``, ``.md``, ``.html`` and ``.png`` into the round's folder.
 
-    Each file is replaced as a whole, so a round may be written twice. What killed writers left in
-    the folders of other rounds is deleted when it is a day old.
+    Returns its URL. Each file is replaced as a whole, so a round may be written twice. What killed
+    writers left in the folders of other rounds is deleted when it is a day old.
 
     Raises
     ------
@@ -38,6 +42,7 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
     write_report(f"{url}.json", report)
     with writing(f"{url}.md") as path:
         path.write_text(markdown(report))
+    write_page(f"{url}.html", render(NAME, [round_part(report, rounds)], {}))
     figure = draw_rounds(rounds, report)
     with writing(f"{url}.png") as path:
         figure.savefig(path, format="png")
@@ -96,6 +101,70 @@ def markdown(report: dict[str, Any]) -> str:
             markdown_table(("array", "difference"), list(check["differences"].items())),
         ]
     return "\n\n".join([*parts, f"![{NAME}.png]({NAME}.png)"]) + "\n"
+
+
+def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
+    """Return what the page says of a round, and of all rounds so far."""
+    first, *notes = lines_of(report)
+    worries = [f"{note}." for note in notes]
+    if report["decision"] != "promoted":
+        worries.insert(0, f"The new model was not promoted: {'; '.join(report['reasons'])}.")
+    if report["n_judged"] < FEW_JUDGED:
+        worries.append(f"Few bags judged the models: {report['n_judged']:,}.")
+    gates = {
+        f"{report['measure']}, challenger": report["error"],
+        f"{report['measure']}, champion": report["champion_error"],
+        "held-out bags that judged": report["n_judged"],
+        "bags fitted": report["n_bags_fitted"],
+        "penalty": report["alpha"],
+        "seconds": report["seconds"],
+    }
+    columns = ["round", "began", "decision", "new bags", "with a label", "error", "champion", "p"]
+    rows = [
+        [
+            *(one.number, one.at[:16].replace("T", " "), one.decision, one.n_new),
+            *(one.n_new_labelled, one.error, one.champion_error, one.p_value),
+        ]
+        for one in rounds
+    ]
+    details = [Table("Rounds", columns, rows, "p: of the test of drift, of the new bags.")]
+    if report["drift"] is not None:
+        keys = ("coordinate", "mean_shift", "mean_p_value", "spread_shift", "spread_p_value")
+        found = report["drift"]["coordinates"]
+        shifts = [[str(one[keys[0]]), *(one[key] for key in keys[1:])] for one in found]
+        names = ["coordinate", "shift of the mean / sd", "p", "shift of the spread / sd", "p"]
+        note = f"{report['drift']['n_reference']:,} bags before, {report['drift']['n_new']:,} new."
+        details.append(Table("Coordinates that drifted most", names, shifts, note))
+    header = {
+        "data": report["data_url"],
+        "registry": report["registry_url"],
+        "challenger": report["model"],
+        "champion before": report["champion_before"] or "none",
+    }
+    return Part(first, header, worries, [facts(gates)], _charts(report, rounds), details)
+
+
+def _charts(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
+    def series(
+        label: str, key: str, chosen: Sequence[Round], color: str = "blue", radius: float = 3.0
+    ) -> Series:
+        found = [(one.number, getattr(one, key)) for one in chosen]
+        known = [(x, y) for x, y in found if y is not None]
+        x, y = [x for x, _ in known], [y for _, y in known]
+        return Series(label, x, y, color=color, radius=radius)
+
+    refused = [one for one in rounds if one.decision != "promoted"]
+    errors = [
+        series("challenger", "error", rounds),
+        series("champion before", "champion_error", rounds, color="orange"),
+        series("not promoted", "error", refused, color="purple", radius=6),
+    ]
+    charts = [Chart(f"{report['measure']} over the rounds", "round", report["measure"], errors)]
+    tested = series("p-value", "p_value", rounds)
+    if len(tested.x):
+        note = f"A drift up to p = {report['drift']['alpha']:g}." if report["drift"] else ""
+        charts.append(Chart("Test of drift", "round", "p-value", [tested], note, log_y=True))
+    return charts
 
 
 def _decision(report: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from bagbasis.jobs.runs import attach
 from bagbasis.registry import Registry
 from bagbasis.storage.lock import writer_lock
 from tests.bags.processes import running
+from tests.jobs.pages import Page
 from tests.jobs.running import assert_picture, bags, done, refused, settings
 from tests.retraining.problems import create, difference, grow
 
@@ -74,6 +75,7 @@ def test_rounds_and_their_reports(folder):
     assert (report["n_new"], report["decision"], report["measure"]) == (40, "promoted", "RMSE")
     written = folder / "out" / "round-000002"
     assert {path.name for path in written.iterdir()} == {
+        "retrain.html",
         "retrain.json",
         "retrain.md",
         "retrain.png",
@@ -82,6 +84,11 @@ def test_rounds_and_their_reports(folder):
     for part in (report["model"], report["champion_before"], "RMSE, challenger", "drift at alpha"):
         assert part in text
     assert_picture(written / "retrain.png")
+    page = Page(written / "retrain.html")
+    page.assert_self_contained()
+    assert {printed.splitlines()[0], "Rounds", "Test of drift", "promoted"} <= set(page.texts)
+    assert f"{report['error']:.4g}" in page.texts
+    assert f"Few bags judged the models: {report['n_judged']}." in page.worries
     assert "nothing new" in done("retrain", *given(folder))
     assert not (folder / "out" / "round-000003").exists()
 
@@ -104,7 +111,7 @@ def test_reports_at_a_url(folder):
     place = f"memory://{folder.name}"
     done("retrain", *given(folder, out_dir=f"{place}/out"))
     fs, root = fsspec.core.url_to_fs(f"{place}/out/round-000002")
-    assert len(fs.ls(root)) == 3
+    assert len(fs.ls(root)) == 4
     fs.rm(root, recursive=True)
 
 
