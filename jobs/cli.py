@@ -29,6 +29,7 @@ SHORTCUTS = {
     "generate": ("DATASET", "dataset"),
     "info": ("URL", "url"),
     "verify": ("URL", "url"),
+    "compact": ("URL", "url"),
     "experiment": ("NAME", "name"),
 }
 ON_CLUSTER = (

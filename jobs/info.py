@@ -47,6 +47,7 @@ def describe_store(store: BagStore) -> dict[str, Any]:
     return {
         "kind": "bag store",
         "n_bags": store.n_bags,
+        "n_removed": store.n_removed,
         "n_points": store.n_points,
         "n_dims": store.n_dims,
         "points_a_bag": _size_range(store, store.offsets)[1],

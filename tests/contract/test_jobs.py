@@ -38,6 +38,10 @@ def valid(job: str, w: World) -> dict[str, str]:
         },
         "info": {"url": w.url},
         "verify": {"url": w.url},
+        "remove": {"url": w.url, "ids": "[]"},
+        "relabel": {"url": w.url, "target": "y", "labels": "{}"},
+        "compact": {"url": w.url},
+        "merge": {"stores": f"[{w.url}]", "url": w.new()},
         "fit": {"data_url": w.url, "model_url": w.new(), "target": "y", **model},
         "predict": {"data_url": w.url, "model_url": w.model_url, "output_url": w.new("")},
     }.get(job, {})  # fmt: skip

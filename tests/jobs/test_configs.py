@@ -32,7 +32,7 @@ def keys_of(values, prefix=""):
     """Dotted keys of nested mappings."""
     keys = set()
     for key, value in values.items():
-        nested = isinstance(value, dict) and key not in ("params", "parameters")
+        nested = isinstance(value, dict) and key not in ("params", "parameters", "labels")
         keys |= keys_of(value, f"{prefix}{key}.") if nested else {prefix + key}
     return keys
 

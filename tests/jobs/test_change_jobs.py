@@ -1,0 +1,29 @@
+"""bags relabel, remove, compact and merge: stores that change on the command line."""
+
+from __future__ import annotations
+
+import json
+
+from bagbasis import BagStore
+from tests.jobs.running import done, refused, settings
+
+
+def test_a_store_changes(tmp_path):
+    """Labels by id, then a removal, a compaction, and a merge of what is left."""
+    store = BagStore.create(tmp_path / "a", 1, ["k"], class_names={"k": ["red", "blue"]})
+    store.append([[[0.5]], [[0.25]]], ["red", "red"], ["x", "y"])
+    done("relabel", *settings(url=store.url, target="k", labels="{y: blue}"))
+    assert "no bag has the id 'z'" in refused(1, "remove", *settings(url=store.url, ids="[x, z]"))
+    report = tmp_path / "report.json"
+    printed = done("remove", *settings(url=store.url, ids="[x]", report=report))
+    assert "until `bags compact`" in printed
+    assert json.loads(report.read_text())["n_removed"] == 1
+    assert "n_removed" in done("info", store.url)
+    done("compact", store.url, *settings(report=report))
+    assert json.loads(report.read_text())["n_erased"] == 2
+    done("merge", *settings(stores=f"[{store.url}]", url=tmp_path / "b"))
+    merged = BagStore.open(tmp_path / "b")
+    assert merged.ids().tolist() == ["y"]
+    assert merged.targets().tolist() == [[1.0]]
+    line = refused(2, "relabel", *settings(url=store.url, target="k", labels="[y]"))
+    assert "labels" in line
