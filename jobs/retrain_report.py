@@ -62,9 +62,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
         lines.append(f"All bags were counted again: {report['recomputed']}")
     if report.get("n_changed"):
         lines.append(f"Bags removed or relabelled since the last round: {report['n_changed']:,}")
-    drift = report["drift"]
-    if drift is not None and drift["drifted"]:
-        lines.append(f"The new bags drifted: p = {drift['p_value']:.3g}")
+    lines += [f"{text[0].upper()}{text[1:]}" for text in report.get("alarms", ())]
     outside = {what: n for what, n in report["n_outside_box"].items() if n}
     lines += [f"Outside the box, of the new bags: {n:,} {what}" for what, n in outside.items()]
     return lines
@@ -91,8 +89,10 @@ def markdown(report: dict[str, Any]) -> str:
     passes = [(purpose, n) for purpose, n in report["bag_passes"].items()]
     parts = [f"# {first}", *notes, markdown_table(("", ""), rows)]
     parts += ["## Bags that went through the bases", markdown_table(("for", "bags"), passes)]
+    if report.get("gates"):  # rounds that an earlier version decided have none
+        parts += ["## Drift", *_gates(report["gates"])]
     if report["drift"] is not None:
-        parts += ["## Drift of the new bags", *_drift(report["drift"])]
+        parts += ["### Where the bags differ", _coordinates(report["drift"])]
     if report["check"] is not None:
         check = report["check"]
         parts += [
@@ -186,14 +186,23 @@ def _corruption(report: dict[str, Any]) -> str:
     )
 
 
-def _drift(drift: dict[str, Any]) -> list[str]:
-    outcome = "a drift" if drift["drifted"] else "no drift"
+def _gates(gates: dict[str, Any]) -> list[str]:
     line = (
-        f"{outcome.capitalize()} at alpha = {drift['alpha']:g}: p = {drift['p_value']:.3g}, MMD² = "
-        f"{drift['statistic']:.3g}, {drift['n_reference']:,} bags of the window before against "
-        f"{drift['n_new']:,} new ones."
+        f"A gate alarms where p is at most {gates['level']:.3g} and the effect at least "
+        f"{gates['least_effect']:g}. False alarms have a chance of {gates['alpha']:g} in "
+        f"{gates['horizon']:,} rounds, of which this is number {gates['n_tested']:,}."
     )
+    keys = ("p_value", "effect", "statistic", "n_reference", "n_new")
+    rows = [
+        [name, "drift" if found["drifted"] else "no drift", *(found[key] for key in keys)]
+        for name, found in gates["gates"].items()
+    ]
+    columns = ("gate", "found", "p", "effect", "statistic", "bags before", "new bags")
+    return [line, markdown_table(columns, rows)]
+
+
+def _coordinates(drift: dict[str, Any]) -> str:
     keys = ("coordinate", "mean_shift", "mean_p_value", "spread_shift", "spread_p_value")
     rows = [[shift[key] for key in keys] for shift in drift["coordinates"]]
     columns = ("coordinate", "shift of the mean / sd", "p", "shift of the spread / sd", "p")
-    return [line, markdown_table(columns, rows)]
+    return markdown_table(columns, rows)

@@ -27,6 +27,7 @@ from bagbasis import (
     features,
     load_model,
 )
+from bagbasis.jobs.retrain_report import write_round
 from bagbasis.registry import Registry
 from bagbasis.retraining import DriftGate, Retraining, Window, retrain
 from tests.oracles.labelled import labelled_bags
@@ -149,6 +150,7 @@ def test_retraining_goes_on(written, expected, tmp_path, task):
     else:
         codes = np.digitize(y, [-0.3, 0.4]).astype(float)
         store.append(bags, codes if task == "classification" else y)
+    written_to: list[str] = []
     done = retrain(
         Retraining(
             data_url=f"{folder}/bags.zarr",
@@ -159,8 +161,10 @@ def test_retraining_goes_on(written, expected, tmp_path, task):
             tolerance=10.0,
             window=Window(bags=90),
             drift=DriftGate(n_bags=30, n_permutations=19),
-        )
+        ),
+        lambda report, rounds: written_to.append(write_round(str(tmp_path), report, rounds)),
     )
+    assert len(written_to) == 1  # the picture has the rounds of the earlier commit, too
     assert done.decision == str(expected[f"retraining/{task}/decision"])
     assert done.report["number"] == 3
     model = Registry(f"{folder}/registry").load_current()

@@ -13,6 +13,8 @@ from bagbasis.retraining import Round
 
 from .evaluation import BLUE, GREY, ORANGE, new_figure
 
+GATES = {"inputs": ("o", BLUE), "concept": ("s", ORANGE), "labels": ("^", "black")}
+
 
 def draw_rounds(rounds: Sequence[Round], report: dict[str, Any]) -> Figure:
     """Errors, new bags and drift over the rounds, one panel each."""
@@ -20,7 +22,7 @@ def draw_rounds(rounds: Sequence[Round], report: dict[str, Any]) -> Figure:
     axes = figure.subplots(3, 1, sharex=True)
     _errors(axes[0], rounds, report["measure"])
     _new_bags(axes[1], rounds)
-    _p_values(axes[2], rounds, report["drift"])
+    _p_values(axes[2], rounds)
     axes[2].set_xlabel("round")
     axes[2].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes[2].set_xlim(0.3, rounds[-1].number + 0.7)
@@ -57,16 +59,19 @@ def _new_bags(axis: Axes, rounds: Sequence[Round]) -> None:
     axis.legend(loc="best", fontsize=9)
 
 
-def _p_values(axis: Axes, rounds: Sequence[Round], drift: dict[str, Any] | None) -> None:
-    tested = [one for one in rounds if one.p_value is not None]
-    axis.plot(
-        _numbers(tested), [_y(one.p_value) for one in tested], "o", color=BLUE, label="p-value"
-    )
-    if drift is not None:
-        axis.axhline(drift["alpha"], color=ORANGE, linestyle="--", label="alpha")
+def _p_values(axis: Axes, rounds: Sequence[Round]) -> None:
+    for gate, (marker, color) in GATES.items():
+        # rounds of earlier versions had the first gate alone
+        found = [(one, {"inputs": one.p_value, **one.p_values}.get(gate)) for one in rounds]
+        tested = [(one.number, p) for one, p in found if p is not None]
+        if tested:
+            axis.plot(*zip(*tested, strict=True), marker, color=color, label=gate)
+    levels = [(one.number, one.level) for one in rounds if one.level]
+    if levels:
+        axis.plot(*zip(*levels, strict=True), "--_", color=GREY, label="level")
     axis.set_yscale("log")
     axis.set_ylim(top=1.3)
-    axis.set_ylabel("p-value of the drift test")
+    axis.set_ylabel("p-values of drift")
     if axis.get_legend_handles_labels()[0]:
         axis.legend(loc="best", fontsize=9)
 

@@ -41,7 +41,7 @@ def split_sums(
     out = np.empty(shape)
     out[0] = is_reference.astype(np.float64) @ columns
     start = 1
-    for splits in _split_blocks(is_reference, n_permutations, seed):
+    for splits in split_blocks(is_reference, n_permutations, seed):
         np.matmul(splits.astype(np.float64), columns, out=out[start : start + len(splits)])
         start += len(splits)
     return out
@@ -53,7 +53,7 @@ def draw_splits(
     """Return the splits that `split_sums` sums over, shape (1 + n_permutations, n_rows)."""
     shape = 1 + n_permutations, len(is_reference)
     check_memory(f"{n_permutations:,} permutations", shape[0] * shape[1], "take fewer")
-    return np.concatenate([is_reference[None], *_split_blocks(is_reference, n_permutations, seed)])
+    return np.concatenate([is_reference[None], *split_blocks(is_reference, n_permutations, seed)])
 
 
 def draw_orders(n_units: int, n_permutations: int, seed: int) -> Iterator[NDArray[np.int64]]:
@@ -62,11 +62,18 @@ def draw_orders(n_units: int, n_permutations: int, seed: int) -> Iterator[NDArra
     return (generator.permutation(n_units) for _ in range(n_permutations))
 
 
-def _split_blocks(
-    is_reference: NDArray[np.bool_], n_permutations: int, seed: int
+def split_blocks(
+    is_reference: NDArray[np.bool_], n_permutations: int, seed: int, width: int = 1
 ) -> Iterator[NDArray[np.bool_]]:
+    """Yield blocks (m, n_rows) of random splits, the same ones whatever ``width`` is.
+
+    Parameters
+    ----------
+    width : int
+        Numbers that a caller holds per split; blocks of many are shorter.
+    """
     generator = _generator(seed)
-    step = max(1, VALUES_PER_BLOCK // len(is_reference))
+    step = max(1, VALUES_PER_BLOCK // max(width, len(is_reference)))
     for start in range(0, n_permutations, step):
         n_rows = min(step, n_permutations - start)
         yield generator.permuted(np.tile(is_reference, (n_rows, 1)), axis=1)

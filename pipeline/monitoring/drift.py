@@ -14,7 +14,8 @@ from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import BagError, DataError
 from ..execution import lane
 from ..execution.passes import check_memory
-from ..hypotheses.permutation import mmd_squared_of_splits, p_values, split_sums
+from ..hypotheses.mean_difference import compare_means
+from ..hypotheses.permutation import MOST_PERMUTATIONS, split_sums
 from ..hypotheses.samples import resolve_embedding
 from ..hypotheses.thinning import (
     BagSet,
@@ -25,7 +26,7 @@ from ..hypotheses.thinning import (
     held_size,
     thin_sets,
 )
-from ..params import check_integer, check_seed, checked
+from ..params import check_integer, check_seed, check_share, checked
 from ..random_features import RandomFourierFeatures
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
@@ -40,7 +41,9 @@ class DriftResult:
         Unbiased MMD² of the two sets of bag embeddings: about 0 (and at times below) without
         drift, at most about 2.
     p_value : float
-        In [1 / (1 + n_permutations), 1]: how often chance alone gives such a statistic.
+        In (0, 1]: how often chance alone gives such a statistic.
+    effect : float
+        The statistic in units of the spread within the sets: it does not grow with their size.
     n_reference, n_new : int
         Bags compared.
     n_left_out_reference, n_left_out_new : int
@@ -57,6 +60,7 @@ class DriftResult:
 
     statistic: float
     p_value: float
+    effect: float
     n_reference: int
     n_new: int
     n_left_out_reference: int
@@ -79,6 +83,7 @@ def drift_test(
     embedding: Embedding | EmbeddingSpec | None = None,
     n_features: int = 1024,
     n_permutations: int = 999,
+    level: float | None = None,
     seed: int = 0,
     thin: bool | int = True,
     progress: Callable[[int, int], None] | None = None,
@@ -109,7 +114,10 @@ def drift_test(
         flatten the rest.
     n_features : int, default 1024
         Random features of the embeddings, even.
-    n_permutations : int, default 999
+    n_permutations : int from 1 to 10^6, default 999
+    level : float in (0, 1), optional
+        What the p-value is compared with, where that is less than these permutations can show:
+        they go on, to 2 / level at most, while fewer than ten reach the statistic.
     seed : int
         Of points drawn, frequencies and permutations; from 0 to 2^64 − 1. The result is a pure
         function of it, the points and the parameters: the order of the bags in a set matters
@@ -147,8 +155,10 @@ def drift_test(
     against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
     """
     n_features = check_integer("n_features", n_features, 2, even=True)
-    n_permutations = check_integer("n_permutations", n_permutations)
+    n_permutations = check_integer("n_permutations", n_permutations, 1, MOST_PERMUTATIONS)
     seed = check_seed("seed", seed)
+    if level is not None:
+        check_share("level", level)
     check_thin(thin)
     sets = (as_bag_set(reference, "reference"), as_bag_set(new, "new"))
     if sets[0].bags.n_dims != sets[1].bags.n_dims:
@@ -162,18 +172,16 @@ def drift_test(
     with lane():
         spec = resolve_embedding(embedding, thinned.bags, seed)
         embeddings, n_outside = _embed(spec, thinned, sets)
-        needed = 8 * n_features * (4 * len(embeddings) + embeddings.shape[1])
+        needed = 8 * n_features * (6 * len(embeddings) + embeddings.shape[1])
         check_memory(f"{n_features:,} features of {len(embeddings):,} bags", needed, "take fewer")
         features = _features(embeddings, n_features, seed)
+        found = compare_means(features, thinned.is_reference, n_permutations, seed, level)
         moments = means_and_spreads(thinned.bags)
-        columns = np.hstack([features, standardised(moments)])
-        sums = split_sums(columns, thinned.is_reference, n_permutations, seed)
-    statistics = mmd_squared_of_splits(
-        sums[:, :n_features], features.sum(axis=0), n_reference, n_new
-    )
+        sums = split_sums(standardised(moments), thinned.is_reference, n_permutations, seed)
     return DriftResult(
-        statistic=float(statistics[0]),
-        p_value=float(p_values(statistics[0], statistics[1:])),
+        statistic=found.statistic,
+        p_value=found.p_value,
+        effect=found.effect,
         n_reference=n_reference,
         n_new=n_new,
         n_left_out_reference=len(sets[0].positions) - n_reference,
@@ -181,7 +189,7 @@ def drift_test(
         n_points_a_bag=size,
         n_outside=n_outside,
         n_permutations=n_permutations,
-        coordinates=coordinate_shifts(moments, thinned.is_reference, sums[:, n_features:]),
+        coordinates=coordinate_shifts(moments, thinned.is_reference, sums),
     )
 
 

@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import BagStore, concatenate
+from ..bags import BagStore
 from ..bags.labelled import LabelledBags
-from ..bags.plan import Range
-from ..bags.sampling import RunSample
 from ..bags.splits import Split
-from ..embeddings import EmbeddingSpec
 from ..errors import ModelError
 from ..evaluation import evaluate_together
 from ..execution import Progress
-from ..monitoring import DriftResult, drift_test
 from ..regression.linear_model import FittedModel
 from ..regression.outcomes import Densities
-from .settings import DriftGate, Retraining
+from .drift_gates import GateResults
+from .settings import Retraining
 
 BAGS_PER_READ = 2**18  # whose labels are read at a time: some MiB
 BASIS = Densities.key
@@ -73,26 +70,7 @@ def check_comparable(
             )
 
 
-def measure_drift(
-    gate: DriftGate, store: BagStore, reference: Range, new: Range, embedding: EmbeddingSpec
-) -> DriftResult | None:
-    """Compare samples of two ranges of a store's bags; None where one has fewer than two.
-
-    Parameters
-    ----------
-    embedding : EmbeddingSpec
-        The model's.
-    """
-    runs = RunSample.of_about(gate.n_bags)
-    ranges = (LabelledBags(store, None, *bags) for bags in (reference, new))
-    parts = [list(bags.sample(runs)) for bags in ranges]
-    if min(sum(map(len, part)) for part in parts) < 2:
-        return None
-    samples = [concatenate(part) for part in parts]
-    return drift_test(*samples, embedding=embedding, n_permutations=gate.n_permutations)
-
-
-def find_objections(spec: Retraining, judged: Judgement, drift: DriftResult | None) -> list[str]:
+def find_objections(spec: Retraining, judged: Judgement, drift: GateResults) -> list[str]:
     """Return why the champion stays; nothing if the challenger takes its place."""
     found = []
     if judged.error is None or judged.champion_error is None:
@@ -102,9 +80,8 @@ def find_objections(spec: Retraining, judged: Judgement, drift: DriftResult | No
             f"its error is {judged.error:.6g}, the champion's {judged.champion_error:.6g}; at most "
             f"{most:.6g} is allowed"
         )
-    gate = spec.drift
-    if gate.action == "refuse" and drift is not None and drift.p_value <= gate.alpha:
-        found.append(f"the new bags drifted (p = {drift.p_value:.3g}, alpha = {gate.alpha:g})")
+    if spec.drift.action == "refuse":
+        found += drift.alarms()
     return found
 
 

@@ -66,7 +66,8 @@ class RoundResult:
           None: they were not
         - ``check``, ``corrupt``: of the running sums, see `Check`
         - ``n_outside_box``: points of the new bags outside the box (in a new line, of all bags)
-        - ``drift``: see `drift_test`
+        - ``alarms``: drifts that were found; ``gates``: what each gate against drift found;
+          ``drift``: where the bags differ, see `drift_test`
         - ``bag_passes``: bags that went through the bases, by purpose
     """
 

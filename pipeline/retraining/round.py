@@ -20,21 +20,13 @@ from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
 from ..bags.splits import HOLDOUT_SEED, Split
 from ..execution import Progress
-from ..monitoring import DriftResult
 from ..registry import Registry
 from ..regression import Checkpoints, load_model
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
-from .gates import (
-    Judgement,
-    check_comparable,
-    count_labelled,
-    find_objections,
-    judge,
-    measure_drift,
-    newest_held_out,
-)
-from .settings import DriftGate, Retraining
+from .drift_gates import GateResults, measure_drift
+from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out
+from .settings import DriftGate, Retraining, Spending
 from .state import KEPT, PROMOTED, Journal, Round, State, StateFolder, fingerprint
 from .sums import (
     BOUNDS,
@@ -87,9 +79,9 @@ class NewRound:
         line, new_line = self._choose_line(registry)
         sums = self._sum(line, new_line)
         model = line.model(sums.statistics, self.store, self.window)
-        judged = self._judge(model, registry, champion)
-        embedding = line.features.embedding
-        drift = measure_drift(self.spec.drift, self.store, self.before, self.new, embedding)
+        models = [model, *self._champion(model, registry, champion)]
+        judged = judge(models, self._held_out(self.window, self.spec.evaluate_bags), self.progress)
+        drift = self._measure_drift(models)
         against = [] if champion is None else find_objections(self.spec, judged, drift)
         name = registry.register(model, report={"bags": list(self.window)})
         round_ = Round(
@@ -102,7 +94,9 @@ class NewRound:
             n_new_labelled=count_labelled(self._labelled(self.new)),
             error=judged.error,
             champion_error=judged.champion_error,
-            p_value=drift.p_value if drift else None,
+            p_value=drift.p_values.get("inputs"),
+            p_values=drift.p_values,
+            level=drift.level if drift.gates else None,
         )
         committed = State(
             settings=dict(self.spec.settings),
@@ -114,6 +108,7 @@ class NewRound:
             version=version(PACKAGE),
             store=fingerprint(self.store, self.window[1]),
             rounds=(*self._rounds, round_),
+            spending=drift.spending,
         )
         report = {
             **asdict(round_),
@@ -129,11 +124,13 @@ class NewRound:
             "n_left": max(0, self.window[0] - self.before[0]),
             "n_bags_fitted": model.report_["n_bags_fitted"],
             "alpha": model.alpha_,
-            "drift": None if drift is None else _report_drift(drift, self.spec.drift),
+            "drift": _report_drift(drift, self.spec.drift),
+            "alarms": drift.alarms(),
+            "gates": drift.to_dict(self.spec.drift) if drift.gates else None,
             "bag_passes": {
                 **sums.passes,
                 "evaluation": judged.n * (1 if champion is None else 2),
-                "drift": 0 if drift is None else drift.n_reference + drift.n_new,
+                "drift": drift.n_passed,
             },
             "seconds": time.perf_counter() - begun,
         }
@@ -250,15 +247,34 @@ class NewRound:
             )
         return sums
 
-    def _judge(self, model: DoubleBasis, registry: Registry, champion: str | None) -> Judgement:
-        """Challenger and champion on the newest bags of the window that entered neither."""
-        models = [model]
-        if champion is not None:
-            models.append(load_model(registry.model_url(champion)))
-            check_comparable(models[1], model, champion, registry.url)
-        held_out = Split(self.spec.holdout, HOLDOUT_SEED)
-        bags = newest_held_out(self._labelled(self.window), held_out, self.spec.evaluate_bags)
-        return judge(models, bags, self.progress)
+    # ------------------------------------------------------------------ the gates
+
+    def _champion(
+        self, model: DoubleBasis, registry: Registry, name: str | None
+    ) -> list[DoubleBasis]:
+        """Return the champion, if there is one."""
+        if name is None:
+            return []
+        champion = load_model(registry.model_url(name))
+        check_comparable(champion, model, name, registry.url)
+        return [champion]
+
+    def _held_out(self, bags: Range, n: int) -> LabelledBags:
+        """Return the newest bags of a range that entered no model."""
+        return newest_held_out(self._labelled(bags), Split(self.spec.holdout, HOLDOUT_SEED), n)
+
+    def _measure_drift(self, models: list[DoubleBasis]) -> GateResults:
+        """Test the new bags; without the champion's errors where others were held out of it."""
+        gate = self.spec.drift
+        return measure_drift(
+            gate,
+            self.spec.labelled(self.store),
+            (self.before, self.new),
+            [model for model in models if model.holdout_ == self.spec.holdout],
+            self._held_out(self.before, gate.n_bags),
+            Spending() if self.state is None else self.state.spending,
+            seed=len(self._rounds),
+        )
 
 
 def span_of(bags: NDArray[np.int64]) -> Range:
@@ -277,13 +293,16 @@ def _report_sums(sums: WindowSums, new_line: str | None) -> dict[str, Any]:
     }
 
 
-def _report_drift(result: DriftResult, gate: DriftGate) -> dict[str, Any]:
-    values = result.to_dict()
+def _report_drift(drift: GateResults, gate: DriftGate) -> dict[str, Any] | None:
+    """Return where the bags differ; None where they were not compared."""
+    if drift.inputs is None:
+        return None
+    values = drift.inputs.to_dict()
     values["coordinates"].sort(key=lambda one: min(one["mean_p_value"], one["spread_p_value"]))
     return {
         **values,
         "coordinates": values["coordinates"][:COORDINATES_IN_REPORT],
-        "alpha": gate.alpha,
-        "drifted": result.p_value <= gate.alpha,
+        "alpha": drift.level,
+        "drifted": drift.gates["inputs"].drifted,
         "action": gate.action,
     }

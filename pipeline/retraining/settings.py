@@ -15,6 +15,7 @@ from ..regression.base import DoubleBasis
 from ..storage.urls import normalize_url
 
 ACTIONS = ("report", "refuse")
+LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6
 MOST_DAYS = 36_525  # a hundred years; Python's dates end
 
 
@@ -78,31 +79,74 @@ class Window:
 
 @dataclass(frozen=True)
 class DriftGate:
-    """The test of the new bags against those of the window before.
+    """The tests of the new bags against the window before; see `drift_gates`.
 
     Parameters
     ----------
     alpha : float in (0, 1)
-        A p-value at or below it is a drift.
+        The chance of a false alarm in a horizon of rounds, of all gates and rounds together.
+    horizon : int ≥ 1
+        Rounds among which alpha is shared out evenly; then as many begin anew. 1: each round has
+        all of it.
+    least_effect : float ≥ 0
+        Smaller drifts are none, whatever their p-value: of millions of bags each is significant.
+        In units of the spread within the sets, squared.
     n_bags : int ≥ 2
         Sampled of each side.
-    n_permutations : int ≥ 1
-        Of the test.
+    n_permutations : int from 1 to 10^6
+        Of each test; where a p-value that is small enough is in sight, more follow.
     action : {"report", "refuse"}
         What a drift does: stand in the report, or keep the champion.
     """
 
-    alpha: float = 0.01
+    alpha: float = 0.05
+    horizon: int = 365
+    least_effect: float = 0.01
     n_bags: int = 1000
     n_permutations: int = 999
     action: str = "report"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_share("alpha of the drift test", self.alpha)
-        check_integer("n_bags of the drift test", self.n_bags, 2)
-        check_integer("n_permutations", self.n_permutations)
+        check_share("alpha of the drift gates", self.alpha)
+        check_integer("horizon", self.horizon)
+        check_number("least_effect", self.least_effect, 0)
+        check_integer("n_bags of the drift gates", self.n_bags, 2)
+        check_integer("n_permutations", self.n_permutations, 1, 10**6)
         check_choice("action", self.action, ACTIONS)
+        if self.alpha / self.horizon < LEAST_LEVEL:
+            raise ParameterError(
+                f"alpha {self.alpha:g} shared by a horizon of {self.horizon:,} rounds is below "
+                f"{LEAST_LEVEL:g}, which permutations can not tell; take fewer rounds"
+            )
+
+
+@dataclass(frozen=True)
+class Spending:
+    """How much of alpha the tests of a horizon have spent.
+
+    It is kept in the state, so that a round that is repeated after a kill spends once.
+
+    Attributes
+    ----------
+    n_tested : int
+        Rounds of the horizon that tested.
+    alpha_spent : float
+        Their levels, summed.
+    """
+
+    n_tested: int = 0
+    alpha_spent: float = 0.0
+
+    def spend(self, gate: DriftGate) -> tuple[float, Spending]:
+        """Return the level of a round's gates together, and what is spent after it.
+
+        What is left is shared evenly by the rounds that are left; so it adds up to at most alpha,
+        whatever alpha and horizon were before.
+        """
+        now = Spending() if self.n_tested >= gate.horizon else self
+        level = max(0.0, gate.alpha - now.alpha_spent) / (gate.horizon - now.n_tested)
+        return level, Spending(now.n_tested + 1, now.alpha_spent + level)
 
 
 @dataclass(frozen=True)

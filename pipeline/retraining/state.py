@@ -13,7 +13,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..regression.accumulate import FitStatistics
 from ..regression.partials import read_partial, write_partial
 from ..storage.files import discard, json_bytes, names_in, read_json, reading, writing
 from ..storage.lock import Hold
+from .settings import Spending
 
 FORMAT_VERSION = 1
 STATE, JOURNAL = "state.json", "round.json"
@@ -57,7 +58,11 @@ class Round:
     error, champion_error : float or None
         Of challenger and champion on the same bags; None where nothing was judged.
     p_value : float or None
-        Of the drift test.
+        Of the gate "inputs".
+    p_values : dict
+        Of each gate against drift; rounds of earlier versions have none.
+    level : float or None
+        Of each of these gates.
     """
 
     number: int
@@ -70,6 +75,8 @@ class Round:
     error: float | None
     champion_error: float | None
     p_value: float | None
+    p_values: dict[str, float] = field(default_factory=dict)
+    level: float | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,8 @@ class State:
         See `fingerprint`.
     rounds : tuple of Round
         Oldest first.
+    spending : Spending
+        Of the gates against drift.
     """
 
     settings: dict[str, Any]
@@ -105,6 +114,7 @@ class State:
     version: str
     store: dict[str, Any]
     rounds: tuple[Round, ...]
+    spending: Spending = field(default_factory=Spending)
 
     @property
     def number(self) -> int:
@@ -130,7 +140,8 @@ class State:
     def from_dict(cls, values: dict[str, Any]) -> State:
         """Return the state that `asdict` made these values of."""
         rounds = tuple(Round(**one) for one in values["rounds"])
-        return cls(**{**values, "rounds": rounds})
+        spending = Spending(**values.get("spending", {}))  # states of earlier versions have none
+        return cls(**{**values, "rounds": rounds, "spending": spending})
 
 
 @dataclass(frozen=True)

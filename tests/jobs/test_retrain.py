@@ -81,7 +81,7 @@ def test_rounds_and_their_reports(folder):
         "retrain.png",
     }
     text = (written / "retrain.md").read_text()
-    for part in (report["model"], report["champion_before"], "RMSE, challenger", "drift at alpha"):
+    for part in (report["model"], report["champion_before"], "RMSE, challenger", "A gate alarms"):
         assert part in text
     assert_picture(written / "retrain.png")
     page = Page(written / "retrain.html")
@@ -120,7 +120,7 @@ def test_kept_champion_is_exit_code_3(folder):
     store = BagStore.open(folder / "bags.zarr")
     champion = Registry(folder / "registry").current()
     store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
-    result = bags("retrain", *given(folder, drift__action="refuse", drift__alpha=0.06))
+    result = bags("retrain", *given(folder, drift__action="refuse"))
     assert result.exit_code == 3
     assert "kept" in result.stdout
     assert "the new bags drifted" in result.stdout

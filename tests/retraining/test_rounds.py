@@ -70,7 +70,8 @@ def test_errors_are_those_of_the_newest_held_out_bags(given, store):
 def test_one_percent_of_new_bags_costs_five_percent_of_passes(tmp_path, monkeypatch):
     """Counted where bags enter the first basis: 1 % of new bags cost at most 5 % of a full fit,
     gates included, and give the model of a full fit to 1e-8."""
-    store, made = grow(create(tmp_path / "bags.zarr"), 4000), spec(tmp_path)
+    store = grow(create(tmp_path / "bags.zarr"), 4000)
+    made = spec(tmp_path, drift=DriftGate(n_bags=20, n_permutations=19))
     retrain(made)
     grow(store, 40)
     counted = []
@@ -188,13 +189,26 @@ def test_drift(given, store, tmp_path, action, decision):
     """New bags of another distribution are found; they refuse the model if that is asked for."""
     bags = [0.1 * bag for bag in store.read(0, 60)]
     store.append(bags, store.targets(0, 60))
-    gate = DriftGate(alpha=0.05, n_bags=60, n_permutations=99, action=action)
+    gate = DriftGate(horizon=30, n_bags=60, n_permutations=99, action=action)
     outcome = retrain(spec(tmp_path, drift=gate))
     assert outcome.report["drift"]["drifted"]
-    assert outcome.report["p_value"] == 0.01
+    assert outcome.report["p_value"] <= outcome.report["gates"]["level"] == 0.05 / 30 / 3
     assert outcome.decision == decision
-    if action == "refuse":
-        assert outcome.report["reasons"] == ["the new bags drifted (p = 0.01, alpha = 0.05)"]
+    assert outcome.report["alarms"][0].startswith("the new bags drifted (p = ")
+    assert outcome.report["reasons"] == (outcome.report["alarms"] if action == "refuse" else [])
+
+
+def test_small_drifts_are_none(given, store, tmp_path):
+    """However small its p-value, a drift below the least effect does not alarm."""
+    store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
+    report = retrain(
+        spec(tmp_path, drift=DriftGate(horizon=30, n_bags=60, least_effect=1e3))
+    ).report
+    found = report["gates"]["gates"]["inputs"]
+    assert found["p_value"] <= report["gates"]["level"]
+    assert 0.01 < found["effect"] < 1e3
+    assert not found["drifted"]
+    assert report["alarms"] == []
 
 
 def test_nothing_to_judge_on(given, store, tmp_path):

@@ -141,6 +141,8 @@ def test_killed_anywhere(given, undisturbed, where):
     names = {path.name for path in Path(given.state_folder).glob("*")}
     (sums,) = names - {"points", "state.json"}
     assert sums.startswith("sums-000002-")
+    state_ = json.loads((Path(given.state_folder) / "state.json").read_text())
+    assert state_["spending"] == {"n_tested": 1, "alpha_spent": 0.05 / 365}
 
 
 def test_kept_champion_stays_kept(base, given, tmp_path):
@@ -149,7 +151,7 @@ def test_kept_champion_stays_kept(base, given, tmp_path):
     store = BagStore.open(tmp_path / "bags.zarr")
     store.append([0.1 * bag for bag in store.read(0, 60)], store.targets(0, 60))
     given = spec(tmp_path)
-    drift = replace(given.drift, alpha=0.05, action="refuse")
+    drift = replace(given.drift, action="refuse")
     killed(replace(given, drift=drift), "decided")
     registry = Registry(given.registry_url)
     before = registry.history()
