@@ -169,9 +169,8 @@ def _sum_folds(
     progress: Progress | None,
 ) -> list[FitStatistics]:
     task = estimator.task(problem, features, 0.0, keeps_rows=True)
-    given = (features, task.outcome, task.validation, task.precision, task.keeps_rows)
     reduction = Reduction(
-        partial(_ByFold, partial(_fit_sums, given), folds),
+        partial(_ByFold, partial(_fit_sums, task.sums), folds),
         _add_each,
         replace(task.cost, bytes_per_task=len(folds.numbers) * task.cost.bytes_per_task),
         name="folds",
@@ -179,8 +178,8 @@ def _sum_folds(
     return run_pass(problem.source, reduction, progress=progress)
 
 
-def _fit_sums(given: tuple[Any, ...], fold: int) -> FitSums:
-    return FitSums(*given)
+def _fit_sums(sums: Callable[[], FitSums], fold: int) -> FitSums:
+    return sums()
 
 
 def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[FitStatistics]:
@@ -203,7 +202,7 @@ def _determination(model: DoubleBasis, rows: Summary) -> float:
     rows = rows.in_units(np.maximum(rows.exponents, units_of(model.intercept_[None])))
     psi = np.ldexp(model.coef_.T, -rows.exponents)
     squares = rows.judge()(psi, np.ldexp(model.intercept_, -rows.exponents))
-    variances = rows.centred_yy() / rows.n
+    variances = rows.centred_yy() / rows.weight
     shares = np.divide(squares, variances, out=np.ones_like(squares), where=variances > 0)
     return float(1.0 - shares.mean())
 

@@ -22,6 +22,7 @@ from .outcomes import Outcome
 from .rows import RowsBuilder, rows_cost
 from .statistics import StatisticsBuilder, statistics_cost
 from .summary import Summary
+from .weights import Weights
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,13 @@ class FitStatistics:
         parts = [part for part in (self.train, self.validation) if part is not None]
         exponents = np.max([part.exponents for part in parts], axis=0)
         total = np.sum([part.in_units(exponents).sum_y for part in parts], axis=0)
-        mean: NDArray[np.float64] = np.ldexp(total / sum(part.n for part in parts), exponents)
+        mean: NDArray[np.float64] = np.ldexp(total / self.weight, exponents)
         return mean
+
+    @property
+    def weight(self) -> float:
+        """Of the bags fitted; their number where they have no weights."""
+        return self.train.weight + (self.validation.weight if self.validation else 0)
 
     @property
     def n_bytes(self) -> int:
@@ -102,14 +108,21 @@ class SplitSums:
             self._held = StatisticsBuilder(*sizes, sums.square) if has_held else None
 
     def add(
-        self, embeddings: NDArray[Any], y: NDArray[np.float64], apart: NDArray[np.bool_] | None
+        self,
+        embeddings: NDArray[Any],
+        y: NDArray[np.float64],
+        apart: NDArray[np.bool_] | None,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
-        """Count bags by their embeddings (n, s) and targets (n, k); ``apart`` are held apart."""
+        """Count bags by their embeddings (n, s) and targets (n, k); ``apart`` are held apart.
+
+        ``weights`` (n,) are there for all bags or none.
+        """
         if self._held is None or apart is None:
-            self._fill(self._train, embeddings, y)
-        else:
-            self._fill(self._train, embeddings[~apart], y[~apart])
-            self._fill(self._held, embeddings[apart], y[apart])
+            self._fill(self._train, embeddings, y, weights)
+            return
+        for part, rows in ((self._train, ~apart), (self._held, apart)):
+            self._fill(part, embeddings[rows], y[rows], None if weights is None else weights[rows])
 
     def finish(self, *counts: int) -> FitStatistics:
         """Return the statistics of all bags, with the counts of `FitStatistics`."""
@@ -121,13 +134,14 @@ class SplitSums:
         builder: StatisticsBuilder | RowsBuilder,
         embeddings: NDArray[Any],
         y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
     ) -> None:
         done = 0
         while done < len(embeddings):
             room = builder.room(len(embeddings) - done)
             stop = done + len(room)
             self._features.features_of(embeddings[done:stop], room)
-            builder.commit(y[done:stop])
+            builder.commit(y[done:stop], None if weights is None else weights[done:stop])
             done = stop
 
 
@@ -141,11 +155,13 @@ class FitSums:
         validation: Membership | None,
         precision: str,
         keeps_rows: bool,
+        weights: Weights | None = None,
     ) -> None:
         self._features = features
         self._outcome = outcome
         self._validation = validation
         self._precision = precision
+        self._weights = weights
         sizes = (features, outcome.n_targets, precision)
         self._sums = SplitSums(*sizes, validation is not None, keeps_rows)
         self._n_unlabelled = self._n_held_out = 0
@@ -163,7 +179,8 @@ class FitSums:
         self._n_beyond += beyond
         self._n_outside += n_outside
         apart = None if self._validation is None else self._validation.of(batch.index)
-        self._sums.add(embeddings, y, apart)
+        weights = None if self._weights is None else self._weights.of(batch.index, y)
+        self._sums.add(embeddings, y, apart, weights)
 
     def finish(self) -> FitStatistics:
         """Return the statistics of all batches."""
@@ -188,6 +205,8 @@ class FitPass:
     keeps_rows : bool
         Whether it leaves `RidgeRows`, for a fit to few bags; else `RidgeStatistics`, which can be
         subtracted and do not grow.
+    weights : Weights, optional
+        Of the bags.
     """
 
     source: LabelledBags
@@ -196,6 +215,13 @@ class FitPass:
     validation: Membership | None
     precision: str
     keeps_rows: bool = False
+    weights: Weights | None = None
+
+    @property
+    def sums(self) -> Callable[[], FitSums]:
+        """What makes the collector of a task."""
+        given = (self.features, self.outcome, self.validation, self.precision, self.keeps_rows)
+        return partial(FitSums, *given, self.weights)
 
     @property
     def cost(self) -> Cost:
@@ -222,9 +248,7 @@ class FitPass:
     @property
     def reduction(self) -> Reduction[FitStatistics]:
         """What `run_pass` does with the bags."""
-        given = (self.features, self.outcome, self.validation, self.precision, self.keeps_rows)
-        sums = partial(FitSums, *given)
-        return Reduction(sums, operator.add, self.cost, name="fit")
+        return Reduction(self.sums, operator.add, self.cost, name="fit")
 
     def run(
         self, progress: Progress | None = None, keeper: Keeper[FitStatistics] | None = None

@@ -49,6 +49,7 @@ from .solver_choice import (
     gradients_pay,
 )
 from .summary import Summary
+from .weights import SampleWeight, Weights
 
 MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
 
@@ -75,10 +76,12 @@ class Problem:
         The labelled bags.
     outcome : Outcome
         What their labels are, as far as these alone decide it.
+    weights : Weights, optional
     """
 
     source: LabelledBags
     outcome: Outcome
+    weights: Weights | None = None
 
 
 class DoubleBasis(LinearModel):
@@ -144,6 +147,12 @@ class DoubleBasis(LinearModel):
         ``bags`` is a range of a store's bags; None means all of them.
         """
 
+    def weighed(
+        self, problem: Problem, sample_weight: SampleWeight, holdout: HoldoutLike = 0.0
+    ) -> Problem:
+        """Return the problem with the weights of its bags, see `fit`; ``holdout`` as there."""
+        return replace(problem, weights=Weights.of_bags(problem.source.data, sample_weight))
+
     def fit_problem(
         self,
         problem: Problem,
@@ -194,7 +203,7 @@ class DoubleBasis(LinearModel):
         source, validation = self.parts(problem.source, holdout)
         keeps_rows = keeps_rows and self.keeps_rows(source.n_bags, features)
         self.check_memory(features, source.n_bags if keeps_rows else None)
-        given = (problem.outcome, validation, self.precision, keeps_rows)
+        given = (problem.outcome, validation, self.precision, keeps_rows, problem.weights)
         return FitPass(source, features, *given)
 
     def is_matrix_free(self, problem: Problem, features: FeatureMap, exact: bool = False) -> bool:
@@ -222,7 +231,8 @@ class DoubleBasis(LinearModel):
         checkpoints: Checkpoints | None,
     ) -> MatrixFreeFit:
         source, validation = self.parts(problem.source, holdout)
-        fit = FitPass(source, features, problem.outcome, validation, self.precision)
+        given = (problem.outcome, validation, self.precision, False, problem.weights)
+        fit = FitPass(source, features, *given)
         settings = {"alphas": self.given_penalties().tolist(), "rank": self.rank}
         keeper = checkpoints.steps(fit, **settings) if checkpoints else None
         return MatrixFreeFit(fit, self.penalties, self.rank, progress, keeper)
@@ -272,11 +282,11 @@ class DoubleBasis(LinearModel):
         if solution is None:
             with lane():
                 solution = self._solve(problem, features, holdout, statistics)
+        train = statistics.train
         if len(set(solution.scores.tolist())) > 1:  # else no penalty is better than another
-            train = statistics.train
             given = (self.penalties(train), self.precision, _is_summed(train))
             warn_at_edge(solution.alpha, *given)
-        warn_of_scale(features, statistics.train.sum_z / statistics.train.n, statistics.train.n)
+        warn_of_scale(features, train.sum_z / train.weight, train.n)
         solved = np.column_stack([solution.coef, solution.intercept]).T
         problem.outcome.check_finite(solved, "the solution", TOO_LARGE)
         self.features_ = features
@@ -287,6 +297,7 @@ class DoubleBasis(LinearModel):
         self.alpha_scores_ = solution.scores
         self.holdout_ = Holdout.of(holdout).saved
         self.outcome_ = problem.outcome
+        self.weights_ = problem.weights.to_dict() if problem.weights else None
         self.posterior_ = self._posterior(statistics, solution) if self.uncertainty else None
         self.calibration_ = None
         self.report_: dict[str, Any] = {
@@ -301,6 +312,8 @@ class DoubleBasis(LinearModel):
             "n_points_seen": statistics.n_points,
             "n_points_outside_box": statistics.n_outside,
         }
+        if problem.weights is not None:
+            self.report_["weight_fitted"] = statistics.weight
         if problem.source.snapshot is not None:
             self.report_["data_snapshot"] = problem.source.snapshot
 
@@ -347,7 +360,7 @@ class DoubleBasis(LinearModel):
     def penalties(self, train: Summary) -> Penalties:
         """Return the penalties that may be tried for these rows."""
         if isinstance(self.alpha, str) and self.alphas is None:
-            return Penalties.default(train.n, self.precision, _is_summed(train))
+            return Penalties.default(train.weight, self.precision, _is_summed(train))
         return Penalties(self.given_penalties())
 
     def given_penalties(self) -> NDArray[np.float64]:

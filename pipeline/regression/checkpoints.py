@@ -262,6 +262,7 @@ def describe(fit: FitPass) -> dict[str, Any]:
         "outcome": identify_outcome(fit.outcome),
         "holdout": source.left_out.to_dict() if source.left_out else None,
         "validation": fit.validation.to_dict() if fit.validation else None,
+        "weights": fit.weights.to_dict() if fit.weights else None,
         "precision": fit.precision,
         "keeps_rows": fit.keeps_rows,
         "plan": [current_limits().split_every, len(fit.ranges)],

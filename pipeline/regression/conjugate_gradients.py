@@ -46,7 +46,7 @@ class Preconditioner:
         The least penalty.
     """
 
-    def __init__(self, rows: Floats, n: int, alpha: float) -> None:
+    def __init__(self, rows: Floats, n: float, alpha: float) -> None:
         rows *= np.sqrt(n / len(rows))
         self._rows = rows
         self._product: Floats = scipy.linalg.blas.dsyrk(1.0, rows.T, trans=1, lower=1)

@@ -29,6 +29,7 @@ from .linear_model import Array, BagsLike
 from .outcomes import Classes, Reals, refuse_classes
 from .real_prediction import RealPrediction
 from .stored_predictions import predict_labelled
+from .weights import SampleWeight
 
 EXACT = 2**53  # up to it every integer is a float64
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
@@ -100,6 +101,7 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         y: ArrayLike | None = None,
         *,
         target: Target = None,
+        sample_weight: SampleWeight = None,
         holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
@@ -113,6 +115,9 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
             For bags in memory; NaN where a bag has no label.
         target : str or list of str
             For a store; may be left out when it has one target.
+        sample_weight : array, shape (n_bags,), or str, optional
+            How much each bag counts, numbers ≥ 0, or a column of the store with them: a bag of
+            weight 2 is as the bag twice in all sums, and once in what "gcv" counts.
         holdout : float in [0, 1) or dict, optional
             Bags left out, to evaluate on: a share, by a hash of their index;
             {"fraction": .2, "groups": "patient"}, whole groups of equal values in a column of the
@@ -128,7 +133,8 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         ------
         DataError, ParameterError, StoreError
         """
-        self.fit_problem(self.problem(X, y, target), holdout, progress, checkpoints)
+        problem = self.weighed(self.problem(X, y, target), sample_weight, holdout)
+        self.fit_problem(problem, holdout, progress, checkpoints)
         return self
 
     def problem(
@@ -190,12 +196,14 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         y: ArrayLike | None = None,
         *,
         target: Target = None,
+        sample_weight: SampleWeight = None,
         holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> DoubleBasisClassifier:
         """Fit one ridge per class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
-        self.fit_problem(self.problem(X, y, target), holdout, progress, checkpoints)
+        problem = self.weighed(self.problem(X, y, target), sample_weight, holdout)
+        self.fit_problem(problem, holdout, progress, checkpoints)
         return self
 
     def problem(

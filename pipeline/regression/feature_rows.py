@@ -25,6 +25,7 @@ from ..execution.passes import Index, RowsOfBags
 from ..execution.tasks import lane_memory
 from .feature_map import FeatureMap
 from .outcomes import Outcome
+from .weights import Weights
 
 BLOCK_BYTES = 2**26  # of the features that are in memory at a time
 KEPT_SHARE = 0.4  # of a lane's memory that kept rows may take: Dask spills from .6 on
@@ -48,6 +49,7 @@ class RowBlock:
         Where they are kept.
     counts : tuple of int
         Of `FitStatistics`: unlabelled, held out, points, points outside, of responses outside.
+    weights : float64, shape (n,), optional
     """
 
     stop: int
@@ -57,6 +59,7 @@ class RowBlock:
     embeddings: NDArray[Any]
     z: NDArray[Any] | None
     counts: tuple[int, ...]
+    weights: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         """Count the bags."""
@@ -117,6 +120,7 @@ class FeatureRows(RowsOfBags):
     validation: Membership | None
     precision: str
     keeping: Keeping
+    weights: Weights | None = None
 
     def batches(
         self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
@@ -159,6 +163,7 @@ class FeatureRows(RowsOfBags):
                     embeddings, n_outside = self.features.embed(batch.bags, self.precision)
                     if self.validation is not None:
                         apart = self.validation.of(batch.index)
+            weights = None if self.weights is None else self.weights.of(batch.index, y)
             order = np.argsort(apart, kind="stable")
             n_points = batch.bags.n_points if len(batch) else 0
             yield RowBlock(
@@ -169,6 +174,7 @@ class FeatureRows(RowsOfBags):
                 embeddings[order],
                 None,
                 (batch.n_unlabelled, batch.n_left_out, n_points, n_outside, n_beyond),
+                None if weights is None else weights[order],
             )
 
 

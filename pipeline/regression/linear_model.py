@@ -122,6 +122,8 @@ class LinearModel(BaseEstimator):
         The penalty.
     holdout_ : float or dict
         The share of bags left out, or what else `Holdout` keeps.
+    weights_ : dict or None
+        What `Weights` keeps of ``sample_weight``: the column, and weights of classes.
     report_ : dict
     posterior_ : Posterior or None
         Of a fit with ``uncertainty=True``.
@@ -138,6 +140,7 @@ class LinearModel(BaseEstimator):
     precision: str
     alpha_: float
     holdout_: float | dict[str, Any]
+    weights_: dict[str, Any] | None
     report_: dict[str, Any]
     posterior_: Posterior | None = None
     calibration_: Calibration | None = None
@@ -336,6 +339,8 @@ class LinearModel(BaseEstimator):
             "report": self.report_,
             **self.outcome_.to_dict(),
         }
+        if self.weights_ is not None:
+            attributes["weights"] = self.weights_
         arrays = {name.rstrip("_"): getattr(self, name) for name in self.saved_arrays}
         for kind in self.optional_parts:
             part = getattr(self, f"{kind.key}_")
@@ -366,6 +371,7 @@ class LinearModel(BaseEstimator):
         model.features_ = FeatureMap.from_dict(values["features"])
         model.alpha_ = values["alpha"]
         model.holdout_ = values["holdout"]
+        model.weights_ = values.get("weights")
         model.report_ = values["report"]
         model.versions_ = values["versions"]
         kind = cls.outcome_kind

@@ -198,8 +198,8 @@ class MatrixFreeFit:
             block = slice(start, start + self._block_rows)
             self.fit.features.features_of(sample[block], z[block])
         rows = z.astype(np.float64)
-        rows -= train.sum_z / train.n
-        return Preconditioner(rows, train.n, alpha)
+        rows -= train.sum_z / train.weight
+        return Preconditioner(rows, train.weight, alpha)
 
     def _gradients(
         self, fitted: RidgeMoments, held: RidgeMoments | None, penalties: Floats
@@ -226,7 +226,7 @@ class MatrixFreeFit:
         here = fit.source.in_memory
         keeping = Keeping.of(self._token, fit.source.n_bags, wide, narrow, here)
         bases = (fit.source, fit.features, fit.outcome, fit.validation, fit.precision)
-        return FeatureRows(*bases, keeping)
+        return FeatureRows(*bases, keeping, fit.weights)
 
     @cached_property
     def _ranges(self) -> list[Range]:
@@ -252,18 +252,18 @@ class MatrixFreeFit:
     def _multiply(
         self, fitted: RidgeMoments, held: RidgeMoments | None, directions: Floats, psi: Floats
     ) -> tuple[Floats, Floats | None]:
-        mean = fitted.sum_z / fitted.n
+        mean = fitted.sum_z / fitted.weight
         k, columns = fitted.n_targets, directions.shape[1]
         product = Product.of(self.fit.precision, directions, mean)
         if held is not None:
-            constants = np.tile(fitted.sum_y / fitted.n, columns // k) - mean @ psi
+            constants = np.tile(fitted.sum_y / fitted.weight, columns // k) - mean @ psi
             product = product.judging(psi, constants, held.exponents)
         takes_all = held is None
         found = self._run(partial(ProductSums, self.rows, product, takes_all), 0, columns)
         products: Floats = found.products - np.outer(mean, found.sums)
         if held is None:
             return products, None
-        squares = (found.squares / held.n).reshape(-1, k)
+        squares = (found.squares / held.weight).reshape(-1, k)
         units = self.fit.outcome.units()
         scores = [relative_error(cast(Summary, held), one, units) for one in squares]
         return products, np.concatenate(scores)

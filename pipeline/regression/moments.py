@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +33,9 @@ class RidgeMoments:
     sum_yy : shape (k,)
     exponents : int64, shape (k,)
         Of the targets' units: ``sum_y``, ``cross`` and ``sum_yy`` are of y / 2^e.
+    weights : float64, shape (2,), optional
+        Of rows with weights, which all other sums are multiplied by: their sum, and how many are
+        not 0. None: all are 1.
     """
 
     n: int
@@ -41,6 +44,17 @@ class RidgeMoments:
     cross: NDArray[np.float64]
     sum_yy: NDArray[np.float64]
     exponents: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+
+    @property
+    def weight(self) -> float:
+        """See `Summary`."""
+        return self.n if self.weights is None else float(self.weights[0])
+
+    @property
+    def n_weighted(self) -> int:
+        """See `Summary`."""
+        return self.n if self.weights is None else int(self.weights[1])
 
     @property
     def n_features(self) -> int:
@@ -85,11 +99,11 @@ class RidgeMoments:
 
     def centred_cross(self) -> NDArray[np.float64]:
         """ZᵀY − n z̄ȳᵀ, shape (D, k), in the targets' units."""
-        return (self.cross - np.outer(self.sum_y, self.sum_z) / self.n).T
+        return (self.cross - np.outer(self.sum_y, self.sum_z) / self.weight).T
 
     def centred_yy(self) -> NDArray[np.float64]:
         """Σ (y − ȳ)², shape (k,), in the targets' units."""
-        return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.n)
+        return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.weight)
 
     def coefficients(self, solution: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Summary`."""
@@ -98,8 +112,11 @@ class RidgeMoments:
     def _combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
         exponents = np.maximum(self.exponents, other.exponents)
         a, b = self.in_units(exponents), other.in_units(exponents)
-        names = [field.name for field in fields(self) if field.name != "exponents"]
+        names = [one.name for one in fields(self) if one.name not in ("exponents", "weights")]
         sums = {name: combine(getattr(a, name), getattr(b, name)) for name in names}
+        if self.weights is not None or other.weights is not None:
+            counts = [np.array([one.weight, one.n_weighted]) for one in (self, other)]
+            sums["weights"] = combine(*counts)
         return type(self)(**sums, exponents=exponents)
 
 
@@ -113,19 +130,38 @@ class MomentsBuilder:
         self._cross = np.zeros((n_targets, n_features))
         self._sum_yy = np.zeros(n_targets)
         self._exponents = np.full(n_targets, NO_UNIT)
+        self._weights: NDArray[np.float64] | None = None
 
-    def add(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
-        """Count rows: z (n, D), y (n, k)."""
+    def add(
+        self,
+        z: NDArray[Any],
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Count rows: z (n, D), y (n, k), all with weights (n,) or all without."""
         y = self._in_units(y)
-        self._add_cross(z, y)
-        self._sum_y += y.sum(axis=0)
-        self._sum_yy += (y**2).sum(axis=0)
+        if weights is None:
+            self._add_cross(z, y)
+            weighted = y
+        else:
+            weighted = y * weights[:, None]
+            self._add_weighted_cross(z, y, weights)
+            counts = np.array([weights.sum(), np.count_nonzero(weights)])
+            self._weights = counts if self._weights is None else self._weights + counts
+        self._sum_y += weighted.sum(axis=0)
+        self._sum_yy += (weighted * y).sum(axis=0)
         self._n += len(z)
 
     def finish(self) -> RidgeMoments:
         """Return the sums of all rows."""
         return RidgeMoments(
-            self._n, self._sum_z, self._sum_y, self._cross, self._sum_yy, self._exponents
+            self._n,
+            self._sum_z,
+            self._sum_y,
+            self._cross,
+            self._sum_yy,
+            self._exponents,
+            weights=self._weights,
         )
 
     def _in_units(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -150,3 +186,20 @@ class MomentsBuilder:
         self._cross += (y - mean).astype(z.dtype).T @ z
         self._cross += np.outer(mean, sums)
         self._sum_z += sums
+
+    def _add_weighted_cross(
+        self, z: NDArray[Any], y: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> None:
+        """Add Σ w z, the products of z with one more target, and Σ w y z."""
+        mean = np.zeros(y.shape[1])
+        if y.shape[1] < MANY_TARGETS:
+            columns = np.column_stack([weights, y * weights[:, None]])
+        else:
+            columns = weights[:, None]
+            mean = (weights @ y) / (weights.sum() or 1.0)
+            centred = (y - mean) * weights[:, None]
+            self._cross += centred.astype(z.dtype).T @ z
+        found = np.zeros((columns.shape[1], z.shape[1]))
+        add_sums(z, columns, np.zeros_like(self._sum_z), found)
+        self._sum_z += found[0]
+        self._cross += found[1:] if len(found) > 1 else np.outer(mean, found[0])

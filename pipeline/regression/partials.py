@@ -30,7 +30,11 @@ def write_partial(path: Path, value: FitStatistics) -> None:
             counts[field.name] = int(held)
         elif held is not None:
             counts[field.name] = int(held.n)
-            arrays |= {f"{field.name}.{name}": getattr(held, name) for name in _names(type(held))}
+            arrays |= {
+                f"{field.name}.{name}": array
+                for name in _names(type(held))
+                if (array := getattr(held, name)) is not None  # no weights
+            }
     write_arrays(path, arrays, counts)
 
 

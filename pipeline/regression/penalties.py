@@ -41,11 +41,11 @@ class Penalties:
     searched: bool = False
 
     @classmethod
-    def default(cls, n_rows: int, precision: str, is_summed: bool) -> Penalties:
+    def default(cls, n_rows: float, precision: str, is_summed: bool) -> Penalties:
         """Return half decades up to n · 10², from the least that the precision bears."""
         sums = " sums" if is_summed and precision == "float32" else ""
         exponents = np.arange(LOWEST[precision + sums], HIGHEST + 0.25, 0.5)
-        return cls(max(1, n_rows) * 10.0**exponents, searched=True)
+        return cls((n_rows or 1) * 10.0**exponents, searched=True)
 
     def __len__(self) -> int:
         """Count the penalties."""

@@ -45,8 +45,8 @@ class Posterior(OptionalPart):
 
     Attributes
     ----------
-    n : int
-        Bags fitted.
+    n : int or float
+        Bags fitted, or their weight.
     alpha : float
         λ.
     mean : float64, shape (D,)
@@ -59,7 +59,7 @@ class Posterior(OptionalPart):
         Infinite where nothing is left to estimate it from.
     """
 
-    n: int
+    n: float
     alpha: float
     mean: Floats
     directions: Floats
@@ -86,12 +86,12 @@ class Posterior(OptionalPart):
         kept: NDArray[np.float64] = values[keep]
         directions = summary.coefficients(vectors[:, keep]).T
         directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-        freedom = summary.n - 1 - float(np.sum(kept / (kept + solution.alpha)))
+        freedom = summary.n_weighted - 1 - float(np.sum(kept / (kept + solution.alpha)))
         noise = np.full(len(squares), np.inf)
-        if freedom > 1e-9 * summary.n:
-            noise = np.ldexp(summary.n * squares / freedom, 2 * summary.exponents)
-        mean = summary.sum_z / summary.n
-        return cls(summary.n, solution.alpha, mean, directions, kept, noise)
+        if freedom > 1e-9 * summary.n_weighted:
+            noise = np.ldexp(summary.weight * squares / freedom, 2 * summary.exponents)
+        mean = summary.sum_z / summary.weight
+        return cls(summary.weight, solution.alpha, mean, directions, kept, noise)
 
     def check(self, n_targets: int, n_features: int) -> None:
         """See `OptionalPart.check`."""

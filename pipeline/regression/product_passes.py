@@ -67,7 +67,8 @@ class FirstPass:
         out = {"sample": self.sample}
         for name, value in vars(self.statistics).items():
             if isinstance(value, RidgeMoments):
-                out |= {f"{name}.{key}": np.asarray(one) for key, one in vars(value).items()}
+                own = {key: one for key, one in vars(value).items() if one is not None}
+                out |= {f"{name}.{key}": np.asarray(one) for key, one in own.items()}
             elif value is not None:
                 out[name] = np.asarray(value)
         return out
@@ -108,9 +109,10 @@ class FirstSums:
         if not len(block):
             return
         z, n = block.features(self._features, self._room), block.n_fitted
-        self._train.add(z[:n], block.y[:n])
+        w = block.weights
+        self._train.add(z[:n], block.y[:n], None if w is None else w[:n])
         if self._held is not None:
-            self._held.add(z[n:], block.y[n:])
+            self._held.add(z[n:], block.y[n:], None if w is None else w[n:])
         self._sample.append(block.embeddings[:n][self._sampled.of(block.index[:n])])
 
     def finish(self) -> FirstPass:
@@ -158,7 +160,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Products:
-    """Zᵀu and Σu of u = (Z − mean) P over the rows fitted, and squares of errors on the others."""
+    """Zᵀu and Σu of u = W (Z − mean) P over the rows fitted; weighted squares of other errors."""
 
     products: Floats
     sums: Floats
@@ -196,13 +198,18 @@ class ProductSums:
         for start in range(0, n, self._slice):
             part = z[start : min(n, start + self._slice)]
             u = part @ given.directions - given.shift
+            if block.weights is not None:
+                u *= block.weights[start : start + len(part), None]
             self._sums += u.sum(axis=0)
             sums += part.T @ u.astype(z.dtype)
         self._products += sums
         if given.psi is not None and n < len(block):
             y = np.ldexp(block.y[n:], -given.exponents)  # type: ignore[operator]
             y = np.tile(y, given.psi.shape[1] // y.shape[1])
-            self._squares += ((y - (z[n:] @ given.psi + given.constants)) ** 2).sum(axis=0)
+            squares = (y - (z[n:] @ given.psi + given.constants)) ** 2
+            if block.weights is not None:
+                squares *= block.weights[n:, None]
+            self._squares += squares.sum(axis=0)
 
     def finish(self) -> Products:
         """Return those of all blocks."""

@@ -80,8 +80,9 @@ def solve_gcv(
     """Return the λ of least generalised cross-validation score.
 
     GCV(λ) = (1/n) RSS(λ) / (1 − df(λ)/n)² with df = 1 + Σ e/(e + λ) (the intercept counts one).
-    With several targets one λ for all: each target's score is divided by its ``units``, shape
-    (k,), by default its variance, and they are averaged.
+    With weights n is how many are not 0, so that their unit does not matter, and RSS/n the
+    weighted mean. With several targets one λ for all: each target's score is divided by its
+    ``units``, shape (k,), by default its variance, and they are averaged.
     """
     check_rows(summary)
     solver = _solver(summary, penalties)
@@ -190,14 +191,14 @@ def _path(
 def _gcv_score(
     summary: Summary, solver: Solver, alpha: float, units: NDArray[np.float64] | None
 ) -> float:
-    n, df = summary.n, solver.degrees_of_freedom(alpha)
+    n, df = summary.n_weighted, solver.degrees_of_freedom(alpha)
     freedom = 1.0 - (1.0 + df) / n
     rounding = 1e-6 * summary.size
     # negative eigenvalues, which come from rounding, may leave any number of degrees of freedom
     if not (freedom > 1e-9 and -rounding <= df <= summary.size + rounding):
         return np.inf
     rss = summary.residual_squares(solver.solve(alpha), solver.right_side, alpha)
-    return float(np.mean(relative_error(summary, rss / n, units)) / freedom**2)
+    return float(np.mean(relative_error(summary, rss / summary.weight, units)) / freedom**2)
 
 
 def _solve_one(summary: Summary, alpha: float) -> Floats:
@@ -223,7 +224,7 @@ def as_solution(
 ) -> RidgeSolution:
     """Return a solution for these rows in the targets' own units."""
     coef = summary.coefficients(solved)
-    intercept = (summary.sum_y - summary.sum_z @ coef) / summary.n
+    intercept = (summary.sum_y - summary.sum_z @ coef) / summary.weight
     with np.errstate(over="ignore"):  # refused where the target's name is known
         coef = np.ldexp(coef, summary.exponents)
         intercept = np.ldexp(intercept, summary.exponents)
@@ -238,7 +239,7 @@ def relative_error(
     """Divide squares in the rows' units by ``units``, or by the variance of each target."""
     if units is not None:
         return np.ldexp(squares, 2 * rows.exponents) / units
-    variance = rows.centred_yy() / rows.n
+    variance = rows.centred_yy() / rows.weight
     return squares / np.where(variance > 0, variance, 1.0)
 
 
@@ -246,6 +247,8 @@ def check_rows(summary: Summary) -> None:
     """Raise DataError where there is nothing to solve, or features that are not finite."""
     if summary.n == 0:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
+    if not summary.weight > 0:
+        raise DataError("the weights of all labelled bags to fit are 0: there is nothing to fit")
     if not summary.is_finite:
         raise DataError(
             "features of the bags are not finite: choose a larger scale of the random features, "
@@ -257,3 +260,5 @@ def check_held_out(held_out: Summary) -> None:
     """Raise DataError where no bag is held out."""
     if held_out.n == 0:
         raise DataError("no labelled bag was held out for validation; hold out a larger fraction")
+    if not held_out.weight > 0:
+        raise DataError("the weights of all bags held out for validation are 0")

@@ -29,21 +29,34 @@ class RidgeRows:
     y : float64, shape (n, k)
     exponents : int64, shape (k,)
         Of the targets' units, see `units_of`.
+    weights : float64, shape (n,), optional
+        None: all are 1.
     """
 
     z: NDArray[Any]
     y: Floats
     exponents: NDArray[np.int64]
+    weights: Floats | None = None
 
     @classmethod
-    def of(cls, z: NDArray[Any], y: Floats) -> RidgeRows:
+    def of(cls, z: NDArray[Any], y: Floats, weights: Floats | None = None) -> RidgeRows:
         """Return rows in the units that fit their targets."""
-        return cls(z, y, units_of(y))
+        return cls(z, y, units_of(y), weights)
 
     @property
     def n(self) -> int:
         """Rows."""
         return len(self.z)
+
+    @property
+    def weight(self) -> float:
+        """See `Summary`."""
+        return self.n if self.weights is None else float(self.weights.sum())
+
+    @property
+    def n_weighted(self) -> int:
+        """See `Summary`."""
+        return self.n if self.weights is None else int(np.count_nonzero(self.weights))
 
     @property
     def size(self) -> int:
@@ -58,18 +71,23 @@ class RidgeRows:
     def __add__(self, other: RidgeRows) -> RidgeRows:
         """Return the rows of both, these first."""
         z, y = np.concatenate([self.z, other.z]), np.concatenate([self.y, other.y])
-        return RidgeRows(z, y, np.maximum(self.exponents, other.exponents))
+        weights = None
+        if self.weights is not None or other.weights is not None:
+            both = (np.ones(r.n) if r.weights is None else r.weights for r in (self, other))
+            weights = np.concatenate(list(both))
+        return RidgeRows(z, y, np.maximum(self.exponents, other.exponents), weights)
 
     def statistics(self) -> RidgeStatistics:
         """Return the sums of the rows, as a pass that keeps no rows makes them."""
         builder = StatisticsBuilder(self.z.shape[1], self.y.shape[1], self.z.dtype)
-        builder.add(self.z, self.y)
+        builder.add(self.z, self.y, self.weights)
         return builder.finish()
 
     def part(self, size: int) -> RidgeRows:
         """See `Summary`."""
         rows = spread_rows(np.arange(self.n), size)
-        return RidgeRows(self.z[rows], self.y[rows], self.exponents)
+        weights = None if self.weights is None else self.weights[rows]
+        return RidgeRows(self.z[rows], self.y[rows], self.exponents, weights)
 
     def in_units(self, exponents: NDArray[np.int64]) -> RidgeRows:
         """See `Summary`."""
@@ -80,8 +98,14 @@ class RidgeRows:
     @cached_property
     def sum_z(self) -> Floats:
         """Σz, shape (D,)."""
-        total: Floats = self.z.sum(axis=0, dtype=np.float64)
+        total: Floats = (
+            self.z.sum(axis=0, dtype=np.float64) if self.weights is None else self.weights @ self.z
+        )
         return total
+
+    def _weighted(self, rows: Floats) -> Floats:
+        """Multiply by the weights' roots."""
+        return rows if self.weights is None else rows * np.sqrt(self.weights)[:, None]
 
     @cached_property
     def scaled_y(self) -> Floats:
@@ -92,12 +116,15 @@ class RidgeRows:
     @property
     def sum_y(self) -> Floats:
         """Σy in the targets' units, shape (k,)."""
-        total: Floats = self.scaled_y.sum(axis=0)
+        scaled = self.scaled_y
+        total: Floats = scaled.sum(axis=0) if self.weights is None else self.weights @ scaled
         return total
 
     @property
     def trace(self) -> float:
         """The trace of ZᵀZ."""
+        if self.weights is not None:
+            return float(self.weights @ np.einsum("ij,ij->i", self.z, self.z, dtype=np.float64))
         return float(np.einsum("ij,ij->", self.z, self.z, dtype=np.float64))
 
     @property
@@ -107,9 +134,8 @@ class RidgeRows:
 
     @cached_property
     def _centred(self) -> Floats:
-        """The rows without their mean, in double: made once for all penalties."""
-        centred: Floats = self.z - self.sum_z / self.n
-        return centred
+        """The weighted rows without their mean, in double: made once for all penalties."""
+        return self._weighted(self.z - self.sum_z / self.weight)
 
     def matrix(self, shift: float = 0.0) -> Floats:
         """See `Summary`: the products of centred rows."""
@@ -119,7 +145,7 @@ class RidgeRows:
 
     def right_side(self) -> Floats:
         """See `Summary`: the centred targets."""
-        return self.scaled_y - self.sum_y / self.n
+        return self._weighted(self.scaled_y - self.sum_y / self.weight)
 
     def coefficients(self, solution: Floats) -> Floats:
         """See `Summary`."""
@@ -137,11 +163,16 @@ class RidgeRows:
 
     def judge(self) -> Judge:
         """See `Summary`."""
-        mean = self.sum_z / self.n
+        mean = self.sum_z / self.weight
+        if self.weights is None:
+            targets, ones = self.scaled_y, np.ones((1, 1))
+        else:
+            ones = self._weighted(np.ones((self.n, 1)))
+            targets = self._weighted(self.scaled_y)
 
         def mean_squared_error(coef: Floats, intercept: Floats) -> Floats:
-            errors = self.scaled_y - (self._centred @ coef + (mean @ coef + intercept))
-            squares: Floats = (errors**2).mean(axis=0)
+            errors = targets - (self._centred @ coef + ones * (mean @ coef + intercept))
+            squares: Floats = (errors**2).sum(axis=0) / self.weight
             return squares
 
         return mean_squared_error
@@ -153,6 +184,7 @@ class RowsBuilder:
     def __init__(self, n_features: int, n_targets: int, dtype: DTypeLike = np.float32) -> None:
         self._z = [np.empty((0, n_features), dtype)]
         self._y = [np.empty((0, n_targets))]
+        self._weights: list[Floats] = []
         self._room = self._z[0]
 
     def room(self, n_rows: int) -> NDArray[Any]:
@@ -160,14 +192,17 @@ class RowsBuilder:
         self._room = np.empty((n_rows, self._z[0].shape[1]), self._z[0].dtype)
         return self._room
 
-    def commit(self, y: Floats) -> None:
-        """Count the rows of the room as filled, with these targets (n, k)."""
+    def commit(self, y: Floats, weights: Floats | None = None) -> None:
+        """Count the rows of the room as filled, with targets (n, k), perhaps weights (n,)."""
+        if weights is not None:
+            self._weights.append(np.array(weights))
         self._z.append(self._room)
         self._y.append(np.array(y))
 
     def finish(self) -> RidgeRows:
         """Return all rows."""
-        return RidgeRows.of(np.concatenate(self._z), np.concatenate(self._y))
+        weights = np.concatenate(self._weights) if self._weights else None
+        return RidgeRows.of(np.concatenate(self._z), np.concatenate(self._y), weights)
 
 
 def rows_cost(n_features: int, n_targets: int, precision: str, n_rows: int) -> Cost:

@@ -60,7 +60,7 @@ class RidgeStatistics(RidgeMoments):
     def centred_gram(self, shift: float = 0.0) -> NDArray[np.float64]:
         """ZᵀZ − n z̄z̄ᵀ + shift·I, shape (D, D); only the upper triangle is set."""
         square = np.empty((self.n_features, self.n_features))
-        unpack_centred(self.gram, self.sum_z, float(self.n), float(shift), square)
+        unpack_centred(self.gram, self.sum_z, float(self.weight), float(shift), square)
         return square
 
     def statistics(self) -> RidgeStatistics:
@@ -95,8 +95,8 @@ class RidgeStatistics(RidgeMoments):
         def mean_squared_error(coef: Floats, intercept: Floats) -> Floats:
             products = scipy.linalg.blas.dsymm(1.0, gram, coef, lower=1)
             quadratic, cross = np.sum(coef * products, axis=0), np.sum(coef * right_side, axis=0)
-            bias = (self.sum_y - coef.T @ self.sum_z) / self.n - intercept
-            return np.maximum(0.0, yy - 2 * cross + quadratic) / self.n + bias**2
+            bias = (self.sum_y - coef.T @ self.sum_z) / self.weight - intercept
+            return np.maximum(0.0, yy - 2 * cross + quadratic) / self.weight + bias**2
 
         return mean_squared_error
 
@@ -122,6 +122,7 @@ class StatisticsBuilder:
         self._rows = _block_rows(n_features, self._dtype.itemsize)
         self._z = np.empty((self._rows, n_features), dtype=dtype)
         self._y = np.empty((self._rows, n_targets))
+        self._weights: NDArray[np.float64] | None = None
         self._filled = 0
         self._moments = MomentsBuilder(n_features, n_targets)
         self.square = np.empty((n_features, n_features), dtype) if scratch is None else scratch
@@ -131,21 +132,31 @@ class StatisticsBuilder:
         """Return the block's next rows, to be filled with features: up to n_rows of them."""
         return self._z[self._filled : self._filled + n_rows]
 
-    def commit(self, y: NDArray[np.float64]) -> None:
-        """Count the next ``len(y)`` rows of the room as filled, with these targets (n, k)."""
+    def commit(self, y: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> None:
+        """Count the next rows of the room as filled, with targets (n, k), perhaps weights (n,)."""
         stop = self._filled + len(y)
         self._y[self._filled : stop] = y
+        if weights is not None:
+            if self._weights is None:
+                self._weights = np.empty(self._rows)
+            self._weights[self._filled : stop] = weights
         self._filled = stop
         if stop == self._rows:
             self._flush()
 
-    def add(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
-        """Add rows that are at hand: z (n, D), y (n, k)."""
+    def add(
+        self,
+        z: NDArray[Any],
+        y: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Add rows that are at hand: z (n, D), y (n, k), weights (n,); with weights all or none."""
         done = 0
         while done < len(z):
             room = self.room(len(z) - done)
             room[:] = z[done : done + len(room)]
-            self.commit(y[done : done + len(room)])
+            rows = slice(done, done + len(room))
+            self.commit(y[rows], None if weights is None else weights[rows])
             done += len(room)
 
     def finish(self) -> RidgeStatistics:
@@ -158,9 +169,12 @@ class StatisticsBuilder:
         if self._filled == 0:
             return
         z, y = self._z[: self._filled], self._y[: self._filled]
+        weights = None if self._weights is None else self._weights[: self._filled]
+        self._moments.add(z, y, weights)
+        if weights is not None:
+            z *= np.sqrt(weights)[:, None].astype(z.dtype)
         (gram_float32 if self._dtype == np.float32 else gram_float64)(z, self.square)
         add_triangle(self._gram, self.square)
-        self._moments.add(z, y)
         self._filled = 0
 
 

@@ -30,6 +30,14 @@ class Summary(Protocol):
         """Rows."""
 
     @property
+    def weight(self) -> float:
+        """Σ of the rows' weights: as many rows of weight 1 count as much; n without weights."""
+
+    @property
+    def n_weighted(self) -> int:
+        """Rows whose weight is not 0."""
+
+    @property
     def size(self) -> int:
         """Order of M."""
 

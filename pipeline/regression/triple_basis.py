@@ -26,6 +26,7 @@ from .feature_map import FeatureMap
 from .linear_model import Array, BagsLike
 from .outcomes import Densities
 from .ridge import RidgeSolution, solve_judged
+from .weights import SampleWeight
 
 
 class TripleBasisRegressor(DensityPrediction, DoubleBasis):
@@ -90,6 +91,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         X: TrainingBags,
         responses: Labels = None,
         *,
+        sample_weight: SampleWeight = None,
         holdout: HoldoutLike = 0.0,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
@@ -102,14 +104,15 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         responses : list of arrays (m_i, k), Bags or Responses
             For bags in memory, one per bag; None or an array without rows where there is none.
             Bags without a response are left out and counted.
-        holdout, progress, checkpoints
+        sample_weight, holdout, progress, checkpoints
             As in `DoubleBasisRegressor.fit`.
 
         Raises
         ------
         DataError, ParameterError, StoreError
         """
-        self.fit_problem(self.problem(X, responses, None), holdout, progress, checkpoints)
+        problem = self.weighed(self.problem(X, responses, None), sample_weight, holdout)
+        self.fit_problem(problem, holdout, progress, checkpoints)
         return self
 
     def labelled(self, X: TrainingBags, labels: Labels, target: Target) -> LabelledBags:
@@ -126,6 +129,14 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         """See `DoubleBasis.problem`."""
         pairs = take_range(self.labelled(X, labels, target), bags)
         return Problem(pairs, Densities(resolve_response(self.response_embedding, pairs)))
+
+    def weighed(
+        self, problem: Problem, sample_weight: SampleWeight, holdout: HoldoutLike = 0.0
+    ) -> Problem:
+        """See `DoubleBasis.weighed`; ParameterError for alpha="projected" with weights."""
+        if sample_weight is not None and self.alpha == "projected":
+            raise ParameterError("alpha='projected' takes no sample_weight: use 'validation'")
+        return super().weighed(problem, sample_weight, holdout)
 
     def _solve(
         self,

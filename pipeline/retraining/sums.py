@@ -22,6 +22,7 @@ from ..regression import Checkpoints, FeatureMap, RidgeStatistics
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis, Problem
 from ..regression.outcomes import Outcome
+from ..regression.weights import Weights
 
 # Relative differences that rounding does not reach, by the precision of the products: blocks of
 # float32 products are cut differently each time, so their sums differ in the last digits.
@@ -46,12 +47,15 @@ class ModelLine:
         What is learnt.
     holdout : float or dict
         The bags that enter no model, see `Holdout`.
+    weights : Weights, optional
+        Of the bags.
     """
 
     estimator: DoubleBasis
     features: FeatureMap
     outcome: Outcome
     holdout: HoldoutLike
+    weights: Weights | None = None
 
     @classmethod
     def begin(
@@ -61,6 +65,7 @@ class ModelLine:
         bags: Range,
         target: str | Sequence[str] | None,
         holdout: float,
+        sample_weight: str | None = None,
     ) -> ModelLine:
         """Decide features and classes as a fit to these bags of the store does.
 
@@ -71,13 +76,15 @@ class ModelLine:
         """
         estimator.check_parameters(holdout)
         problem = estimator.problem(store, None, target, bags)
+        problem = estimator.weighed(problem, sample_weight, holdout)
         features = estimator.resolve(problem.source)
-        return cls(estimator, features, problem.outcome, float(holdout))
+        return cls(estimator, features, problem.outcome, float(holdout), problem.weights)
 
     @classmethod
     def of(cls, model: DoubleBasis) -> ModelLine:
         """Return the line of a model that was fitted to a store."""
-        return cls(clone(model), model.features_, model.outcome_, model.holdout_)
+        weights = Weights.from_dict(model.weights_) if model.weights_ else None
+        return cls(clone(model), model.features_, model.outcome_, model.holdout_, weights)
 
     def statistics(
         self,
@@ -111,7 +118,8 @@ class ModelLine:
 
     def _problem(self, store: BagStore, bags: Range) -> Problem:
         """Return these bags with the labels of the line's outcome."""
-        return Problem(take_range(self.outcome.take_labels(store), bags), self.outcome)
+        source = take_range(self.outcome.take_labels(store), bags)
+        return Problem(source, self.outcome, self.weights and self.weights.bound(store))
 
 
 @dataclass(frozen=True)
@@ -247,7 +255,7 @@ def _scales(statistics: RidgeStatistics) -> dict[str, float]:
     """Return the largest value that entries of each array may have."""
     z = float(statistics.diagonal.max(initial=0.0)) ** 0.5
     y = float(statistics.sum_yy.max(initial=0.0)) ** 0.5
-    n = float(statistics.n) ** 0.5
+    n = float(statistics.weight) ** 0.5
     return {"sum_z": n * z, "gram": z * z, "sum_y": n * y, "cross": z * y, "sum_yy": y * y}
 
 

@@ -243,7 +243,7 @@ class _Tuner:
         units = self.outcome.units()
         if units is None:
             return None
-        variance = np.ldexp(held_out.centred_yy() / held_out.n, 2 * held_out.exponents)
+        variance = np.ldexp(held_out.centred_yy() / held_out.weight, 2 * held_out.exponents)
         scaled: NDArray[np.float64] = units * (np.mean(variance / units) or 1.0)
         return scaled
 
