@@ -24,6 +24,9 @@ class Config(ClusterConfig, DirectoryConfig):
         description="all bags, those that fit kept out, or those it used; null: those kept out "
         "of the store that was fitted, all of another",
     )
+    sample_weight: str | None = Field(
+        default=None, description="column of the store: how much each bag counts; null: all 1"
+    )
     coordinate_names: list[str] | None = Field(
         default=None,
         description="axis labels of the pictures, with units; null: the store's, or numbers",
@@ -51,9 +54,10 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     store = BagStore.open(config.data_url)
     view = choose_view(model, store, config.coordinate_names, config.downwards)
     with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
-        errors = evaluate(model, store, subset=config.subset, progress=progress)
+        given = {"subset": config.subset, "sample_weight": config.sample_weight}
+        errors = evaluate(model, store, **given, progress=progress)
         found = view.report(errors, config.n_smoothed, progress)
-        means = judge_means(model, store, errors.subset, progress)
+        means = judge_means(model, store, errors.subset, progress, config.sample_weight)
     pictures = view.draw(errors, Path(config.out_dir), config.n_pictured)
     report = {
         "model_url": config.model_url,

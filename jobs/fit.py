@@ -151,6 +151,7 @@ def _fitted(
         try:
             return model.fit(
                 store,
+                sample_weight=config.sample_weight,
                 holdout=config.kept_out,
                 progress=progress,
                 checkpoints=checkpoints,

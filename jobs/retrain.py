@@ -44,7 +44,10 @@ class Config(ClusterConfig):
     """See ``configs/retrain.yaml``."""
 
     if TYPE_CHECKING:
-        target: str | list[str] | None
+        sample_weight: str | None = Field(
+            default=None, description="column of the store: how much each bag counts; null: all 1"
+        )
+    target: str | list[str] | None
 
     out_dir: str = Field(description="directory, or URL, that gets a folder of reports a round")
     window: WindowSection = Field(default=WindowSection(), description="bags of the models")
@@ -86,10 +89,12 @@ def _spec(config: Config) -> Retraining:
     from bagbasis.retraining import DriftGate, Retraining, Window
 
     config.model.check_target(config.target)
+    settings = config.model_dump(mode="json", include={"model", "target", "holdout"})
+    weight = config.sample_weight  # lines of before it was known have none in their settings
     return Retraining(
         estimator=config.model.estimator(),
         window=Window(**config.window.model_dump()),
         drift=DriftGate(**config.drift.model_dump()),
-        settings=config.model_dump(mode="json", include={"model", "target", "holdout"}),
+        settings={**settings, **({"sample_weight": weight} if weight else {})},
         **config.model_dump(exclude={*SECTIONS, "model", "out_dir", "cluster"}),
     )

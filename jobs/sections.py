@@ -235,6 +235,9 @@ class FittingConfig(ClusterConfig):
         description="fraction of the bags kept out, for evaluate; or {fraction, groups}, or "
         "{after, time}",
     )
+    sample_weight: str | None = Field(
+        default=None, description="column of the store: how much each bag counts; null: all 1"
+    )
     model: ModelSection = Field(default=ModelSection(), description="what is fitted")
     overwrite: bool = Field(default=False, description="replace a model that is there")
 

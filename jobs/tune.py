@@ -69,6 +69,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
                 config.model.estimator(),
                 search,
                 target=config.target,
+                sample_weight=config.sample_weight,
                 holdout=config.kept_out,
                 records=out_dir / STATE,
                 cache_url=config.cache_url,
@@ -154,7 +155,7 @@ def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Sect
         "data_url": config.data_url,
         "model_url": config.model_url,
         "target": config.target,
-        "holdout": config.model_dump(mode="json")["holdout"],
+        **config.model_dump(mode="json", include={"holdout", "sample_weight"}),
         "model": model.model_dump(),
     }
     with writing(path) as temporary:

@@ -19,8 +19,10 @@ from ..errors import DataError, StoreError
 from ..execution import Progress
 from ..execution.costs import Cost
 from ..regression.base import DoubleBasis
+from ..regression.linear_model import ScoringModel
 from ..regression.outcomes import Outcome
 from ..regression.stored_predictions import take_subset
+from ..regression.weights import SampleWeight, Weights
 from .errors import Errors
 from .judging import evaluate_together
 
@@ -72,23 +74,29 @@ class MeansRidge:
     units: NDArray[np.float64]
 
     @classmethod
-    def fit(cls, bags: LabelledBags, outcome: Outcome) -> MeansRidge | None:
-        """Fit a sample of labelled bags; None without two of them."""
-        means, rows = [], []
+    def fit(
+        cls, bags: LabelledBags, outcome: Outcome, weights: Weights | None = None
+    ) -> MeansRidge | None:
+        """Fit a sample of labelled bags; None without two of them that weigh anything."""
+        means, rows, each = [], [], []
         for batch in bags.batches_of(FITTED_SAMPLE.ranges(bags.start, bags.end)):
             if len(batch):
                 means.append(batch.bags.means)
                 rows.append(outcome.encode(batch.labels)[0])
-        if sum(map(len, rows)) < 2:
+                ones = np.ones(len(batch))
+                each.append(ones if weights is None else weights.of(batch.index, rows[-1]))
+        w = np.concatenate([np.empty(0), *each])
+        if np.count_nonzero(w) < 2:
             return None
         ridge = make_pipeline(StandardScaler(), RidgeCV(PENALTIES))
         labels = np.concatenate(rows).astype(np.float64)
-        variances, units = labels.var(axis=0), outcome.units()
+        mean = np.average(labels, axis=0, weights=w)
+        variances, units = np.average((labels - mean) ** 2, axis=0, weights=w), outcome.units()
         if units is None:
             units = np.where(variances > 0, variances, 1.0)
-        ridge.fit(np.concatenate(means), labels / np.sqrt(units))
-        features, mean = MeanFeatures(bags.n_dims), labels.mean(axis=0)
-        return cls(outcome, features, ridge, mean, variances, units)
+        given = {"ridgecv__sample_weight": w} if weights else {}
+        ridge.fit(np.concatenate(means), labels / np.sqrt(units), **given)
+        return cls(outcome, MeanFeatures(bags.n_dims), ridge, mean, variances, units)
 
     @property
     def score(self) -> float:
@@ -134,12 +142,17 @@ def judge_with_errors(
     """Return what `judge_fit` does, and the errors of both models on bags held out, if any."""
     bags = model.outcome_.take_labels(store)
     held_out = Holdout.of(model.holdout_).split(bags)
-    ridge = MeansRidge.fit(replace(bags, left_out=held_out), model.outcome_)
+    weights = None
+    if model.weights_ is not None and model.weights_["column"] is not None:
+        weights = Weights.of_bags(store, model.weights_["column"])
+    ridge = MeansRidge.fit(replace(bags, left_out=held_out), model.outcome_, weights)
     if ridge is None:
         return None, []
     if held_out is not None:
-        errors, of_means = evaluate_together([model, ridge], replace(bags, only=held_out), progress)
-        if errors.n:
+        judged = replace(bags, only=held_out)
+        both: list[ScoringModel] = [model, ridge]
+        errors, of_means = evaluate_together(both, judged, progress, weights)
+        if errors.weight:
             found = {
                 "n": errors.n,
                 "measure": f"{errors.measure} on bags held out",
@@ -164,7 +177,11 @@ def judge_with_errors(
 
 
 def judge_means(
-    model: DoubleBasis, store: BagStore, subset: str, progress: Progress | None = None
+    model: DoubleBasis,
+    store: BagStore,
+    subset: str,
+    progress: Progress | None = None,
+    sample_weight: SampleWeight = None,
 ) -> Errors | None:
     """Return the errors of ridge regression on means, on the bags that a model was evaluated on.
 
@@ -182,4 +199,5 @@ def judge_means(
     if ridge is None:
         return None
     judged = take_subset(model.outcome_.take_labels(store), model, subset)
-    return evaluate_together([ridge], judged, progress)[0]
+    weights = Weights.of_bags(store, sample_weight)
+    return evaluate_together([ridge], judged, progress, weights)[0]

@@ -27,6 +27,7 @@ from ..regression.accumulate import FitStatistics, FitSums
 from ..regression.base import DoubleBasis, Labels, Problem, Target, TrainingBags
 from ..regression.outcomes import Reals
 from ..regression.summary import Summary, units_of
+from ..regression.weights import SampleWeight, Weights
 from .errors import Errors
 from .judging import ROWS_PER_BLOCK, Judge, judging_cost
 
@@ -52,6 +53,7 @@ def cross_val_score(
     cv: int = 5,
     groups: str | ArrayLike | None = None,
     time: str | ArrayLike | None = None,
+    sample_weight: SampleWeight = None,
     progress: Progress | None = None,
 ) -> NDArray[np.float64]:
     """Return the score of each fold, bags that its model was not fitted to.
@@ -74,6 +76,8 @@ def cross_val_score(
     time : str or array, shape (n_bags,), optional
         As ``groups``: folds follow each other, and each is predicted from all earlier bags; the
         first of cv + 1 parts is never predicted.
+    sample_weight : str or array, shape (n_bags,), optional
+        As in ``fit``; scores count bags by them, too.
     progress : callable (bags done, bags in all), optional
 
     Returns
@@ -93,7 +97,7 @@ def cross_val_score(
     estimator.check_parameters(0.0)
     if estimator.alpha == "projected":
         raise ParameterError("alpha='projected' takes a pass per fold; use 'gcv' or 'validation'")
-    problem = estimator.problem(X, y, target)
+    problem = estimator.weighed(estimator.problem(X, y, target), sample_weight)
     bags = problem.source
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
     features = estimator.resolve(bags)
@@ -102,13 +106,14 @@ def cross_val_score(
     for j, train in enumerate(_training_sums(parts, time is not None)):
         test = parts[j - cv]
         rows: Summary = test.train + test.validation if test.validation else test.train
-        if not rows.n:
+        if not rows.weight:
             raise DataError(f"fold {j} has no labelled bag; take fewer folds")
         models.append(clone(estimator))
         models[-1].learn(problem, features, 0.0, train)
         if isinstance(problem.outcome, Reals):
             scores.append(_determination(models[-1], rows))
-    return np.array(scores or _judge_folds(models, bags, folds, progress))
+    weights = Weights.of_bags(bags.data, sample_weight)
+    return np.array(scores or _judge_folds(models, bags, folds, progress, weights))
 
 
 def _choose_folds(
@@ -208,10 +213,14 @@ def _determination(model: DoubleBasis, rows: Summary) -> float:
 
 
 def _judge_folds(
-    models: Sequence[DoubleBasis], bags: LabelledBags, folds: _Folds, progress: Progress | None
+    models: Sequence[DoubleBasis],
+    bags: LabelledBags,
+    folds: _Folds,
+    progress: Progress | None,
+    weights: Weights | None,
 ) -> list[float]:
     """Return the scores of classes or densities: each bag is predicted by its fold's model."""
-    judges = [Judge(model, bags) for model in models]
+    judges = [Judge(model, bags, weights) for model in models]
     reduction = Reduction(
         partial(_ByFold, partial(_JudgedFold, judges), folds),
         _add_each,

@@ -80,6 +80,8 @@ class Errors:
         For pictures.
     subset : {"all", "holdout", "train"}
         What `evaluate` has chosen, or was given.
+    weights : float, optional
+        Sum of the bags' weights, by which all sums and means are; None: all are 1.
     """
 
     outcome: Outcome
@@ -91,35 +93,42 @@ class Errors:
     details: Details
     sample: Sample
     subset: str = "all"
+    weights: float | None = None
+
+    @property
+    def weight(self) -> float:
+        """Of the bags; their number where they have no weights."""
+        return self.n if self.weights is None else self.weights
 
     def __add__(self, other: Self) -> Errors:
         """Return the errors on both sets of bags.
 
         Means and scatters are merged as Chan, Golub and LeVeque do, which keeps their digits.
         """
-        n = self.n + other.n
+        n, weight = self.n + other.n, self.weight + other.weight
         shift = other.mean - self.mean
-        share = other.n / n if n else 0.0
+        share = other.weight / weight if weight else 0.0
         return Errors(
             self.outcome,
             n,
             self.n_unlabelled + other.n_unlabelled,
             self.losses + other.losses,
             self.mean + shift * share,
-            self.scatter + other.scatter + shift**2 * (self.n * share),
+            self.scatter + other.scatter + shift**2 * (self.weight * share),
             self.details + other.details,
             self.sample + other.sample,
+            weights=None if self.weights is None else weight,
         )
 
     @property
     def error(self) -> float:
         """The error as one number, see `measure`; lower is better."""
-        return self.outcome.error(self.losses / self.n, self.scatter / self.n)
+        return self.outcome.error(self.losses / self.weight, self.scatter / self.weight)
 
     @property
     def constant_error(self) -> float:
         """The error of the best constant prediction for these bags."""
-        return self.outcome.constant_error(self.mean, self.scatter / self.n)
+        return self.outcome.constant_error(self.mean, self.scatter / self.weight)
 
     @property
     def measure(self) -> str:
@@ -159,15 +168,15 @@ class RealDetails:
         found = {}
         for j, name in enumerate(self.names):
             squares, scatter = float(errors.losses[j]), float(errors.scatter[j])
-            if scatter <= errors.n * (ROUNDING * errors.mean[j]) ** 2:
+            if scatter <= errors.weight * (ROUNDING * errors.mean[j]) ** 2:
                 scatter = 0.0
             found[name] = {
                 "n": errors.n,
-                "rmse": (squares / errors.n) ** 0.5,
-                "mae": float(self.absolute[j]) / errors.n,
-                "bias": float(self.signed[j]) / errors.n,
+                "rmse": (squares / errors.weight) ** 0.5,
+                "mae": float(self.absolute[j]) / errors.weight,
+                "bias": float(self.signed[j]) / errors.weight,
                 "r2": 1.0 - squares / scatter if scatter > 0 else None,
-                "constant_rmse": (scatter / errors.n) ** 0.5,
+                "constant_rmse": (scatter / errors.weight) ** 0.5,
             }
         return found
 
@@ -182,7 +191,7 @@ class ClassDetails:
         The target's.
     codes : float64, shape (n_classes,)
         Ascending.
-    matrix : int64, shape (n_classes, n_classes)
+    matrix : int64, or float64 of weighted bags, shape (n_classes, n_classes)
         A row per true class, a column per predicted one.
     labels : tuple of str
         What people call the classes 0, 1, …; others go by their number.
@@ -190,23 +199,30 @@ class ClassDetails:
 
     name: str
     codes: Rows
-    matrix: NDArray[np.int64]
+    matrix: NDArray[Any]
     labels: tuple[str, ...] = ()
 
     @classmethod
     def count(
-        cls, name: str, labels: tuple[str, ...], known: Rows, true: Rows, predicted: Rows
+        cls,
+        name: str,
+        labels: tuple[str, ...],
+        known: Rows,
+        true: Rows,
+        predicted: Rows,
+        weights: Rows | None = None,
     ) -> ClassDetails:
         """Return the matrix of some bags, over the classes ``known`` and theirs."""
         codes = np.union1d(known, true)
-        matrix = np.zeros((len(codes), len(codes)), dtype=np.int64)
-        np.add.at(matrix, (np.searchsorted(codes, true), np.searchsorted(codes, predicted)), 1)
+        counts = np.ones(len(true), dtype=np.int64) if weights is None else weights
+        matrix = np.zeros((len(codes), len(codes)), dtype=counts.dtype)
+        np.add.at(matrix, (np.searchsorted(codes, true), np.searchsorted(codes, predicted)), counts)
         return cls(name, codes, matrix, labels)
 
     def __add__(self, other: Self) -> Self:
         """See `Details`; a class that only one of them knows has no bags in the other."""
         codes = np.union1d(self.codes, other.codes)
-        matrix = np.zeros((len(codes), len(codes)), dtype=np.int64)
+        matrix = np.zeros((len(codes), len(codes)), dtype=self.matrix.dtype)
         for part in (self, other):
             at = np.searchsorted(codes, part.codes)
             matrix[np.ix_(at, at)] += part.matrix
@@ -235,13 +251,13 @@ class ClassDetails:
                 "precision": float(precision[i]),
                 "recall": float(recall[i]),
                 "f1": float(f1[i]),
-                "n": int(true[i]),
+                "n": true[i].item(),
             }
             for i, name in enumerate(self.class_names)
         }
         return {
             self.name: {
-                "n": int(true.sum()),
+                "n": errors.n,
                 "accuracy": float(hits.sum() / true.sum()),
                 "per_class": per_class,
                 "confusion": self.matrix.tolist(),
@@ -277,11 +293,11 @@ class DensityDetails:
 
     def values(self, errors: Errors) -> dict[str, dict[str, Any]]:
         """See `Errors.values`."""
-        n, model = errors.n, float(errors.losses.sum())
+        n, model = errors.weight, float(errors.losses.sum())
         comparable = bool(np.isfinite(self.own))
         return {
             "densities": {
-                "n": n,
+                "n": errors.n,
                 "mse": model / n,
                 "average_mse": self.average / n,
                 "input_mse": self.own / n if comparable else None,

@@ -21,6 +21,7 @@ from ..params import checked
 from ..regression.linear_model import FittedModel, ScoringModel
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable, natural_subsets, take_subset
+from ..regression.weights import SampleWeight, Weights
 from .errors import (
     SAMPLED_TARGETS,
     ClassDetails,
@@ -42,6 +43,7 @@ def evaluate(
     data: BagStore | LabelledBags,
     *,
     subset: str | None = None,
+    sample_weight: SampleWeight = None,
     progress: Progress | None = None,
 ) -> Errors:
     """Return the errors of a model on labelled bags, on the open cluster or in this process.
@@ -54,20 +56,27 @@ def evaluate(
     subset : {"all", "holdout", "train"}, optional
         Bags that the model's ``holdout`` left out of fitting, or the others. None: those held out
         of the store that the model was fitted to, if there are any; all bags of any other.
+    sample_weight : str or array, shape (n_bags,), optional
+        A column of the store, or one number ≥ 0 per bag: how much it counts in every mean.
     progress : callable (bags done, bags in all), optional
 
     Raises
     ------
     DataError
-        The store lacks a target of the model, or no bag of the subset is labelled.
+        The store lacks a target of the model, no bag of the subset is labelled, or weights that
+        are missing, negative or all 0.
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
     subsets = (subset,) if subset else natural_subsets(model, data)
     check_predictable(model, data, subsets[0])
     bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
+    weights = Weights.of_bags(bags.data, sample_weight)
     for name in subsets if bags.n_bags else ():
-        errors = evaluate_together([model], take_subset(bags, model, name), progress)[0]
+        chosen = take_subset(bags, model, name)
+        errors = evaluate_together([model], chosen, progress, weights)[0]
+        if errors.n and not errors.weight:
+            raise DataError(f"{bags.url or 'bags in memory'}: the weights of all bags are 0")
         if errors.n:
             return replace(errors, subset=name)
     where = bags.url or "bags in memory"
@@ -75,7 +84,10 @@ def evaluate(
 
 
 def evaluate_together(
-    models: Sequence[ScoringModel], bags: LabelledBags, progress: Progress | None = None
+    models: Sequence[ScoringModel],
+    bags: LabelledBags,
+    progress: Progress | None = None,
+    weights: Weights | None = None,
 ) -> list[Errors]:
     """Return the errors of models of one kind on the same bags, which are read once.
 
@@ -86,10 +98,12 @@ def evaluate_together(
     models : fitted estimators
     bags : LabelledBags
         At least one.
+    weights : Weights, optional
+        Of the bags.
     """
     reduction = Reduction(
         name="errors",
-        collector=partial(_Sums, [Judge(model, bags) for model in models]),
+        collector=partial(_Sums, [Judge(model, bags, weights) for model in models]),
         merge=_add_each,
         cost=sum((judging_cost(model) for model in models), Cost()),
         rows_per_block=ROWS_PER_BLOCK,
@@ -108,10 +122,13 @@ class Judge:
     model : fitted estimator
     bags : LabelledBags
         All bags that the model is judged on: names and boxes are looked up once.
+    weights : Weights, optional
     """
 
-    def __init__(self, model: ScoringModel, bags: LabelledBags) -> None:
-        self.model = model
+    def __init__(
+        self, model: ScoringModel, bags: LabelledBags, weights: Weights | None = None
+    ) -> None:
+        self.model, self.weights = model, weights
         self.outcome = model.outcome_
         numbers = range(1, self.outcome.n_targets + 1)
         self.names = self.outcome.names or tuple(f"target {number}" for number in numbers)
@@ -122,50 +139,68 @@ class Judge:
     def judge(self, batch: Batch, targets: Rows) -> Errors:
         """Return the errors on a batch, whose encoded labels are ``targets``."""
         scores = self.model.decision_rows(batch.bags)
-        details, true, predicted = DETAILS[type(self.outcome)](self, batch, scores, targets)
-        n = len(batch)
+        w = None if self.weights is None else self.weights.of(batch.index, targets)
+        details, true, predicted = DETAILS[type(self.outcome)](self, batch, scores, targets, w)
+        n = float(len(batch) if w is None else w.sum())
+        least = n or 1.0
         # The mean in two steps: a long sum of numbers far from zero has lost the last digits,
         # which the sum of the small gaps gives back.
-        first = targets.sum(axis=0, dtype=np.float64) / max(1, n)
+        first = _sum(targets, w) / least
         gaps = targets - first
-        rest = gaps.sum(axis=0) / max(1, n)
+        rest = _sum(gaps, w) / least
         return Errors(
             self.outcome,
-            n,
+            len(batch),
             batch.n_unlabelled,
-            self.outcome.losses(scores, targets).sum(axis=0, dtype=np.float64),
+            _sum(self.outcome.losses(scores, targets), w),
             first + rest,
-            np.maximum(0.0, (gaps**2).sum(axis=0) - n * rest**2),
+            np.maximum(0.0, _sum(gaps**2, w) - n * rest**2),
             details,
             Sample(batch.index, true, predicted),
+            weights=None if w is None else n,
         )
+
+
+def _sum(rows: Rows, weights: Rows | None) -> Rows:
+    """Σ w r over the rows (n, k), in double."""
+    if weights is None:
+        return np.asarray(rows.sum(axis=0, dtype=np.float64))
+    return np.asarray(weights @ rows)
 
 
 Found = tuple[Details, Rows, Rows]  # with true and predicted values for pictures, shape (n, ≤ 9)
 
 
-def _detail_numbers(judge: Judge, batch: Batch, scores: Rows, targets: Rows) -> Found:
+def _detail_numbers(
+    judge: Judge, batch: Batch, scores: Rows, targets: Rows, weights: Rows | None
+) -> Found:
     gaps, shown = scores - targets, slice(SAMPLED_TARGETS)
-    details = RealDetails(judge.names, np.abs(gaps).sum(axis=0), gaps.sum(axis=0))
+    details = RealDetails(judge.names, _sum(np.abs(gaps), weights), _sum(gaps, weights))
     return details, batch.labels[:, shown].astype(np.float64), scores[:, shown]
 
 
-def _detail_classes(judge: Judge, batch: Batch, scores: Rows, targets: Rows) -> Found:
+def _detail_classes(
+    judge: Judge, batch: Batch, scores: Rows, targets: Rows, weights: Rows | None
+) -> Found:
     codes = cast(Classes, judge.outcome).codes
     true, predicted = batch.labels[:, 0].astype(np.float64), codes[scores.argmax(axis=1)]
-    details = ClassDetails.count(judge.names[0], judge.class_names, codes, true, predicted)
+    given = (judge.names[0], judge.class_names, codes, true, predicted, weights)
+    details = ClassDetails.count(*given)
     return details, true[:, None], predicted[:, None]
 
 
-def _detail_densities(judge: Judge, batch: Batch, scores: Rows, targets: Rows) -> Found:
+def _detail_densities(
+    judge: Judge, batch: Batch, scores: Rows, targets: Rows, weights: Rows | None
+) -> Found:
     spec, own = cast(Densities, judge.outcome).spec, np.nan
     if judge.box == spec.box:
         coefficients = np.empty_like(targets)
         _project(spec, batch.bags, coefficients)
-        own = float(((coefficients - targets) ** 2).sum())
+        own = float(_sum((coefficients - targets) ** 2, weights).sum())
     mean = cast(DensityModel, judge.model).mean_coefficients_
-    average = float(((mean - targets) ** 2).sum())
-    details = DensityDetails(average, own, sampling_noise(spec, batch.labels.present, targets))
+    average = float(_sum((mean - targets) ** 2, weights).sum())
+    noise = sampling_noise(spec, batch.labels.present, targets, weights)
+    details = DensityDetails(average, own, noise)
     return details, np.empty((len(batch), 0)), np.empty((len(batch), 0))
 
 
@@ -181,13 +216,16 @@ class DensityModel(ScoringModel, Protocol):
         ...
 
 
-def sampling_noise(spec: ProjectionSpec, responses: Bags, coefficients: Rows) -> float:
-    """Sum Σ_α Var(φ_α) / m over the responses that have m ≥ 2 points, estimated from these."""
+def sampling_noise(
+    spec: ProjectionSpec, responses: Bags, coefficients: Rows, weights: Rows | None = None
+) -> float:
+    """Sum w Σ_α Var(φ_α) / m over the responses that have m ≥ 2 points, estimated from these."""
     squares = np.empty_like(coefficients)
     _project(spec, responses, squares, drop=spec.out_of_box == "drop", squared=True)
     several = responses.sizes > 1
     variance = (squares - coefficients**2)[several].sum(axis=1)
-    return float((variance / (responses.sizes[several] - 1)).sum())
+    noise = variance / (responses.sizes[several] - 1)
+    return float(_sum(noise, None if weights is None else weights[several]))
 
 
 def _project(spec: ProjectionSpec, bags: Bags, out: Rows, **options: bool) -> None:

@@ -29,7 +29,7 @@ from .linear_model import Array, BagsLike
 from .outcomes import Classes, Reals, refuse_classes
 from .real_prediction import RealPrediction
 from .stored_predictions import predict_labelled
-from .weights import SampleWeight
+from .weights import SampleWeight, Weights
 
 EXACT = 2**53  # up to it every integer is a float64
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
@@ -147,7 +147,7 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         return Problem(take_range(source, bags), outcome)
 
     def score(
-        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
     ) -> float:
         """Return R², mean of the targets; of the store that was fitted on the bags held out.
 
@@ -156,21 +156,20 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         X : BagStore, Bags, or list of arrays (n_i, n_dims)
         y : array, shape (n_bags,) or (n_bags, n_targets)
             None: the store's, whose bags without one are left out.
-        sample_weight : array, shape (n_bags,), optional
-            Of ``y``.
+        sample_weight : array, shape (n_bags,), or str, optional
+            Of ``y``, or of the bags of a store, or a column of it.
 
         Raises
         ------
         DataError
-            No labels.
-        ParameterError
-            Weights beside a store.
+            No labels, or weights that are missing, negative or all 0.
         """
         check_is_fitted(self, "coef_")
         if y is not None or not isinstance(X, BagStore):
             with _refusing_labels(y):
                 return super().score(X, y, sample_weight)
-        return float(r2_score(*_of_store(self, X, sample_weight)))
+        labels, predicted, weights = _of_store(self, X, sample_weight)
+        return float(r2_score(labels, predicted, sample_weight=weights))
 
     @property
     def single_target_(self) -> bool:
@@ -256,15 +255,15 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
 
     def score(
-        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
     ) -> float:
         """Return the accuracy; arguments as in `DoubleBasisRegressor.score`."""
         check_is_fitted(self, "coef_")
         if y is not None or not isinstance(X, BagStore):
             with _refusing_labels(y):
                 return super().score(X, y, sample_weight)
-        labels, predicted = _of_store(self, X, sample_weight)
-        return float((labels[:, 0] == predicted).mean())
+        labels, predicted, weights = _of_store(self, X, sample_weight)
+        return float(np.average(labels[:, 0] == predicted, weights=weights))
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -286,11 +285,14 @@ def _refusing_labels(y: ArrayLike | None) -> Iterator[None]:
 
 
 def _of_store(
-    model: DoubleBasis, store: BagStore, sample_weight: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    if sample_weight is not None:
-        raise ParameterError("sample_weight belongs to y; a store is scored without")
-    return predict_labelled(model, store)
+    model: DoubleBasis, store: BagStore, sample_weight: SampleWeight
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
+    given = Weights.of_bags(store, sample_weight)
+    index, labels, predicted = predict_labelled(model, store)
+    weights = None if given is None else given.of(index, labels)
+    if weights is not None and not weights.any():
+        raise DataError("sample_weight: the weights of all bags are 0")
+    return labels, predicted, weights
 
 
 def _refuse_numbers(source: LabelledBags, codes: NDArray[np.float64]) -> None:

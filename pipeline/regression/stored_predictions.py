@@ -324,8 +324,10 @@ def natural_subsets(model: FittedModel, data: BagStore | LabelledBags) -> tuple[
     return ("holdout", "all") if is_known and getattr(model, "holdout_", 0) else ("all",)
 
 
-def predict_labelled(model: FittedModel, store: BagStore) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return labels, shape (n, n_targets), and predictions of the bags that tell of a model.
+def predict_labelled(
+    model: FittedModel, store: BagStore
+) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+    """Return positions, labels (n, n_targets) and predictions of the bags that tell of a model.
 
     Raises
     ------
@@ -340,7 +342,8 @@ def predict_labelled(model: FittedModel, store: BagStore) -> tuple[NDArray[Any],
         rows = [block.rows[known[block.rows]] for block in blocks]
         if any(map(len, rows)):
             predicted = [block.prediction[known[block.rows]] for block in blocks]
-            return labels[np.concatenate(rows)], np.concatenate(predicted)
+            index = np.concatenate(rows)
+            return index, labels[index], np.concatenate(predicted)
     raise DataError(f"{store.url}: no bag is labelled; there is no score")
 
 

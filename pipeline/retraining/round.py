@@ -188,7 +188,8 @@ class NewRound:
             if not len(found):
                 return line, None
             why = f"new classes: {', '.join(f'{x:g}' for x in found)}"
-        line = ModelLine.begin(spec.estimator, self.store, self.window, spec.target, spec.holdout)
+        given = (spec.target, spec.holdout, spec.sample_weight)
+        line = ModelLine.begin(spec.estimator, self.store, self.window, *given)
         return line, why
 
     def _sum(self, line: ModelLine, new_line: str | None) -> WindowSums:

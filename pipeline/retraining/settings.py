@@ -184,6 +184,8 @@ class Retraining:
         Work on a core between two checkpoints.
     settings : mapping
         What the models depend on, in types that JSON knows: the same in every round.
+    sample_weight : str, optional
+        Column of the store: how much each bag counts in the models.
     """
 
     data_url: str
@@ -201,6 +203,7 @@ class Retraining:
     checkpoint_url: str | None = None
     checkpoint_seconds: float = 300.0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    sample_weight: str | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters."""

@@ -29,6 +29,7 @@ from ..regression.outcomes import identify_outcome
 from ..regression.penalties import Penalties
 from ..regression.ridge import score_validation
 from ..regression.summary import Summary
+from ..regression.weights import SampleWeight
 from ..storage.files import discard_empty
 from ..storage.urls import normalize_url
 from .cache import RowCache, discard_others, store_identity
@@ -49,6 +50,7 @@ def tune(
     search: Search,
     *,
     target: str | Sequence[str] | None = None,
+    sample_weight: SampleWeight = None,
     holdout: HoldoutLike = 0.0,
     records: str | os.PathLike[str] | None = None,
     cache_url: str | os.PathLike[str] | None = None,
@@ -69,7 +71,7 @@ def tune(
     estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor, not fitted
         Whose other parameters the candidates share, ``response_embedding`` among them.
     search : Search
-    target, holdout
+    target, sample_weight, holdout
         As in `fit`; bags in the holdout are seen by no candidate. No target with a
         TripleBasisRegressor.
     records : path, optional
@@ -92,7 +94,7 @@ def tune(
     StoreError
         The cache or the records can not be written.
     """
-    tuner = _Tuner(store, estimator, search, target, holdout, records, cache_url)
+    tuner = _Tuner(store, estimator, search, target, sample_weight, holdout, records, cache_url)
     result = tuner.run(progress or silent)
     tuner.clean(result.candidates[result.winner].embedding if keep_cache else None)
     return result
@@ -107,6 +109,7 @@ class _Tuner:
         estimator: DoubleBasis,
         search: Search,
         target: str | Sequence[str] | None,
+        sample_weight: SampleWeight,
         holdout: HoldoutLike,
         records: str | os.PathLike[str] | None,
         cache_url: str | os.PathLike[str] | None,
@@ -118,7 +121,8 @@ class _Tuner:
                 "DoubleBasisClassifier or a TripleBasisRegressor"
             )
         estimator.check_parameters(holdout)
-        self.problem = estimator.problem(store, None, target)
+        problem = estimator.problem(store, None, target)
+        self.problem = estimator.weighed(problem, sample_weight, holdout)
         out = Holdout.of(holdout).resolve(self.problem.source)
         self.source = replace(self.problem.source, left_out=out.split(self.problem.source))
         self.outcome = self.problem.outcome
@@ -221,7 +225,7 @@ class _Tuner:
         )
         keeps_rows = self.estimator.keeps_rows(self.rungs[r].n_bags, self.candidates[c].features)
         given = (bags, self.validation, self.estimator.precision, blocks, progress, keeps_rows)
-        statistics = score_statistics(*given)
+        statistics = score_statistics(*given, self.problem.weights)
         if before is not None:
             statistics = (before if keeps_rows else before.summed()) + statistics
         self._held[c] = (r, statistics)
@@ -272,7 +276,9 @@ class _Tuner:
 
     def _data_key(self) -> list[Any]:
         order = [self.order.run_length, self.order.seed]
-        return [self.identity, list(self.source.target_names), self.holdout.saved, order]
+        weights = [self.problem.weights.to_dict()] if self.problem.weights else []
+        names = list(self.source.target_names)
+        return [self.identity, names, self.holdout.saved, order, *weights]
 
     def _coefficients(self, embedding: int) -> RowCache:
         c = next(c for c in self.candidates if c.embedding == embedding)

@@ -23,6 +23,7 @@ from ..regression.accumulate import FitStatistics, SplitSums
 from ..regression.outcomes import Outcome
 from ..regression.rows import rows_cost
 from ..regression.statistics import statistics_cost
+from ..regression.weights import Weights
 from .cache import RowCache
 from .order import RunOrder
 
@@ -124,13 +125,17 @@ class ScoreSums:
         validation: Membership,
         precision: str,
         keeps_rows: bool,
+        weights: Weights | None,
     ) -> None:
         self._sums = SplitSums(features, n_targets, precision, True, keeps_rows)
-        self._validation = validation
+        self._validation, self._weights = validation, weights
 
     def add(self, batch: CachedBatch) -> None:
         """Count the bags of a block."""
-        self._sums.add(batch.coefficients, batch.targets, self._validation.of(batch.index))
+        apart, weights = self._validation.of(batch.index), None
+        if self._weights is not None:
+            weights = self._weights.of(batch.index, batch.targets)
+        self._sums.add(batch.coefficients, batch.targets, apart, weights)
 
     def finish(self) -> FitStatistics:
         """Return the statistics of all blocks."""
@@ -144,13 +149,15 @@ def score_statistics(
     blocks: Range,
     progress: Progress | None = None,
     keeps_rows: bool = False,
+    weights: Weights | None = None,
 ) -> FitStatistics:
     """One pass over a range of blocks: on the open cluster, or in this process.
 
     ``keeps_rows`` as in `FitPass`.
     """
     n_targets, before = source.outcome.n_targets, source.order.bags_before
-    sums = partial(ScoreSums, source.features, n_targets, validation, precision, keeps_rows)
+    given = (source.features, n_targets, validation, precision, keeps_rows, weights)
+    sums = partial(ScoreSums, *given)
     first, stop = blocks
     n_bags = before(stop) - before(first)
     sizes = (source.features.n_features, n_targets, precision)

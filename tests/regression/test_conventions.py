@@ -22,7 +22,7 @@ from bagbasis import (
     RandomFourierFeatures,
 )
 from bagbasis.bags.splits import HOLDOUT_SEED, Split
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.errors import DataError
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(120, most=150)
@@ -171,7 +171,7 @@ def test_score_by_the_labels_of_a_store(kind, tmp_path):
             store = stored(url, BAGS, y)
         bags = [BAGS[i] for i in np.flatnonzero(rows)]
         assert model.score(store) == pytest.approx(model.score(bags, y[rows]))
-    with pytest.raises(ParameterError, match="sample_weight belongs to y"):
+    with pytest.raises(DataError, match="sample_weight: bag 0 has none"):
         model.score(store, sample_weight=y)
     with pytest.raises(DataError, match="y is missing"):
         model.score(BAGS)

@@ -11,7 +11,7 @@ from bagbasis.regression.statistics import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, unpacked
 
-FIELDS = [field.name for field in fields(RidgeStatistics)]
+FIELDS = [field.name for field in fields(RidgeStatistics) if field.name != "weights"]
 
 
 def same(a, b, rtol=1e-13):
@@ -34,6 +34,27 @@ def test_sum_is_that_of_all_rows(rows):
     """A + B are the statistics of the rows of both."""
     z, y = rows
     same(collected(z[:300], y[:300]) + collected(z[300:], y[300:]), collected(z, y))
+
+
+@pytest.mark.parametrize("k", [1, 40])
+def test_weighted_sums_merge_and_subtract(rows, k):
+    """As sums of the rows times the roots of their weights, for few targets and many."""
+    z, y = rows[0], np.tile(rows[1][:, :1], k) + np.arange(k)
+    w = np.random.default_rng(4).gamma(1.0, size=len(z)) * (np.arange(len(z)) % 3 > 0)
+    builder = StatisticsBuilder(z.shape[1], k, np.float64)
+    other = StatisticsBuilder(z.shape[1], k, np.float64)
+    builder.add(z[:500], y[:500], w[:500])
+    other.add(z[500:], y[500:], w[500:])
+    part, rest = builder.finish(), other.finish()
+    both, root = part + rest, np.sqrt(w)[:, None]
+    assert (both.weight, both.n_weighted) == (pytest.approx(w.sum()), np.count_nonzero(w))
+    upper = np.triu_indices(z.shape[1])
+    np.testing.assert_allclose(both.gram, ((root * z).T @ (root * z))[upper], atol=1e-9)
+    np.testing.assert_allclose(both.sum_z, w @ z, atol=1e-9)
+    np.testing.assert_allclose(both.cross, (w[:, None] * y).T @ z, rtol=1e-9, atol=1e-7)
+    np.testing.assert_allclose(both.sum_yy, w @ y**2)
+    same(both - rest, part, rtol=1e-10)
+    np.testing.assert_allclose((both - rest).weights, part.weights)
 
 
 def test_difference_forgets(rows):

@@ -11,6 +11,7 @@ import fsspec
 import numpy as np
 import pytest
 
+from bagbasis.bags import BagStore
 from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import BusyError, DataError, ModelError
@@ -18,9 +19,11 @@ from bagbasis.registry import Registry
 from bagbasis.retraining import DriftGate, Window, retrain
 from bagbasis.retraining import round as new_round
 from tests.retraining.problems import (
+    HOLDOUT,
     TASKS,
     create,
     difference,
+    estimator,
     files_of,
     from_scratch,
     grow,
@@ -51,6 +54,21 @@ def test_models_are_those_of_full_fits(tmp_path, task):
         np.testing.assert_array_equal(model.classes_, fit.classes_)
     if task == "densities":
         np.testing.assert_allclose(model.mean_coefficients_, fit.mean_coefficients_, atol=1e-12)
+
+
+def test_weights_of_a_column(tmp_path):
+    """Models of a line with weights are those of weighted full fits, from new bags alone."""
+    store = BagStore.create(tmp_path / "bags.zarr", 2, ["y", "w"], dtype=np.float64)
+    made = spec(tmp_path, target="y", sample_weight="w")
+    for n in (150, 40):
+        w = np.arange(n) % 4 / 2
+        grow(store, n, targets=lambda y, w=w: np.stack([y, w], axis=1))
+        outcome = retrain(made)
+        fit = estimator("regression").fit(store, target="y", sample_weight="w", holdout=HOLDOUT)
+        model = model_of(made, outcome.report)
+        assert difference(model, fit) < 1e-8
+        assert model.weights_ == {"column": "w", "by_class": None}
+    assert outcome.report["bag_passes"]["new"] == 40
 
 
 def test_errors_are_those_of_the_newest_held_out_bags(given, store):
