@@ -176,6 +176,10 @@ class ModelSection(Section):
         default=_ALPHA.default, description="ridge penalty, or how it is chosen"
     )
 
+    class_weight: Literal["balanced"] | None = Field(
+        default=None, description="balanced: classes weigh alike in all, with task: classification"
+    )
+
     def with_embedding(self, name: str | None) -> ModelSection:
         """Replace the embedding by another one with its defaults; None changes nothing."""
         if name is None:
@@ -194,7 +198,10 @@ class ModelSection(Section):
         import bagbasis
 
         second, third = self.random_features, self.response_embedding
+        more: dict[str, Any]
         more = {"response_embedding": third and build(third)} if self.task == "densities" else {}
+        if self.class_weight is not None:
+            more["class_weight"] = self.class_weight
         return getattr(bagbasis, ESTIMATORS[self.task])(
             embedding=build(self.embedding),
             random_features=second and bagbasis.RandomFourierFeatures(**second.model_dump()),
@@ -206,6 +213,8 @@ class ModelSection(Section):
     def _third_basis_is_used(self) -> ModelSection:
         if self.response_embedding is not None and self.task != "densities":
             raise ValueError("response_embedding is used with task: densities alone")
+        if self.class_weight is not None and self.task != "classification":
+            raise ValueError("class_weight is used with task: classification alone")
         return self
 
 

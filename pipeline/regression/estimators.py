@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +20,13 @@ from ..bags.labelled import LabelledBags, take_range
 from ..bags.labels import Targets
 from ..bags.plan import Range
 from ..bags.targets import MISSING
-from ..errors import BagbasisError, DataError, ParameterError
+from ..embeddings import Embedding
+from ..errors import BagbasisError, DataError, ParameterError, shown
 from ..execution import Progress
-from ..params import checked
+from ..params import check_number, checked
+from ..random_features import RandomFourierFeatures
 from ..sklearn_bases import ClassifierMixin, RegressorMixin
-from .base import DoubleBasis, Labels, Problem, Target, TrainingBags
+from .base import DoubleBasis, Labels, PenaltiesLike, Problem, Target, TrainingBags
 from .checkpoints import CheckpointsLike
 from .linear_model import Array, BagsLike
 from .outcomes import Classes, Reals, refuse_classes
@@ -183,10 +186,63 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``, sorted; labels in
     a store are its target's values (integers where they are whole numbers up to 2^53). For bags in
     memory they are numbers or text; NaN, None or empty text is a bag without a label.
+
+    Parameters
+    ----------
+    class_weight : "balanced", mapping from class to number ≥ 0, or None
+        What the weight of each bag of a class is multiplied by; "balanced" gives the classes of
+        the bags fitted equal weight in all, as scikit-learn does. A class that a mapping leaves
+        out has 1. Errors are not weighted by it.
     """
 
     outcome_: Classes
     outcome_kind = Classes
+
+    def __init__(
+        self,
+        embedding: Embedding | None = None,
+        random_features: RandomFourierFeatures | Literal[False] | None = None,
+        alpha: str | float | PenaltiesLike = "gcv",
+        alphas: PenaltiesLike | None = None,
+        validation_fraction: float = 0.1,
+        precision: str = "float32",
+        solver: str = "auto",
+        rank: int | None = None,
+        uncertainty: bool = False,
+        class_weight: str | Mapping[Any, float] | None = None,
+    ) -> None:
+        ridge = (alpha, alphas, validation_fraction, precision, solver, rank, uncertainty)
+        super().__init__(embedding, random_features, *ridge)
+        self.class_weight = class_weight
+
+    def weighed(
+        self, problem: Problem, sample_weight: SampleWeight, holdout: HoldoutLike = 0.0
+    ) -> Problem:
+        """See `DoubleBasis.weighed`; with the weights of classes."""
+        problem = super().weighed(problem, sample_weight, holdout)
+        if self.class_weight is None:
+            return problem
+        by_class = self._weights_of_classes(problem, holdout)
+        return replace(problem, weights=replace(problem.weights or Weights(), by_class=by_class))
+
+    def _weights_of_classes(self, problem: Problem, holdout: HoldoutLike) -> NDArray[np.float64]:
+        outcome, given = cast(Classes, problem.outcome), self.class_weight
+        if isinstance(given, str) and given == "balanced":
+            counts = np.zeros(outcome.n_targets)
+            for _, _, labels in self.parts(problem.source, holdout)[0].label_blocks():
+                counts += outcome.encode(labels)[0].sum(axis=0)
+            return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1)))
+        if not isinstance(given, Mapping):
+            what = "'balanced', a mapping from class to number, or None"
+            raise ParameterError(f"class_weight is {shown(given)}; expected {what}")
+        names = [str(one) for one in outcome.classes]  # a saved model has its keys as text
+        weights = np.ones(len(names))
+        for name, weight in given.items():
+            if str(name) not in names:
+                raise ParameterError(f"class_weight has class {name!r}; there are {names}")
+            label = f"class_weight of {name!r}"
+            weights[names.index(str(name))] = cast(float, check_number(label, weight, 0))
+        return weights
 
     @checked
     def fit(

@@ -181,3 +181,41 @@ def test_refused_where_they_can_not_count():
     model = small(TripleBasisRegressor, alpha="projected")
     with pytest.raises(ParameterError, match="takes no sample_weight"):
         model.fit(BAGS, [1 - bag for bag in BAGS], sample_weight=TIMES)
+
+
+KIND_OF_BAG = np.digitize(Y, np.quantile(Y, [0.7, 0.9]))
+EACH = {"balanced": N / (3 * np.bincount(KIND_OF_BAG)), "mapping": np.array([1.0, 3.0, 0.0])}
+
+
+@pytest.mark.parametrize(
+    ("given", "each"), [("balanced", EACH["balanced"]), ({1: 3, 2: 0}, EACH["mapping"])]
+)
+def test_weights_of_classes(given, each, tmp_path):
+    """They multiply those of the bags, and a saved model keeps them."""
+    model = small(DoubleBasisClassifier, class_weight=given)
+    model.fit(BAGS, KIND_OF_BAG, sample_weight=TIMES)
+    by_bags = small(DoubleBasisClassifier)
+    by_bags.fit(BAGS, KIND_OF_BAG, sample_weight=TIMES * each[KIND_OF_BAG])
+    np.testing.assert_allclose(model.coef_, by_bags.coef_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(model.weights_["by_class"], each)
+    model.save(tmp_path / "m.zarr")
+    again = load_model(tmp_path / "m.zarr")
+    assert again.weights_ == model.weights_
+    again.fit(BAGS, KIND_OF_BAG, sample_weight=TIMES)
+    np.testing.assert_allclose(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("balance", "class_weight is 'balance'"),
+        ({7: 1.0}, "class_weight has class 7"),
+        ({1: -1.0}, "class_weight of 1 is -1"),
+        ({0: 0, 1: 0, 2: 0}, None),
+    ],
+)
+def test_weights_of_classes_are_refused(given, message):
+    """By name; all zero as weights of bags are."""
+    kind = DataError if message is None else ParameterError
+    with pytest.raises(kind, match=message or "weights of all labelled bags to fit are 0"):
+        small(DoubleBasisClassifier, class_weight=given).fit(BAGS, KIND_OF_BAG)
