@@ -63,9 +63,14 @@ class ModelPlace:
         return is_of_run(self.url, self._mark)
 
     def save(self, model: DoubleBasis) -> None:
-        """Save the job's model."""
-        from bagbasis.regression.saving import save_model
+        """Save the job's model, unless an earlier try of the job did: it is the same.
 
+        Among objects, where nothing can be exchanged, a kill would leave none of the two.
+        """
+        from bagbasis.regression.saving import is_whole, save_model
+
+        if self.is_ours() and is_whole(self.url):
+            return
         save_model(model, self.url, self._may_replace(), self._mark)
 
     def _may_replace(self) -> bool:

@@ -140,7 +140,7 @@ def save_model(
     check_model_place(url, overwrite)
     with (
         storage_errors(url, "saving failed", "nothing was saved", ModelError),
-        writing_folder(url, overwrite=overwrite) as place,
+        writing_folder(url, overwrite=overwrite, begun=_begun(run)) as place,
     ):
         _write(state, place, run)
 
@@ -172,6 +172,11 @@ def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
     Nothing is of the run None.
     """
     return run is not None and attributes_of(normalize_url(url)).get(RUN) == run
+
+
+def is_whole(url: str | os.PathLike[str]) -> bool:
+    """Tell whether what is at the URL is a model whose saving has come to its end."""
+    return bool(attributes_of(normalize_url(url)).get(ATTRIBUTE))
 
 
 def read_state(url: str) -> dict[str, Any]:
@@ -232,9 +237,13 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     return {**values["params"], **nested, SECOND_BASIS: second}
 
 
+def _begun(run: str | None) -> dict[str, Any]:
+    """Return the attributes of a model that is not whole yet."""
+    return {ATTRIBUTE: {}} | ({} if run is None else {RUN: run})
+
+
 def _write(state: ModelState, url: str, run: str | None) -> None:
-    attributes: dict[str, Any] = {ATTRIBUTE: {}} | ({} if run is None else {RUN: run})
-    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=_begun(run))
     for name, array in state.arrays.items():
         # a chunk that is lost reads as NaN, one that is flipped fails its checksum
         group.create_array(

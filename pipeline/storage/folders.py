@@ -6,10 +6,10 @@ import ctypes
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .files import (
     GROUP,
@@ -33,7 +33,12 @@ T = TypeVar("T")
 
 
 @contextmanager
-def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[str]:
+def writing_folder(
+    url: str | os.PathLike[str],
+    *,
+    overwrite: bool = True,
+    begun: Mapping[str, Any] | None = None,
+) -> Iterator[str]:
     """Yield a place for a folder, which is at the URL when the block ends without an error.
 
     Locally the place lies beside the URL and is exchanged for what is there, see `replace_folder`.
@@ -44,6 +49,9 @@ def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> It
     ----------
     overwrite : bool
         Whether a filled local folder that appears there meanwhile may be replaced.
+    begun : mapping, optional
+        Attributes that the group has from the first moment on: by them a process that runs again
+        after a kill knows that it was the one that began.
 
     Raises
     ------
@@ -53,7 +61,7 @@ def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> It
     url = normalize_url(url)
     path = local_path(url)
     if path is None:
-        _forget_attributes(url)
+        _forget_attributes(url, begun or {})
         remove(url)
         yield url
         return
@@ -62,11 +70,11 @@ def writing_folder(url: str | os.PathLike[str], *, overwrite: bool = True) -> It
         replace_folder(fresh, path, overwrite=overwrite)
 
 
-def _forget_attributes(url: str) -> None:
+def _forget_attributes(url: str, begun: Mapping[str, Any]) -> None:
     """Replace each attribute of a Zarr group by an empty one: of its kind, but not whole."""
     metadata = read_json(f"{url}/{GROUP}", dict)
     if metadata and metadata.get("attributes"):
-        metadata["attributes"] = {name: {} for name in metadata["attributes"]}
+        metadata["attributes"] = {name: {} for name in metadata["attributes"]} | {**begun}
         write_json(f"{url}/{GROUP}", metadata)
 
 

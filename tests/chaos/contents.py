@@ -96,7 +96,7 @@ def predictions_at(url: str, format: str) -> str | None:
     if format == "parquet":
         table = pd.read_parquet(url).sort_values("id")
         return digest(*(table[name] for name in table))
-    if "data_url" not in attributes_of(url) or ATTRIBUTE not in attributes_of(url):
+    if not attributes_of(url).get(ATTRIBUTE):  # not whole
         return None
     group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
     arrays = [array[:] for _, array in sorted(group.arrays())]

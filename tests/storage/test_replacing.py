@@ -11,7 +11,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from bagbasis import BagStore
 from bagbasis.errors import BagbasisError, ModelError
+from bagbasis.jobs.fit import Config as FitConfig
+from bagbasis.jobs.model_place import ModelPlace
 from bagbasis.regression import write_predictions
+from bagbasis.regression.saving import is_whole
 from bagbasis.storage import folders
 from bagbasis.storage.zarr_stores import attributes_of
 from tests.regression.predicting import BAGS, fitted
@@ -118,3 +121,28 @@ def test_cut_off_while_objects_are_deleted(monkeypatch, write):
         if write is not write_parquet:
             assert not any(attributes_of(url).values())
         write(url)
+
+
+def test_a_job_cut_off_while_objects_are_deleted_can_go_on(monkeypatch, tmp_path):
+    """What it leaves says that it is its own, so that it needs no overwrite to run again."""
+    url, model = "memory://mark/place", fitted("one target")
+    report = str(tmp_path / "fit.json")
+    config = FitConfig(data_url=DATA[0], model_url=url, target="y", report=report)
+    write_model(url)
+
+    def die(self, path):
+        raise KeyboardInterrupt
+
+    place = ModelPlace("fit", config.model_copy(update={"overwrite": True}), "run 1")
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryFileSystem, "rm_file", die)
+        with pytest.raises(KeyboardInterrupt):
+            place.save(model)
+    assert not is_whole(url)
+    again = ModelPlace("fit", config, "run 1")
+    again.save(model)
+    assert is_whole(url)
+    monkeypatch.setattr(MemoryFileSystem, "rm_file", die)
+    again.save(model)  # nothing to be done: it was saved, and a kill here would lose it
+    with pytest.raises(ModelError, match="exists already"):
+        ModelPlace("fit", config, "run 2")
