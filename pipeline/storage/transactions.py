@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 BRANCH = "main"
 LOCK = "commit.lock"  # of a repository on local files
 COMMITTING = ("committing failed", NOTHING_COMMITTED)
+UNKNOWN = ("committing failed", "nobody answers whether it was done; look before you write again")
+MARK = "writer"  # of a commit, in its metadata
 
 
 def exists(url: str) -> bool:
@@ -129,6 +132,10 @@ class Transaction(WriterStore):
     def commit(self) -> str:
         """Commit what was written, if anything was; return the snapshot's id.
 
+        A network may carry a commit out and lose the answer, and Icechunk, which asks again, then
+        finds a conflict with this very commit. So a commit bears a mark of its own by which it is
+        looked for where it seems to have failed: what is committed is never committed twice.
+
         Raises
         ------
         WriterBusyError
@@ -139,11 +146,28 @@ class Transaction(WriterStore):
         icechunk = _icechunk(self._url)
         if not self._session.has_uncommitted_changes:
             return str(self._session.snapshot_id)
+        before, mark = self._session.snapshot_id, uuid.uuid4().hex
         with storage_errors(self._url, *COMMITTING), _one_commit_at_a_time(self._url):
             try:
-                return str(self._session.commit("bagbasis"))
-            except icechunk.ConflictError as error:
-                raise _overtaken(self._url) from error
+                return str(self._session.commit("bagbasis", metadata={MARK: mark}))
+            except Exception as error:  # whatever it is, it may be the answer alone that failed
+                with storage_errors(self._url, *UNKNOWN):
+                    done = _find_commit(self._url, mark, before)
+                if done is not None:
+                    return done
+                if isinstance(error, icechunk.ConflictError):
+                    raise _overtaken(self._url) from error
+                raise
+
+
+def _find_commit(url: str, mark: str, before: str) -> str | None:
+    """Return the snapshot with a mark among those after another one; None where there is none."""
+    for snapshot in _repository(url).ancestry(branch=BRANCH):
+        if snapshot.id == before:
+            return None
+        if snapshot.metadata.get(MARK) == mark:
+            return str(snapshot.id)
+    return None
 
 
 def _overtaken(url: str) -> WriterBusyError:

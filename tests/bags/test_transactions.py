@@ -9,6 +9,7 @@ import sys
 import threading
 from types import SimpleNamespace
 
+import icechunk
 import numpy as np
 import pytest
 
@@ -261,3 +262,29 @@ def test_folders_that_are_no_repository(tmp_path):
         with pytest.raises(StoreError, match="exists and is not a bag store"):
             BagStore.create(f"icechunk+file://{tmp_path}/{place}", 2, overwrite=True)
     assert [path.name for path in (tmp_path / "notes").iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [icechunk.ConflictError, icechunk.IcechunkError, OSError])
+def test_a_commit_whose_answer_is_lost_is_not_repeated(store, monkeypatch, error):
+    """Icechunk asks again and finds a conflict with the very commit, or gives up: it was done."""
+    open_session = transactions.Transaction.__init__
+
+    class Lost:
+        def __init__(self, session):
+            self._session = session
+
+        def __getattr__(self, name):
+            return getattr(self._session, name)
+
+        def commit(self, *args, **more):
+            self._session.commit(*args, **more)
+            raise error("no answer")
+
+    def opened(self, *args):
+        open_session(self, *args)
+        self._session = Lost(self._session)
+
+    monkeypatch.setattr(transactions.Transaction, "__init__", opened)
+    append_batch(store)
+    model_of(BATCH).check(BagStore.open(store.url))
+    assert store.n_bags == BagStore.open(store.url).n_bags
