@@ -83,7 +83,7 @@ OUR_METHODS = """
     given_penalties history is_matrix_free keeper keeps_rows labelled learn list load_current
     measure more_column needed_posterior of_sums pair_map parts penalties place predicted
     probabilities problem read_array resolve rollback run score_rows start state steps task
-    to_dict trusted values values_and_deviations with_columns
+    to_dict trusted values values_and_deviations weighed with_columns
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors

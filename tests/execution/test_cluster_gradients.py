@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,8 @@ from bagbasis.execution.lanes import use_cores
 from bagbasis.regression import feature_rows
 from tests.execution.gated import kill
 from tests.oracles.labelled import labelled_bags, stored
+
+ROOT = Path(__file__).parents[2]
 
 
 class KillingProgress:
@@ -36,9 +41,26 @@ def _n_kept(dask_worker):
     return len(feature_rows.KEPT)
 
 
+def fit(store, alpha, progress=None):
+    bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(48)
+    model = DoubleBasisRegressor(*bases, alpha=alpha, solver="cg", precision="float64")
+    return model.fit(store, progress=progress)
+
+
+def compile_kernels(folder):
+    """Compile what the test runs; for a process of its own."""
+    fit(stored(Path(folder) / "s.zarr", *labelled_bags(120, most=20)), "validation")
+
+
 @pytest.fixture(scope="module")
-def cluster():
-    """Two workers of one core each, and passes of 16 tasks."""
+def cluster(tmp_path_factory):
+    """Two workers of one core each, and passes of 16 tasks.
+
+    All load the kernels: a process that has compiled one itself may round otherwise with it.
+    """
+    code = f"from {__name__} import compile_kernels as c; import sys; c(sys.argv[1])"
+    folder = tmp_path_factory.mktemp("kernels")
+    subprocess.run([sys.executable, "-c", code, folder], check=True, cwd=ROOT)
     with (
         pass_limits(small_task_seconds=1e-9, small_tasks=16),
         connect("local", n_workers=2, cores_per_worker=1) as client,
@@ -52,20 +74,15 @@ def test_a_worker_is_killed_between_steps(cluster, alpha, tmp_path, monkeypatch)
     bags, y = labelled_bags(120, most=20)
     store = stored(tmp_path / "s.zarr", bags, y)
 
-    def fitted(progress=None):
-        bases = ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(48)
-        model = DoubleBasisRegressor(*bases, alpha=alpha, solver="cg", precision="float64")
-        return model.fit(store, progress=progress)
-
-    whole = fitted()
+    whole = fit(store, alpha)
     assert set(cluster.run(_n_kept).values()) == {0}
     progress = KillingProgress(cluster)
-    killed = fitted(progress)
+    killed = fit(store, alpha, progress)
     assert progress.n_steps > 2
     with monkeypatch.context() as patched, use_cores(1):
         for module in ("tasks", "homes"):
             patched.setattr(f"bagbasis.execution.{module}.current_client", lambda: None)
-        alone = fitted()
+        alone = fit(store, alpha)
     for other in (killed, alone):
         np.testing.assert_array_equal(other.coef_, whole.coef_)
         np.testing.assert_array_equal(other.alpha_scores_, whole.alpha_scores_)

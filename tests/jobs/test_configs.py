@@ -104,9 +104,9 @@ def test_model_section_mirrors_the_estimators():
     nested = {"embedding", "random_features"}
     pairs = [
         (FourierSection(), RandomFourierFeatures, set(), ()),
-        (ModelSection(), DoubleBasisRegressor, nested, ("response_embedding",)),
+        (ModelSection(), DoubleBasisRegressor, nested, ("response_embedding", "class_weight")),
         (ModelSection(), DoubleBasisClassifier, nested, ("response_embedding",)),
-        (ModelSection(task="densities"), TripleBasisRegressor, nested, ()),
+        (ModelSection(task="densities"), TripleBasisRegressor, nested, ("class_weight",)),
     ]
     for section, estimator, nested, other in pairs:
         parameters = inspect.signature(estimator).parameters

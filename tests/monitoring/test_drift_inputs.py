@@ -115,7 +115,7 @@ def test_a_bag_that_the_embedding_refuses(stored):
         ({"thin": 0}, r"thin is 0; expected True, False or a number of points ≥ 1"),
         ({"thin": 2.5}, r"thin is 2\.5; expected"),
         ({"n_features": 7}, r"n_features is 7; expected an even integer ≥ 2"),
-        ({"n_permutations": 0}, r"n_permutations is 0; expected an integer ≥ 1"),
+        ({"n_permutations": 0}, r"n_permutations is 0; expected an integer from 1 to 1000000"),
         ({"seed": -1}, r"seed is -1; expected an integer ≥ 0 and below 2\^64"),
         ({"seed": 0.5}, r"seed is 0\.5; expected"),
         ({"embedding": "js"}, r"embedding is 'js'; expected an Embedding or"),

@@ -73,7 +73,7 @@ def test_probabilities_without_any_positive_score(monkeypatch):
     """Where no class has a positive score all are equally likely, and one is still chosen."""
     model = classifier().fit(BAGS, CODES)
     scores = np.array([[-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
-    monkeypatch.setattr(model, "decision_rows", lambda bags: scores)
+    monkeypatch.setattr(model, "_rows", lambda bags, scored: (scores, np.empty((0, 2))))
     predicted = model.predicted(Bags.from_list(BAGS)[:2])
     assert predicted.values.tolist() == [1, 0]
     np.testing.assert_allclose(predicted.probabilities, 1 / 3)
