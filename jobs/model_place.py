@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bagbasis.errors import ModelError, StoreError
 from bagbasis.storage.files import read_json
-from bagbasis.storage.urls import normalize_url
+from bagbasis.storage.urls import local_path, normalize_url
 from bagbasis.storage.zarr_stores import exists
 
 from .files import plain
@@ -63,13 +63,14 @@ class ModelPlace:
         return is_of_run(self.url, self._mark)
 
     def save(self, model: DoubleBasis) -> None:
-        """Save the job's model, unless an earlier try of the job did: it is the same.
+        """Save the job's model.
 
-        Among objects, where nothing can be exchanged, a kill would leave none of the two.
+        Among objects, where nothing can be exchanged, what an earlier try of the job has saved
+        stays: it is the same, and a kill would leave none of the two.
         """
         from bagbasis.regression.saving import is_whole, save_model
 
-        if self.is_ours() and is_whole(self.url):
+        if local_path(self.url) is None and self.is_ours() and is_whole(self.url):
             return
         save_model(model, self.url, self._may_replace(), self._mark)
 
