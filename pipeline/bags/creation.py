@@ -10,6 +10,7 @@ from ..errors import ParameterError, StoreError, shown
 from ..params import check_dtype, check_integer, checked
 from ..storage.files import storage_errors
 from ..storage.lock import Hold
+from ..storage.transactions import NO_STORE
 from ..storage.zarr_stores import (
     check_no_foreign_files,
     check_no_link,
@@ -71,9 +72,7 @@ def check_place(url: str, overwrite: bool) -> None:
     try:
         found = read_attributes(url).get(ATTRIBUTE)
     except StoreError as error:
-        raise StoreError(
-            f"{url}: exists and is not a bag store; remove it or choose another place"
-        ) from error
+        raise StoreError(f"{url}: {NO_STORE}") from error
     if not isinstance(found, dict):
         raise StoreError(f"{url}: a Zarr group, but not a bag store; choose another place")
     if found.get("n_bags") and not overwrite:
@@ -82,15 +81,22 @@ def check_place(url: str, overwrite: bool) -> None:
 
 
 def create_store(
-    hold: Hold, meta: StoreMeta, dtype: DTypeLike, chunk_points: int | None
+    hold: Hold, meta: StoreMeta, dtype: DTypeLike, chunk_points: int | None, overwrite: bool
 ) -> str | None:
     """Delete what is there and write an empty store; its attributes, the last, make it one.
 
     From the first write to the last the group says that it is no store yet. Returns the
     snapshot's id where the store has snapshots.
+
+    Raises
+    ------
+    StoreError
+        As `check_place`, of what is there when the writing session has begun: what comes later
+        makes its commit fail.
     """
     with storage_errors(hold.url, *WRITING):
         out = writer_store(hold.url, hold.check, None)
+        check_place(hold.url, overwrite)
         group = out.new_group({ATTRIBUTE: {}})
         for array in arrays_of(meta):
             array.create(group, meta, dtype, chunk_points)

@@ -110,8 +110,7 @@ class BagStore(Snapshot):
         )
         check_place(url, overwrite)
         with writer_lock(url, make=True) as hold:
-            check_place(url, overwrite)  # again: somebody may have written since
-            return cls(url, meta, create_store(hold, meta, dtype, chunk_points))
+            return cls(url, meta, create_store(hold, meta, dtype, chunk_points, overwrite))
 
     @classmethod
     def open(cls, url: str | os.PathLike[str]) -> BagStore:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -22,9 +23,10 @@ import zarr
 from zarr.abc.store import Store
 
 from ..errors import StoreError, WriterBusyError
-from .files import storage_errors
-from .lock import take_lock
-from .urls import ICECHUNK
+from .files import staged, storage_errors
+from .folders import replace_folder
+from .lock import Hold, take_lock
+from .urls import ICECHUNK, filesystem
 from .zarr_writer import NOTHING_COMMITTED, WriterStore
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ LOCK = "commit.lock"  # of a repository on local files
 COMMITTING = ("committing failed", NOTHING_COMMITTED)
 UNKNOWN = ("committing failed", "nobody answers whether it was done; look before you write again")
 MARK = "writer"  # of a commit, in its metadata
+NO_STORE = "exists and is not a bag store; remove it or choose another place"
 
 
 def exists(url: str) -> bool:
@@ -172,7 +175,7 @@ def _find_commit(url: str, mark: str, before: str) -> str | None:
 
 def _overtaken(url: str) -> WriterBusyError:
     return WriterBusyError(
-        f"{url}: another writer committed meanwhile; nothing was committed; append again"
+        f"{url}: another writer committed meanwhile; nothing was committed; try again"
     )
 
 
@@ -182,12 +185,64 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
     if make and path is not None:
         path.mkdir(parents=True, exist_ok=True)  # where that fails, Icechunk panics
     if make and not icechunk.Repository.exists(_storage(url)):
-        return icechunk.Repository.create(_storage(url))
+        _make(url)
     if not exists(url):  # Icechunk would make the folder
         raise StoreError(f"{url}: not found")
     if path is not None and not path.is_dir():  # there Icechunk panics
         raise StoreError(f"{url}: not a folder")
     return icechunk.Repository.open(_storage(url))
+
+
+def _make(url: str) -> None:
+    """Make a repository; where another process makes it at the same time, that one is it.
+
+    A local one is made beside its place and renamed. Among objects Icechunk writes the first
+    snapshot, whose name is always the same, and then, by a conditional PUT, the branch that makes
+    a repository of it. Where a maker was killed in between, Icechunk refuses the place for ever.
+    """
+    icechunk, path = _icechunk(url), _local(url)
+    if path is not None:
+        with staged(path) as fresh, suppress(FileExistsError):
+            _make_empty(url, fresh)
+            replace_folder(fresh, path, overwrite=False)
+        return
+    try:
+        icechunk.Repository.create(_storage(url))
+    except icechunk.IcechunkError:
+        if not exists(url) and not _finish(url):
+            raise
+
+
+def _finish(url: str) -> bool:
+    """Write what a killed maker has not; False where it has written nothing.
+
+    Every object is written where there is none: of two processes that are at it, one of them
+    perhaps the maker, one writes it, and the other goes on with that.
+    """
+    place = url.removeprefix(ICECHUNK)
+    fs, root = filesystem(place)
+    fs.invalidate_cache()  # others write there
+    found = {name.removeprefix(f"{root}/") for name in fs.find(root)}
+    if not found:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        whole = _make_empty(url, Path(folder, "whole"))
+    if not found <= whole.keys():
+        raise StoreError(f"{url}: {NO_STORE}")
+    hold = Hold(place)
+    for name in sorted(whole.keys() - found):
+        with suppress(WriterBusyError):
+            hold.write(name, whole[name])
+    return True
+
+
+def _make_empty(url: str, folder: Path) -> dict[str, bytes]:
+    """Make a repository in a local folder; return its files by their names."""
+    icechunk = _icechunk(url)
+    folder.mkdir()  # where Icechunk can not make it, it panics
+    icechunk.Repository.create(icechunk.local_filesystem_storage(str(folder)))
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def _storage(url: str) -> icechunk.Storage:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.bags import Bags
+from bagbasis.bags import Bags, creation
 from bagbasis.bags.writer import AppendSession
 from bagbasis.errors import DataError, ModelError, StoreError, WriterBusyError
 from bagbasis.regression import Checkpoints
@@ -123,7 +123,7 @@ def test_killed_writer(store):
 def test_second_of_two_sessions(store):
     """Of two open sessions the second to commit is refused by one line; nothing of it is kept."""
     first, second = BagStore.open(store.url), BagStore.open(store.url)
-    told = r"another writer committed meanwhile; nothing was committed; append again"
+    told = r"another writer committed meanwhile; nothing was committed; try again"
 
     def late():
         with second.appending() as session:
@@ -178,6 +178,24 @@ def test_overtaken_before_it_writes(store, monkeypatch):
     store.append(bags, targets, responses=responses)
     model_of(2 * BATCH).check(store)
     store.verify()
+
+
+@pytest.mark.parametrize(("nth", "said"), [(1, "exists already"), (2, "committed meanwhile")])
+def test_of_two_makers_one_is_refused(url, monkeypatch, nth, said):
+    """What another process makes, and appends to, behind any of this one's looks stays."""
+    look, looks = creation.is_vacant, []
+
+    def be_overtaken(place):
+        vacant = look(place)
+        looks.append(place)
+        if len(looks) == nth:
+            append_batch(BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8))
+        return vacant
+
+    monkeypatch.setattr(creation, "is_vacant", be_overtaken)
+    with pytest.raises(StoreError, match=said):
+        BagStore.create(url, 2)
+    model_of(BATCH).check(BagStore.open(url))
 
 
 def test_one_commit_at_a_time(store, tmp_path, monkeypatch):

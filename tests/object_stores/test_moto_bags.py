@@ -6,6 +6,7 @@ from pathlib import Path
 
 import boto3
 import fsspec
+import icechunk
 import numpy as np
 import pytest
 
@@ -145,6 +146,47 @@ def test_moto_killed_writer(s3, store):
     append_batch(store)
     model_of(2 * BATCH).check(BagStore.open(store.url))
     store.verify()
+
+
+def leave_half_a_repository(url):
+    """As a maker that was killed before the last object, which makes a repository of it."""
+    BagStore.create(url, 2)
+    fs, path = fsspec.core.url_to_fs(url.removeprefix("icechunk+"))
+    snapshots = [name for name in fs.find(path) if name.endswith("/1CECHNKREP0F1RSTCMT0")]
+    fs.rm([name for name in fs.find(path) if name not in snapshots])
+    assert len(snapshots) == 1
+
+
+def test_moto_half_a_repository_is_finished(bucket):
+    """A killed maker leaves a place where a store is made again, unless others have files there."""
+    url = f"icechunk+{bucket}/data/s"
+    leave_half_a_repository(url)
+    with pytest.raises(StoreError, match="not found"):
+        BagStore.open(url)
+    fsspec.filesystem("s3").pipe_file(f"{bucket}/data/s/notes", b"mine")
+    with pytest.raises(StoreError, match="/s: exists and is not a bag store"):
+        BagStore.create(url, 2, overwrite=True)
+    fsspec.filesystem("s3").rm_file(f"{bucket}/data/s/notes")
+    append_batch(BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8))
+    model_of(BATCH).check(BagStore.open(url))
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_moto_one_of_two_makers_is_refused(bucket, monkeypatch, left):
+    """Another process makes the store, or finishes it, while this one does: theirs stays."""
+    url, create = f"icechunk+{bucket}/data/s", icechunk.Repository.create
+
+    def be_overtaken(storage):
+        monkeypatch.setattr(icechunk.Repository, "create", create)
+        if left:
+            leave_half_a_repository(url)
+        append_batch(BagStore.create(url, 2, ["y"], response_dims=3, chunk_points=8))
+        return create(storage)
+
+    monkeypatch.setattr(icechunk.Repository, "create", be_overtaken)
+    with pytest.raises(StoreError, match="exists already"):
+        BagStore.create(url, 2)
+    model_of(BATCH).check(BagStore.open(url))
 
 
 def test_moto_no_such_bucket(s3):
