@@ -12,9 +12,11 @@ from typing import Any
 
 import click
 
+from .answers import answer, command_terminal, take_json
 from .commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .interrupts import prompt_interrupts
 from .shell import (
+    HEADINGS,
     INTERRUPTED,
     JOBS,
     WRONG_CONFIG,
@@ -48,12 +50,13 @@ class JobCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the keys of the job's config, and its exit codes."""
-        from bagbasis.config_errors import key_rows
+        from bagbasis.config_errors import key_sections
 
         assert self.name is not None
         job = import_job(self.name)
-        with formatter.section("Keys (in the YAML file, or with --set)"):
-            formatter.write_dl(key_rows(job.Config))
+        for title, rows in key_sections(job.Config).items():
+            with formatter.section(title or "Keys (in the YAML file, or with --set)"):
+                formatter.write_dl(rows)
         if hasattr(job, "EXIT_CODES"):
             with formatter.section("Exit codes"):
                 formatter.write_dl([(str(code), text) for code, text in job.EXIT_CODES.items()])
@@ -61,6 +64,15 @@ class JobCommand(click.Command):
 
 class Group(click.Group):
     """Turns whatever goes wrong on the command line into one line and an exit code."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings."""
+        width = max(len(name) for name in self.commands)
+        limit = formatter.width - width - 6  # what Click leaves for one line beside the name
+        for heading, names in HEADINGS.items():
+            with formatter.section(heading):
+                rows = [(f"{n:{width}}", self.commands[n].get_short_help_str(limit)) for n in names]
+                formatter.write_dl(rows)
 
     def main(self, args: Any = None, *more: Any, **options: Any) -> Any:
         """Run the command and end the process with its exit code."""
@@ -126,9 +138,9 @@ def _run(
     given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
     from .files import run_and_report  # a wrong config is refused before numpy is imported
-    from .terminal import Terminal
 
-    report = run_and_report(job, name, config, Terminal())
+    report = run_and_report(job, name, config, command_terminal())
+    answer({"job": name, "config": config.model_dump(), **report})
     return job.exit_code(report) if hasattr(job, "exit_code") else 0
 
 
@@ -172,3 +184,4 @@ for _name in JOBS:
         test_group.add_command(_job_command(_name), _name.removeprefix(TEST))
     else:
         cli.add_command(_job_command(_name))
+take_json(cli)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bagbasis.errors import ConfigError, RunError
+from bagbasis.errors import RunError
 
-from .shell import JOBS, give_up, guarded, import_job, packaged_config
+from .answers import answer, command_terminal, say
+from .shell import check_job, give_up, guarded, import_job, packaged_config
 
 if TYPE_CHECKING:
     from bagbasis.registry.registry import ModelRecord
@@ -36,24 +38,30 @@ ROOT_OPTION = click.option(
 REGISTRY = click.argument("url", metavar="REGISTRY_URL")
 
 
-def guarded_command(function: Callable[..., None]) -> Callable[..., None]:
-    """Turn whatever goes wrong in a command into one line and an exit code."""
+def guarded_command(function: Callable[..., Mapping[str, Any] | None]) -> Callable[..., None]:
+    """Answer with what a command returns; turn what goes wrong into one line and an exit code."""
 
     @wraps(function)
     def call(*args: object, **values: object) -> None:
         context = click.get_current_context()
         # without the program's name, which has blanks of its own: python -m bagbasis.jobs
         name = context.command_path.removeprefix(context.find_root().command_path).strip()
-        context.exit(guarded(name, lambda: function(*args, **values)))
+        context.exit(guarded(name, lambda: answer(function(*args, **values) or {})))
 
     return call
 
 
 @click.command()
-@click.argument("job", type=click.Choice(list(JOBS)))
-def config(job: str) -> None:
+@click.argument("job")
+@guarded_command
+def config(job: str) -> dict[str, Any]:
     """Print the config of JOB, each key explained: bags config fit > fit.yaml."""
-    click.echo(packaged_config(job).read_text(encoding="utf-8"), nl=False)
+    from bagbasis.yaml_text import parse_yaml
+
+    check_job(job)
+    text = packaged_config(job).read_text(encoding="utf-8")
+    say(text.removesuffix("\n"))
+    return {"job": job, "config": parse_yaml(text.encode(), job)}
 
 
 @click.command()
@@ -78,13 +86,12 @@ def submit(
     launcher: str,
     resumed: str | None,
     root: str | None,
-) -> None:
+) -> dict[str, str]:
     """Start JOB in a process that outlives this one; prints the run's id and how to follow it."""
     from .config import load_config
     from .runs import attach, resume, submission
 
-    if job not in JOBS:
-        raise ConfigError(f"no job {job!r}; there are {', '.join(JOBS)}")
+    check_job(job)
     kind = import_job(job).Config
     given = {} if cluster is None else {"cluster": cluster}
     if resumed is not None and path is None and not overrides and not given:
@@ -99,59 +106,69 @@ def submit(
             before = load_config(kind, None, (), run.record()["config"])
             submission.check_unchanged(before.model_dump(), loaded.model_dump(), run.id)
             run = resume(run)
-    click.echo(f"{run.id}\nbags attach {run.url}")
+    say(f"{run.id}\nbags attach {run.url}")
+    return {"run": run.id, "url": run.url}
 
 
 @click.command()
 @ROOT_OPTION
 @guarded_command
-def runs(root: str | None) -> None:
-    """List the runs of a root, the oldest first."""
+def runs(root: str | None) -> dict[str, Any]:
+    """List the runs of a root, or of all that you have submitted to, the oldest first."""
     from .runs import runs_in
-    from .terminal import Terminal
 
-    rows = []
+    rows, found = [], []
     for run in runs_in(root):
         state = run.state()
+        found.append({"run": run.id, "url": run.url, **asdict(state)})
         share = f"{100 * state.done / state.total:.0f} %" if state.total else ""
         begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.submitted))
         launched = run.record().get("launched", {})  # older runs do not say
         where = ", ".join(f"{key} {value}" for key, value in launched.items())
         rows.append([run.id, str(state.status), state.step, share, begun, where])
     columns = ["run", "status", "step", "done", "submitted", "driver"]
-    Terminal().table("Runs", columns, rows, whole=("run",))
+    command_terminal().table("Runs", columns, rows, whole=("run",))
+    return {"runs": found}
 
 
 @click.command()
 @click.argument("run")
 @ROOT_OPTION
 @guarded_command
-def attach(run: str, root: str | None) -> None:
+def attach(run: str, root: str | None) -> dict[str, Any]:
     """Follow RUN (an id, or its folder's URL) to its end. Ctrl-C leaves it running."""
     from .runs import run as handles
-    from .terminal import Terminal
 
-    console = Terminal()
+    console = command_terminal()
     found = handles.attach(run, root=root)
-    with console.progress(found.record()["job"]) as progress:
-        while not (state := found.state()).status.is_over:
-            if state.total:
-                progress(state.done, state.total)
-            time.sleep(WATCH_SECONDS)
+    try:
+        with console.progress(found.record()["job"]) as progress:
+            while not (state := found.state()).status.is_over:
+                if state.total:
+                    progress(state.done, state.total)
+                time.sleep(WATCH_SECONDS)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"the run goes on: `bags attach {found.url}` follows it again, `bags cancel "
+            f"{found.url}` stops it"
+        ) from None
     if state.report is None:
         raise RunError(f"run {found.id} {handles.explain(state)}")
     console.values(f"Run {found.id}", state.report)
+    return state.report
 
 
 @click.command()
 @click.argument("run")
 @ROOT_OPTION
 @guarded_command
-def cancel(run: str, root: str | None) -> None:
+def cancel(run: str, root: str | None) -> dict[str, str]:
     """Ask RUN to stop; it does within seconds."""
     from .runs import attach
 
-    attach(run, root=root).cancel()
+    found = attach(run, root=root)
+    found.cancel()
+    return {"run": found.id, "url": found.url}
 
 
 @click.command(hidden=True)
@@ -174,25 +191,25 @@ def models() -> None:
 @models.command("list")
 @REGISTRY
 @guarded_command
-def list_models(url: str) -> None:
+def list_models(url: str) -> dict[str, Any]:
     """List the models at REGISTRY_URL, the oldest first; * is the champion."""
     from bagbasis.registry import Registry
 
-    from .terminal import Terminal
-
     records = Registry(url).list()
-    if not records:
-        click.echo(f"{url}: no models")
-        return
-    columns = ["", "model", "registered", "estimator", "numbers"]
-    Terminal().table("Models", columns, [_row(record) for record in records], whole=("model",))
+    if records:
+        columns = ["", "model", "registered", "estimator", "numbers"]
+        rows = [_row(record) for record in records]
+        command_terminal().table("Models", columns, rows, whole=("model",))
+    else:
+        say(f"{url}: no models")
+    return {"models": [asdict(record) for record in records]}
 
 
 @models.command()
 @REGISTRY
 @click.argument("name")
 @guarded_command
-def promote(url: str, name: str) -> None:
+def promote(url: str, name: str) -> dict[str, str | None]:
     """Make the model NAME the champion; it is read and checked first."""
     from bagbasis.registry import Registry
 
@@ -200,22 +217,24 @@ def promote(url: str, name: str) -> None:
     before = registry.current()
     registry.promote(name)
     if before == name:
-        click.echo(f"{name} is the champion already; nothing changed")
+        say(f"{name} is the champion already; nothing changed")
     else:
-        click.echo(f"the champion is {name}, {_before(before)}")
+        say(f"the champion is {name}, {_before(before)}")
+    return {"champion": name, "before": before}
 
 
 @models.command()
 @REGISTRY
 @guarded_command
-def rollback(url: str) -> None:
+def rollback(url: str) -> dict[str, str | None]:
     """Make the champion before the current one champion again."""
     from bagbasis.registry import Registry
 
     registry = Registry(url)
     before = registry.current()
     name = registry.rollback()
-    click.echo(f"the champion is {name} again, {_before(before)}")
+    say(f"the champion is {name} again, {_before(before)}")
+    return {"champion": name, "before": before}
 
 
 def _row(record: ModelRecord) -> list[str]:

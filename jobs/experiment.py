@@ -34,8 +34,7 @@ class Config(ClusterConfig):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Measure what is not measured yet; returns the report."""
-    from bagbasis.config_errors import closest
-    from bagbasis.errors import ConfigError
+    from bagbasis.errors import ConfigError, closest
 
     from .experiments.kit.runner import run_experiment
 

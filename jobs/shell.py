@@ -15,7 +15,14 @@ from types import ModuleType
 
 import click
 
-from bagbasis.errors import BagbasisError, BusyError, ConfigError, ParameterError, one_line
+from bagbasis.errors import (
+    BagbasisError,
+    BusyError,
+    ConfigError,
+    ParameterError,
+    closest,
+    one_line,
+)
 
 JOBS = {
     "generate": "Write bags of a built-in dataset into a store.",
@@ -40,6 +47,19 @@ JOBS = {
 
 INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
+HEADINGS = {  # of `bags --help`, over the commands
+    "Bags": ("generate", "ingest", "info", "verify", "remove", "relabel", "merge", "compact"),
+    "Models": ("fit", "evaluate", "predict", "tune", "retrain", "models"),
+    "Runs in the background": ("submit", "runs", "attach", "cancel"),
+    "Tests, experiments, help": ("test", "demo", "experiment", "config"),
+}
+
+
+def check_job(name: str) -> None:
+    """Raise ConfigError unless there is a job of that name."""
+    if name not in JOBS:
+        raise ConfigError(f"no job {name!r}{closest(name, JOBS)}; there are {', '.join(JOBS)}")
+
 
 def import_job(name: str) -> ModuleType:
     """Import the module of a job, with its ``Config`` and ``run``, when it is used."""
@@ -56,8 +76,8 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
     try:
         with _log_to_stderr(debug):
             return action() or 0
-    except KeyboardInterrupt:
-        complain("interrupted", debug)
+    except KeyboardInterrupt as interrupt:
+        complain("; ".join(["interrupted", *map(str, interrupt.args)]), debug)
         return INTERRUPTED
     except BagbasisError as error:
         complain(f"{name}: {error}", debug)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from bagbasis.config_errors import accepted_by, closest
-from bagbasis.errors import ConfigError
+from bagbasis.config_errors import accepted_by
+from bagbasis.errors import ConfigError, closest
 
 from .config import Section
 from .sections import NAMED, named_embedding, with_parameters, without_method

@@ -5,16 +5,15 @@ Both are read from the model's JSON schema, so that a key is described once, whe
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from .errors import NO_CREDENTIALS, ConfigError, shown, without_credentials
+from .errors import NO_CREDENTIALS, ConfigError, closest, shown, without_credentials
 
 Schema = dict[str, Any]
 
@@ -90,10 +89,17 @@ def _schema_of(adapter: TypeAdapter[Any]) -> Schema:
     return adapter.json_schema()
 
 
-def key_rows(kind: type[BaseModel]) -> list[tuple[str, str]]:
-    """Return every key of a model, dotted, and what it is; for help texts."""
+def key_sections(kind: type[BaseModel]) -> dict[str, list[tuple[str, str]]]:
+    """Return every key of a model, dotted, and what it is, by section; for help texts.
+
+    The title of a section says which of several it is: "model.embedding with name: hdd". That of
+    the model itself is empty.
+    """
     schema = TypeAdapter(kind).json_schema()
-    return list(_rows(schema, schema, ""))
+    found: dict[str, list[tuple[str, str]]] = {"": []}
+    for title, key, text in _rows(schema, schema, ""):
+        found.setdefault(title, []).append((key, text))
+    return found
 
 
 def accepted_by(annotation: object) -> str:
@@ -106,12 +112,6 @@ def accepted(schema: Schema, node: Schema) -> str:
     """Say what a part of a schema accepts."""
     parts = list(dict.fromkeys(_alternatives(schema, node)))
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
-
-
-def closest(name: str, names: Collection[str]) -> str:
-    """Return " (did you mean 'x'?)", or nothing when no name is close."""
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _locate(schema: Schema, loc: tuple[int | str, ...]) -> tuple[list[str], Schema, Schema]:
@@ -137,8 +137,12 @@ def _n_keys(loc: tuple[int | str, ...]) -> int:
     return 0 if all(isinstance(part, str) for part in loc) else 1
 
 
-def _rows(schema: Schema, model: Schema, prefix: str) -> Iterator[tuple[str, str]]:
-    for name, node in model["properties"].items():
+def _rows(schema: Schema, model: Schema, prefix: str) -> Iterator[tuple[str, str, str]]:
+    """Yield title of the section, key and text."""
+    keys = model["properties"].items()
+    fixed = [f"{name}: {one['const']}" for name, one in keys if "const" in one]
+    title = " with ".join([prefix.rstrip("."), *fixed])
+    for name, node in keys:
         sections = _models(schema, node)
         for section in sections:
             yield from _rows(schema, section, f"{prefix}{name}.")
@@ -146,7 +150,7 @@ def _rows(schema: Schema, model: Schema, prefix: str) -> Iterator[tuple[str, str
             is_required = name in model.get("required", ())
             default = "required" if is_required else f"default {json.dumps(node.get('default'))}"
             text = node.get("description", "")
-            yield prefix + name, f"{text} ({accepted(schema, node)}; {default})"
+            yield title, prefix + name, f"{text} ({accepted(schema, node)}; {default})"
 
 
 def _members(schema: Schema, node: Schema) -> list[Schema]:

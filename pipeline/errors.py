@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Collection
 from reprlib import Repr
 
 MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
@@ -29,6 +31,12 @@ _shown.maxstring = _shown.maxother = 200
 def shown(value: object) -> str:
     """Return what messages show of a value: its ``repr``, cut where it is long or deep."""
     return _shown.repr(value)
+
+
+def closest(name: str, names: Collection[str]) -> str:
+    """Return " (did you mean 'x'?)", or nothing when no name is close."""
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def without_credentials(text: str) -> str:

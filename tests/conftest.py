@@ -2,8 +2,10 @@
 forked from a server that has imported the library once; the order of files keeps cores busy."""
 
 import multiprocessing
+import os
 
 import dask
+import pytest
 from distributed.utils import get_mp_context
 from hypothesis import settings
 
@@ -29,6 +31,12 @@ get_mp_context()  # has a list of its own, which it sets once
 multiprocessing.get_context("forkserver").set_forkserver_preload(
     ["distributed", "bagbasis.retraining", "tests.bags.processes"]
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_the_tests(tmp_path_factory):
+    """Roots of runs that tests submit to are not remembered in the account's own folder."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
 def pytest_collection_modifyitems(items):

@@ -110,7 +110,7 @@ def read_record(url: str, hold: Hold | None = None) -> dict[str, Any]:
     read = read_bytes if hold is None else lambda url: hold.read(RUN)
     record = read_object(f"{url}/{RUN}", read)
     if record is None:
-        raise RunError(f"{url}: no run there; `bags runs --root ROOT` lists those of a root")
+        raise RunError(f"{url}: no run there; `bags runs` lists those that there are")
     return record
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -9,17 +10,19 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from bagbasis.errors import RunError
+from bagbasis.errors import RunError, StoreError
 from bagbasis.storage.files import PRIVATE, names_in, reading, write_json
 from bagbasis.storage.urls import local_path, normalize_url
 
 from .launchers import WITHDRAWALS
 from .record import CANCEL, LOG, RUN, RunState, Status, read_record, read_state
+from .roots import ROOT_VARIABLE, roots_of
 
 if TYPE_CHECKING:
     from IPython.display import DisplayHandle
 
-ROOT_VARIABLE = "BAGBASIS_RUNS"
+logger = logging.getLogger(__name__)
+
 POLL_SECONDS = 0.5  # between two looks at a run whose result is waited for
 SHOWN_SECONDS = 2.0  # between two looks at a run that a notebook shows
 
@@ -133,35 +136,45 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
     run : str
         Its id, or the URL of its folder.
     root : URL or path, optional
-        Where the folder lies; default the environment's BAGBASIS_RUNS.
+        Where the folder lies; default the environment's BAGBASIS_RUNS, else the roots that this
+        account has submitted to.
 
     Raises
     ------
     RunError
         No such run, or no root for an id.
     """
-    place = root_of(root)
-    if "/" in run:
-        url = run
-    elif place is not None:
-        url = f"{place}/{run}"
-    else:
+    urls = [run] if "/" in run else [f"{place}/{run}" for place in roots_of(root)]
+    if len(urls) > 1:
+        urls = [one.url for one in runs_in(root) if one.id == run]
+    if not urls:
         raise RunError(
             f"run {run}: give the root it was submitted to (root=, --root or {ROOT_VARIABLE})"
         )
-    found = Run(normalize_url(url))
+    found = Run(normalize_url(urls[0]))
     found.record()
     return found
 
 
 def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
-    """Return the runs of a root, the oldest first; those of other accounts can not be seen."""
-    place = root_of(root)
-    if place is None:
+    """Return the runs of a root, the oldest first; those of other accounts can not be seen.
+
+    Without a root, given or in the environment, those of all roots that this account has
+    submitted to.
+    """
+    urls = [normalize_url(place) for place in roots_of(root)]
+    if not urls:
         raise RunError(f"give the root of the runs (root=, --root or {ROOT_VARIABLE})")
-    url = normalize_url(place)
-    names = [name for name in names_in(url) if not name.startswith(".")]
-    return [Run(f"{url}/{name}") for name in names if _is_ours(f"{url}/{name}")]
+    found = []
+    for url in urls:
+        try:
+            found += [(name, url) for name in names_in(url) if not name.startswith(".")]
+        except StoreError as error:
+            if len(urls) == 1:
+                raise
+            logger.warning("its runs are not listed: %s", error)
+    runs = [Run(f"{url}/{name}") for name, url in sorted(found)]  # names begin with the time
+    return [run for run in runs if _is_ours(run.url)]
 
 
 def _is_ours(url: str) -> bool:
@@ -170,11 +183,6 @@ def _is_ours(url: str) -> bool:
     if folder and not os.access(folder, os.R_OK | os.X_OK, effective_ids=True):
         return False
     return RUN in names_in(url)
-
-
-def root_of(given: str | os.PathLike[str] | None) -> str | None:
-    """Return the root given, else the environment's; None for neither."""
-    return os.fspath(given) if given is not None else os.environ.get(ROOT_VARIABLE)
 
 
 def explain(state: RunState) -> str:

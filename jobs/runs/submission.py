@@ -21,7 +21,8 @@ from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
 
 from .launchers import LAUNCHERS
 from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
-from .run import Run, attach, root_of
+from .roots import remember, root_of
+from .run import Run, attach
 
 FORMAT_VERSION = 1
 PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")  # versions kept
@@ -65,8 +66,8 @@ def submit(
     values = dict(config) | ({"cluster": profile} if profile is not None else {})
     refuse_credentials(values)
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{job}-{uuid.uuid4().hex[:6]}"
-    place = root_of(root) or beside_output(values)
-    url = f"{normalize_url(place)}/{run_id}"
+    place = normalize_url(root_of(root) or beside_output(values))
+    url = f"{place}/{run_id}"
     if job in CHECKPOINTED and values.get("checkpoint_url") is None:
         values["checkpoint_url"] = f"{url}/{CHECKPOINTS}"
     record = {
@@ -80,7 +81,9 @@ def submit(
         "folder": os.getcwd(),
     }
     with _holding(url) as hold:
-        return _start(hold, record)
+        run = _start(hold, record)
+    remember(place)
+    return run
 
 
 def resume(

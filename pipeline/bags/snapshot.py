@@ -9,7 +9,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ..errors import DataError, StoreError
+from ..errors import DataError, StoreError, closest
 from ..params import checked
 from ..storage.files import GROUP
 from ..storage.urls import filesystem
@@ -207,7 +207,8 @@ class Snapshot:
         for name in names:
             if name not in self.target_names:
                 raise DataError(
-                    f"{self.url}: no target {name!r}; there are {list(self.target_names)}"
+                    f"{self.url}: no target {name!r}{closest(name, self.target_names)}; there are "
+                    f"{list(self.target_names)}"
                 )
         return [self.target_names.index(name) for name in names]
 

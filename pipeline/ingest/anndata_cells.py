@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..bags import BagStore
-from ..errors import DataError, ParameterError, shown
+from ..errors import DataError, ParameterError, closest, shown
 from ..params import checked
 from ..storage.urls import local_path, normalize_url
 from .frames import ingest_frame
@@ -73,7 +73,8 @@ def ingest_anndata(
     labels = list(dict.fromkeys([*ids, *of_cells]))
     for name in labels:
         if name not in data.obs:
-            raise DataError(f"obs has no column {name!r}; it has {shown(list(data.obs))}")
+            hint = closest(name, list(data.obs))
+            raise DataError(f"obs has no column {name!r}{hint}; it has {shown(list(data.obs))}")
     columns = {name: _columns(data, name) for name in asked}
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -138,9 +139,10 @@ def _columns(data: AnnData, name: str) -> list[str]:
     if name in data.obsm:
         return [f"{name}[{j}]" for j in range(np.shape(data.obsm[name])[1])]
     if name not in data.obs and name not in data.var_names:
+        hint = closest(name, [*data.obsm, *data.obs, *data.var_names])
         raise DataError(
-            f"coordinate {name!r} is none of obsm ({shown(list(data.obsm))}), no column of obs "
-            f"({shown(list(data.obs))}), and no gene of var_names"
+            f"coordinate {name!r}{hint} is none of obsm ({shown(list(data.obsm))}), no column of "
+            f"obs ({shown(list(data.obs))}), and no gene of var_names"
         )
     if _is_gene(data, name) and not data.var_names.is_unique:
         raise DataError("var_names are not unique: call var_names_make_unique() first")

@@ -23,7 +23,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet
 
-from ..errors import DataError
+from ..errors import DataError, closest
 from ..storage.urls import filesystem, normalize_url
 from .table_bytes import DuckFiles
 
@@ -325,8 +325,8 @@ def _check_names(file: str, names: Sequence[str], columns: Columns) -> None:
     for name in columns.names:
         if name not in names:
             raise DataError(
-                f"{file}: no column {name!r}; there are {list(names)} (all files of a table need "
-                "the same columns)"
+                f"{file}: no column {name!r}{closest(name, names)}; there are {list(names)} (all "
+                "files of a table need the same columns)"
             )
         if list(names).count(name) > 1:
             raise DataError(f"{file}: two columns are called {name!r}; rename one")

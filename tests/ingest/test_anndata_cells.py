@@ -72,7 +72,7 @@ def test_file(file, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"coordinates": ["g9"]}, "coordinate 'g9' is none of obsm"),
+        ({"coordinates": ["X_pcs"]}, r"'X_pcs' \(did you mean 'X_pca'\?\) is none of obsm"),
         ({"id_column": "donor"}, "obs has no column 'donor'"),
         ({"targets": ["size"]}, "size"),  # varies within a bag
         ({"cells": "none.h5ad"}, "none.h5ad"),

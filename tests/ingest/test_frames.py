@@ -170,7 +170,7 @@ def test_labels_and_responses_are_tables_too(tmp_path):
         (long_frame(), {}, ParameterError, "id_column is missing: rows are points"),
         (long_frame().groupby(lambda i: i % 2), {}, ParameterError, "group by names"),
         (long_frame().groupby("bag"), {"id_column": "bag"}, ParameterError, "without id_column"),
-        (long_frame(), {"id_column": "b"}, DataError, "table of points: no column 'b'"),
+        (long_frame(), {"id_column": "bg"}, DataError, r"no column 'bg' \(did you mean 'bag'\?\)"),
         (long_frame(), {"id_column": []}, ParameterError, "id_column is empty"),
     ],
 )

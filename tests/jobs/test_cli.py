@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,11 +10,13 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 from bagbasis import BagStore
 from bagbasis.errors import StoreError
-from bagbasis.jobs.shell import JOBS
+from bagbasis.jobs.cli import cli
+from bagbasis.jobs.shell import HEADINGS, JOBS
 from tests.jobs.running import CONFIGS, bags, done, refused, settings
 
 ROOT = CONFIGS.parent
@@ -70,6 +73,34 @@ def test_help_lists_every_job():
         assert text in (printed if name == job else of_tests)
 
 
+def test_every_command_has_a_heading():
+    """No command is left out of the help, and none is there twice."""
+    listed = sorted(name for names in HEADINGS.values() for name in names)
+    assert listed == sorted(name for name, one in cli.commands.items() if not one.hidden)
+    printed = done("--help")
+    assert all(f"{heading}:\n" in printed for heading in HEADINGS)
+
+
+def test_every_command_answers_in_json():
+    """--json is an option of each that people call, also of one that was added yesterday."""
+    commands = list(cli.commands.values())
+    while commands:
+        one = commands.pop()
+        if isinstance(one, click.Group):
+            commands += one.commands.values()
+        else:
+            assert ["--json"] in [option.opts for option in one.params] or one.hidden, one.name
+
+
+def test_json_is_the_report_and_nothing_else(regression, tmp_path):
+    """With --json stdout holds what the report does; refusals stay one line on stderr."""
+    url, report = regression / "bags.zarr", tmp_path / "report.json"
+    printed = done("verify", url, "--json", *settings(report=report))
+    assert json.loads(printed) == json.loads(report.read_text())
+    assert "Verified" in done("verify", url)
+    assert "not found" in refused(1, "verify", "/nowhere/a.zarr", "--json")
+
+
 @pytest.mark.parametrize("job", JOBS)
 def test_help_of_a_job_lists_its_keys(job):
     """bags JOB --help shows the keys of its config."""
@@ -88,8 +119,9 @@ def test_module_and_script_are_the_same():
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["fitt"], "'fitt'"),
-        (["fit", "--sett", "a=1"], "'--sett'"),
+        (["fitt"], "'fitt'. Did you mean 'fit'?"),
+        (["fit", "--sett", "a=1"], "'--sett'. Did you mean '--set'?"),
+        (["submit", "tun"], "no job 'tun' (did you mean 'tune'?)"),
         (["fit", "a.yaml", "b.yaml"], "b.yaml"),
         (["verify", "--cluster", "local", "x.zarr"], "--cluster"),
         (["fit", "--set"], "--set"),

@@ -35,6 +35,8 @@ def test_promote_list_and_roll_back(registry, names):
     assert f"is {second}, in place of {first}" in done("models", "promote", url, second)
     assert "the champion already; nothing changed" in done("models", "promote", url, second)
     assert registry.current() == second
+    said = json.loads(done("models", "promote", url, second, "--json"))
+    assert said == {"champion": second, "before": second}
     assert f"is {first} again, in place of {second}" in done("models", "rollback", url)
     assert registry.current() == first
     assert len(registry.history()) == 3
@@ -48,6 +50,10 @@ def test_list(registry, names, monkeypatch):
     created = [record.created[:16].replace("T", "") for record in registry.list()]
     estimators = ["DoubleBasisRegressor", "DoubleBasisClassifier"]
     numbers = ["bags70,rmse0.1235", "bags70,n_test12,000"]
+    answered = json.loads(done("models", "list", registry.url, "--json"))["models"]
+    assert [(one["name"], one["current"]) for one in answered] == list(
+        zip(names, [False, True], strict=True)
+    )
     assert rows == [
         list(row) for row in zip(["", "*"], names, created, estimators, numbers, strict=True)
     ]

@@ -14,7 +14,7 @@ from bagbasis import (
     TripleBasisRegressor,
 )
 from bagbasis.clusters.connect import Profile, load_profile
-from bagbasis.config_errors import key_rows
+from bagbasis.config_errors import key_sections
 from bagbasis.datasets import make_dataset
 from bagbasis.jobs.cli import ON_CLUSTER
 from bagbasis.jobs.config import ClusterConfig, load_config
@@ -26,6 +26,11 @@ from tests.jobs.running import CONFIGS, done, refused
 def config_of(job):
     """The Config of a job."""
     return import_job(job).Config
+
+
+def rows_of(job):
+    """Every key of a job's config, and what --help says of it."""
+    return [row for rows in key_sections(config_of(job)).values() for row in rows]
 
 
 def keys_of(values, prefix=""):
@@ -48,7 +53,7 @@ def test_file_is_valid_and_has_every_key(job):
     holdout that it does not use stand in a comment of fit.yaml."""
     path = CONFIGS / f"{job}.yaml"
     load_config(config_of(job), path)
-    known = {key for key, _ in key_rows(config_of(job))}
+    known = {key for key, _ in rows_of(job)}
     shown = keys_of(yaml.safe_load(path.read_text()))
     assert shown <= known | {key.rpartition(".")[0] for key in known}  # a section may be null
     alternatives = (CONFIGS / "fit.yaml").read_text()
@@ -67,7 +72,7 @@ def test_config_is_printed(job, tmp_path, monkeypatch):
 
 def test_config_of_no_job():
     """A job that is not there is refused, and those there are are named."""
-    assert "'retrain'" in refused(2, "config", "fitt")
+    assert "(did you mean 'fit'?); there are generate" in refused(2, "config", "fitt")
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -83,8 +88,17 @@ def test_every_key_is_explained(job):
 @pytest.mark.parametrize("job", JOBS)
 def test_every_key_has_a_help_text(job):
     """What --help prints about a key is never empty."""
-    for key, text in key_rows(config_of(job)):
+    for key, text in rows_of(job):
         assert not text.startswith(" ("), key
+
+
+def test_keys_of_each_embedding_have_a_heading():
+    """The help of a job does not list one key five times without a word."""
+    sections = key_sections(config_of("fit"))
+    assert "model.embedding with name: moments" in sections
+    for rows in sections.values():
+        assert len({key for key, _ in rows}) == len(rows)
+    assert "model.random_features:" in done("fit", "--help")
 
 
 def test_generate_has_parameters_of_its_dataset():

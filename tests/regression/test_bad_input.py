@@ -65,6 +65,8 @@ def test_targets_of_a_store(store, kind):
     """An unknown target, none where there are two, an empty list, or y beside a store."""
     with pytest.raises(DataError, match=r"no target 'z'; there are \['y', 'sign'\]"):
         small(kind).fit(store, target="z")
+    with pytest.raises(DataError, match=r"no target 'sing' \(did you mean 'sign'\?\)"):
+        small(kind).fit(store, target="sing")
     with pytest.raises(DataError, match=r"has the targets \['y', 'sign'\]; say which"):
         small(kind).fit(store)
     with pytest.raises(DataError, match="target= is empty"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 
@@ -12,9 +13,11 @@ from bagbasis.errors import ConfigError, RunError, StoreError
 from bagbasis.jobs.runs import LAUNCHERS, Status, attach, resume, runs_in, submit
 from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.runs.record import BEAT, DEAD_SECONDS, STATE, read_object
+from bagbasis.jobs.runs.roots import remember
 from bagbasis.jobs.runs.submission import beside_output
 from bagbasis.storage.files import write_json
 from bagbasis.storage.lock import Hold, writer_lock
+from tests.jobs.running import refused
 from tests.jobs.runs.drivers import driven
 
 
@@ -247,6 +250,7 @@ def test_changed_config_is_not_resumed(tmp_path, launched, changes, told):
 def test_no_such_run(root, launched, monkeypatch):
     """A run id that is not there, or without a root, is one clear line."""
     monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", "/nowhere")
     with pytest.raises(RunError, match="nobody: no run there"):
         attach("nobody", root=root)
     with pytest.raises(RunError, match="run nobody: give the root"):
@@ -269,6 +273,40 @@ def test_roots(tmp_path, launched, monkeypatch):
     assert {run.url for run in runs_in()} == {run.url for run in runs}
     assert attach(runs[0].id) == runs[0]
     assert attach(runs[0].url) == runs[0]
+
+
+def test_roots_are_remembered(tmp_path, launched, monkeypatch, caplog):
+    """Without a root, the runs of all roots that were submitted to are there; not those of a root
+    that is gone or can not be read. Without a place to remember them, a submission only warns."""
+    monkeypatch.delenv("BAGBASIS_RUNS", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    a, b = (submit("fit", CONFIG, root=tmp_path / name) for name in "ab")
+    remember("nowhere://bucket/runs")
+    assert [run.id for run in runs_in()] == sorted([a.id, b.id])
+    assert (attach(a.id), attach(b.id)) == (a, b)
+    assert "its runs are not listed: nowhere://bucket/runs" in caplog.text
+    with pytest.raises(RunError, match="run nobody: give the root"):
+        attach("nobody")
+    shutil.rmtree(tmp_path / "a")
+    remember("s3://key:secret@bucket/runs")
+    assert [run.id for run in runs_in()] == [b.id]
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")
+    assert submit("fit", CONFIG, root=tmp_path / "c").id
+    assert f"needs --root {tmp_path}/c" in caplog.text
+
+
+def test_interrupted_attach(tmp_path, launched, monkeypatch):
+    """Ctrl-C says that the run goes on, how to come back, and how to stop it."""
+
+    def interrupt(seconds):
+        raise KeyboardInterrupt
+
+    run = submit("fit", CONFIG, root=tmp_path)
+    monkeypatch.setattr("time.sleep", interrupt)
+    line = refused(130, "attach", run.url)
+    assert line.startswith("bags: interrupted; the run goes on: ")
+    assert f"`bags attach {run.url}`" in line
+    assert f"`bags cancel {run.url}`" in line
 
 
 def test_the_root_beside_a_store_of_icechunk(tmp_path, launched, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -83,6 +84,8 @@ def test_commands(regression, tmp_path, root):
     assert follow == f"bags attach {root}/{run_id}"
     assert "n_bags_fitted" in done("attach", run_id, "--root", root)
     assert run_id in done("runs", "--root", root)
+    [listed] = json.loads(done("runs", "--root", root, "--json"))["runs"]
+    assert (listed["run"], listed["status"]) == (run_id, "done")
     assert [run.id for run in runs_in(root)] == [run_id]
     assert "is done; there is nothing to cancel" in refused(1, "cancel", run_id, "--root", root)
     assert "is done; only one that died" in refused(

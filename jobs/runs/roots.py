@@ -1,0 +1,53 @@
+"""The roots of runs: the one that is given, the environment's, or those that were submitted to."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+
+from bagbasis.errors import BagbasisError, RunError, without_credentials
+from bagbasis.storage.files import PRIVATE, read_json, write_json
+
+ROOT_VARIABLE = "BAGBASIS_RUNS"
+REMEMBERED = Path("bagbasis", "roots")  # below the account's folder of states: a file per root
+
+logger = logging.getLogger(__name__)
+
+
+def root_of(given: str | os.PathLike[str] | None) -> str | None:
+    """Return the root given, else the environment's; None for neither."""
+    return os.fspath(given) if given is not None else os.environ.get(ROOT_VARIABLE)
+
+
+def roots_of(given: str | os.PathLike[str] | None) -> list[str]:
+    """Return the root given, else the environment's, else all that were submitted to."""
+    place = root_of(given)
+    return [place] if place is not None else _remembered()
+
+
+def remember(root: str) -> None:
+    """Keep a root for `roots_of`; a submission does not fail where that is not possible."""
+    name = hashlib.sha256(root.encode()).hexdigest()[:16]
+    try:
+        if root == without_credentials(root):
+            write_json(str(_folder() / f"{name}.json"), {"root": root}, mode=PRIVATE)
+    except (BagbasisError, RuntimeError) as error:  # RuntimeError: an account without a home
+        logger.warning("bags runs needs --root %s: it can not be remembered (%s)", root, error)
+
+
+def _remembered() -> list[str]:
+    try:
+        files = sorted(_folder().glob("*.json"))
+    except RuntimeError:
+        return []
+    read = partial(read_json, parse=itemgetter("root"), kind=RunError, damaged="no root")
+    return [root for file in files if (root := read(str(file))) is not None]
+
+
+def _folder() -> Path:
+    """Return where roots are kept, by the specification of XDG; RuntimeError without a home."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / REMEMBERED
