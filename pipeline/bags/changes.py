@@ -6,37 +6,15 @@ sees the bags as they were at that moment, and sums of them can be subtracted ag
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .splits import ListedBags
+
 REMOVED = -1.0  # in the place of a target's column
-
-
-@dataclass(frozen=True, eq=False)
-class ListedBags:
-    """Bags by their positions, ascending, shape (n,)."""
-
-    index: NDArray[np.int64]
-
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """See `splits.Membership`."""
-        return np.isin(index, self.index)
-
-    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """See `splits.Membership`."""
-        found = np.zeros(stop - start, dtype=bool)
-        first, last = np.searchsorted(self.index, [start, stop])
-        found[self.index[first:last] - start] = True
-        return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `splits.Membership`."""
-        return {"listed": hashlib.sha256(self.index.tobytes()).hexdigest()}
 
 
 @dataclass(frozen=True, eq=False)

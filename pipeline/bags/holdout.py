@@ -12,15 +12,14 @@ import numpy as np
 from ..errors import DataError, ParameterError, shown
 from ..params import check_number, check_share
 from .bags import Bags
+from .column_splits import GroupSplit, TimeSplit
 from .columns import Column
 from .labelled import LabelledBags
 from .splits import (
     HOLDOUT_SEED,
     VALIDATION_SEED,
-    GroupSplit,
     Membership,
     Split,
-    TimeSplit,
     hash_values,
 )
 

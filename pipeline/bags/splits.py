@@ -1,14 +1,13 @@
-"""Which bags are held out, told from a bag's index, group or time, never from the plan."""
+"""Some of the bags, told from a bag's index, never from the plan of a pass."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from .columns import Column
 
 HOLDOUT_SEED = 1  # of the bags that no model is fitted to
 VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
@@ -54,49 +53,8 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupSplit:
-    """Whole groups: those whose hash is below a limit, which `group_limit` finds."""
-
-    column: Column
-    below: float
-    seed: int
-
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """See `Membership`."""
-        return hash_values(self.column.at(index), self.seed) < self.below
-
-    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """See `Membership`."""
-        return hash_values(self.column.members(start, stop), self.seed) < self.below
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `Membership`."""
-        return {"groups": self.column.name, "below": self.below, "seed": self.seed}
-
-
-@dataclass(frozen=True, eq=False)
-class TimeSplit:
-    """The bags later than a time."""
-
-    column: Column
-    after: float
-
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """See `Membership`."""
-        return np.asarray(self.column.at(index) > self.after)
-
-    def members(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """See `Membership`."""
-        return np.asarray(self.column.members(start, stop) > self.after)
-
-    def to_dict(self) -> dict[str, Any]:
-        """See `Membership`."""
-        return {"time": self.column.name, "after": self.after}
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """The bags at some positions, ascending."""
+class ListedBags:
+    """Bags by their positions, ascending, shape (n,)."""
 
     index: NDArray[np.int64]
 
@@ -107,12 +65,13 @@ class Chosen:
     def members(self, start: int, stop: int) -> NDArray[np.bool_]:
         """See `Membership`."""
         found = np.zeros(stop - start, dtype=bool)
-        found[self.index[slice(*np.searchsorted(self.index, [start, stop]))] - start] = True
+        first, last = np.searchsorted(self.index, [start, stop])
+        found[self.index[first:last] - start] = True
         return found
 
     def to_dict(self) -> dict[str, Any]:
         """See `Membership`."""
-        return {"index": self.index.tolist()}
+        return {"listed": hashlib.sha256(self.index.tobytes()).hexdigest()}
 
 
 def hash_values(values: NDArray[Any], seed: int) -> NDArray[np.float64]:

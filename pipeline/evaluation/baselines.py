@@ -19,7 +19,7 @@ from ..errors import DataError, StoreError
 from ..execution import Progress
 from ..execution.costs import Cost
 from ..regression.base import DoubleBasis
-from ..regression.linear_model import ScoringModel
+from ..regression.fitted_model import ScoringModel
 from ..regression.outcomes import Outcome
 from ..regression.stored_predictions import take_subset
 from ..regression.weights import SampleWeight, Weights

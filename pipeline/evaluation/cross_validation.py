@@ -24,8 +24,9 @@ from ..execution.passes import Reduction, run_pass
 from ..params import check_integer, checked
 from ..regression import FeatureMap, RidgeStatistics
 from ..regression.accumulate import FitStatistics, FitSums
-from ..regression.base import DoubleBasis, Labels, Problem, Target, TrainingBags
+from ..regression.base import DoubleBasis
 from ..regression.outcomes import Reals
+from ..regression.problem import Labels, Problem, Target, TrainingBags
 from ..regression.summary import Summary, units_of
 from ..regression.weights import SampleWeight, Weights
 from .errors import Errors

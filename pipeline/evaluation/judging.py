@@ -18,7 +18,7 @@ from ..execution import Progress
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Reduction, run_pass
 from ..params import checked
-from ..regression.linear_model import FittedModel, ScoringModel
+from ..regression.fitted_model import FittedModel, ScoringModel
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable, natural_subsets, take_subset
 from ..regression.weights import SampleWeight, Weights

@@ -1,10 +1,11 @@
 """Regression on bag features: statistics, solving, estimators, and the kernel smoother."""
 
 from .checkpoints import Checkpoints
-from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
+from .classifier import DoubleBasisClassifier
 from .feature_map import FeatureMap
 from .loading import load_model
 from .prediction import features
+from .regressor import DoubleBasisRegressor
 from .saving import save_model
 from .smoother import KernelSmoother
 from .statistics import RidgeStatistics

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..bags import Responses
 from ..bags.holdout import Holdout, HoldoutLike
 from ..bags.inputs import with_targets
 from ..bags.labelled import LabelledBags
@@ -27,11 +26,11 @@ from ..random_features import RandomFourierFeatures
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features, warn_of_scale
-from .linear_model import BagsLike, LinearModel
+from .linear_model import LinearModel
 from .matrix_free import MatrixFreeFit
-from .outcomes import Outcome
 from .penalties import Penalties, warn_at_edge
 from .posterior import Posterior
+from .problem import Labels, Problem, Target, TrainingBags
 from .ridge import (
     RidgeSolution,
     rows_serve,
@@ -53,35 +52,9 @@ from .weights import SampleWeight, Weights
 
 MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
 
-Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
-"""Of bags in memory: targets, or one response per bag."""
-
-Target = str | Sequence[str] | None
-"""Columns of a store."""
-
-TrainingBags = BagsLike | LabelledBags
-
 TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
 
 PenaltiesLike = Sequence[float] | NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What an estimator is fitted to.
-
-    Attributes
-    ----------
-    source : LabelledBags
-        The labelled bags.
-    outcome : Outcome
-        What their labels are, as far as these alone decide it.
-    weights : Weights, optional
-    """
-
-    source: LabelledBags
-    outcome: Outcome
-    weights: Weights | None = None
 
 
 class DoubleBasis(LinearModel):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..bags import Bags
 from ..bags.columns import Column
 from ..bags.labelled import Batch, LabelledBags
-from ..bags.splits import Chosen, hash_index
+from ..bags.splits import ListedBags, hash_index
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..execution.passes import Reduction, run_pass
@@ -100,7 +100,7 @@ class Calibration(OptionalPart):
             rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED + 1))]
         if not len(rows):
             return None
-        chosen = replace(bags, left_out=None, only=Chosen(np.sort(rows[:MOST_BAGS])))
+        chosen = replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MOST_BAGS])))
         cost = model.features_.cost
         reduction = Reduction(partial(_Errors, model), _join, cost, name="calibrate")
         return cls(np.sort(run_pass(chosen, reduction, progress=progress), axis=0))

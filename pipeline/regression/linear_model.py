@@ -1,24 +1,23 @@
-"""Fitted models: what others may ask of them, and what all linear ones share."""
+"""What all models share that are linear in the features: predicting, and saving."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
 from ..errors import ModelError
 from ..execution import lane
-from ..execution.costs import Cost
 from ..params import checked
 from ..sklearn_bases import BaseEstimator
-from .conformal import COVERAGE, Calibration
+from .conformal import Calibration
 from .feature_map import FeatureMap
+from .fitted_model import NO_COLUMNS, Array, BagsLike, Columns
 from .moments import MANY_TARGETS
 from .outcomes import OUTCOMES, Outcome, Prediction
 from .posterior import BagScores, Posterior
@@ -30,81 +29,6 @@ from .summary import Floats, units_of
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 
 OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
-
-
-class Columns(NamedTuple):
-    """What is predicted beside the outcome: names of columns, and the coverage of intervals."""
-
-    names: Sequence[str] = ()
-    coverage: float = COVERAGE
-
-
-NO_COLUMNS = Columns()
-
-BagsLike = BagStore | Bags | Sequence[ArrayLike]
-"""Bags as callers give them; in a sequence one array of shape (n_i, n_dims) per bag."""
-
-Array = Any
-"""A numpy array for bags in memory, a lazy dask.array for a BagStore."""
-
-
-class Features(Protocol):
-    """What a model is linear in."""
-
-    @property
-    def n_dims(self) -> int:
-        """Coordinates of a point."""
-        ...
-
-    @property
-    def n_features(self) -> int:
-        """How many numbers a bag becomes."""
-        ...
-
-    @property
-    def cost(self) -> Cost:
-        """What they take."""
-        ...
-
-
-class ScoringModel(Protocol):
-    """What the errors of a fitted estimator are computed from."""
-
-    @property
-    def outcome_(self) -> Outcome:
-        """What was learnt."""
-        ...
-
-    @property
-    def features_(self) -> Features:
-        """What it is linear in."""
-        ...
-
-    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
-        """Return the raw rows that the outcome reads, shape (n_bags, k)."""
-        ...
-
-
-class FittedModel(ScoringModel, Protocol):
-    """What predictions of a store are made with."""
-
-    @property
-    def features_(self) -> FeatureMap:
-        """Both bases with everything decided."""
-        ...
-
-    @property
-    def holdout_(self) -> float | dict[str, Any]:
-        """What was left out of the fit, see `Holdout`."""
-        ...
-
-    def predicted(self, bags: Bags, columns: Columns = NO_COLUMNS) -> Prediction:
-        """Return everything that is predicted for bags in memory, and more columns."""
-        ...
-
-    def with_columns(self, rows: Floats, scores: Floats, columns: Columns) -> Prediction:
-        """Return predictions of raw rows (n, k) and scores (n, 2), with more columns."""
-        ...
 
 
 class LinearModel(BaseEstimator):

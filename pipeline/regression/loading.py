@@ -10,7 +10,8 @@ from ..storage.files import GROUP
 from ..storage.folders import read_one
 from ..storage.urls import normalize_url
 from .base import DoubleBasis
-from .estimators import DoubleBasisClassifier, DoubleBasisRegressor
+from .classifier import DoubleBasisClassifier
+from .regressor import DoubleBasisRegressor
 from .saving import ModelState, read_arrays, read_state
 from .triple_basis import TripleBasisRegressor
 

@@ -16,11 +16,12 @@ from ..bags.holdout import Holdout, HoldoutLike
 from ..errors import DataError, ModelError
 from ..execution import Progress
 from ..params import checked
-from .base import DoubleBasis, Problem, TrainingBags
+from .base import DoubleBasis
 from .checkpoints import CheckpointsLike
 from .conformal import COVERAGE, Calibration
-from .linear_model import Array, BagsLike, Columns
+from .fitted_model import Array, BagsLike, Columns
 from .outcomes import Reals
+from .problem import Problem, TrainingBags
 from .stored_predictions import take_subset
 
 logger = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
 from .conformal import COVERAGE
-from .linear_model import NO_COLUMNS, Columns, FittedModel
+from .fitted_model import NO_COLUMNS, Columns, FittedModel
 from .outcome_base import Column, Prediction
 from .prediction import prediction_ranges
 

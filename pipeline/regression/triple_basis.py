@@ -19,12 +19,13 @@ from ..execution import Progress
 from ..params import checked
 from ..random_features import RandomFourierFeatures
 from .accumulate import FitStatistics
-from .base import DoubleBasis, Labels, PenaltiesLike, Problem, Target, TrainingBags
+from .base import DoubleBasis, PenaltiesLike
 from .checkpoints import CheckpointsLike
 from .density_prediction import DensityPrediction, ProjectedScore, resolve_response, where
 from .feature_map import FeatureMap
-from .linear_model import Array, BagsLike
+from .fitted_model import Array, BagsLike
 from .outcomes import Densities
+from .problem import Labels, Problem, Target, TrainingBags
 from .ridge import RidgeSolution, solve_judged
 from .weights import SampleWeight
 

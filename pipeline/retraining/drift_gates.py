@@ -163,13 +163,7 @@ def measure_drift(
     if min(one.n_bags for one in both) < LEAST_ROWS:
         return GateResults(spending)
     runs = RunSample.of_about(gate.n_bags)
-    rows = {"labels": _label_features(models[0].outcome_, both, runs, seed)}
-    if len(models) > 1:
-        products = _products(models[1], (reference, both[1]), runs.ranges(*ranges[1]), seed)
-        # as many of each: else a change of the noise alone would pass for one of the mean
-        n = min(map(len, products))
-        rows["concept"] = spread_rows(products[0], n), spread_rows(products[1], n)
-    rows = {name: sets for name, sets in rows.items() if min(map(len, sets)) >= LEAST_ROWS}
+    rows = _rows_to_compare(both, models, reference, runs, seed)
     samples = [list(one.sample(runs)) for one in both]
     has_inputs = min(sum(map(len, parts)) for parts in samples) >= LEAST_ROWS
     if not rows and not has_inputs:
@@ -199,6 +193,24 @@ def measure_drift(
     n_passed = sum(one.n_reference + one.n_new for one in passed)
     gates = {name: found[name] for name in ALARMS if name in found}
     return GateResults(spending, level, gates, inputs, n_passed)
+
+
+def _rows_to_compare(
+    both: tuple[LabelledBags, LabelledBags],
+    models: Sequence[DoubleBasis],
+    reference: LabelledBags,
+    runs: RunSample,
+    seed: int,
+) -> dict[str, tuple[Floats, Floats]]:
+    """Return the rows of both sets, of those gates whose mean features are compared."""
+    rows = {"labels": _label_features(models[0].outcome_, both, runs, seed)}
+    if len(models) > 1:
+        new_ranges = runs.ranges(both[1].start, both[1].end)
+        products = _products(models[1], (reference, both[1]), new_ranges, seed)
+        # as many of each: else a change of the noise alone would pass for one of the mean
+        n = min(map(len, products))
+        rows["concept"] = spread_rows(products[0], n), spread_rows(products[1], n)
+    return {name: sets for name, sets in rows.items() if min(map(len, sets)) >= LEAST_ROWS}
 
 
 def _label_features(

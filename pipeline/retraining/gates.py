@@ -14,7 +14,7 @@ from ..bags.splits import Split
 from ..errors import ModelError
 from ..evaluation import evaluate_together
 from ..execution import Progress
-from ..regression.linear_model import FittedModel
+from ..regression.fitted_model import FittedModel
 from ..regression.outcomes import Densities
 from .drift_gates import GateResults
 from .settings import Retraining

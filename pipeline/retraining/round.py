@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore
-from ..bags.changes import ListedBags
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
-from ..bags.splits import HOLDOUT_SEED, Split
+from ..bags.splits import HOLDOUT_SEED, ListedBags, Split
 from ..execution import Progress
 from ..registry import Registry
 from ..regression import Checkpoints, load_model

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ..bags import BagStore
 from ..bags.labelled import LabelledBags
 from ..errors import ParameterError
+from ..hypotheses.permutation import MOST_PERMUTATIONS
 from ..params import check_choice, check_fields, check_integer, check_number, check_share
 from ..regression.base import DoubleBasis
 from ..storage.urls import normalize_url
@@ -112,7 +113,7 @@ class DriftGate:
         check_integer("horizon", self.horizon)
         check_number("least_effect", self.least_effect, 0)
         check_integer("n_bags of the drift gates", self.n_bags, 2)
-        check_integer("n_permutations", self.n_permutations, 1, 10**6)
+        check_integer("n_permutations", self.n_permutations, 1, MOST_PERMUTATIONS)
         check_choice("action", self.action, ACTIONS)
         if self.alpha / self.horizon < LEAST_LEVEL:
             raise ParameterError(

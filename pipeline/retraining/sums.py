@@ -20,8 +20,9 @@ from ..bags.splits import Membership
 from ..execution import Progress
 from ..regression import Checkpoints, FeatureMap, RidgeStatistics
 from ..regression.accumulate import FitStatistics
-from ..regression.base import DoubleBasis, Problem
+from ..regression.base import DoubleBasis
 from ..regression.outcomes import Outcome
+from ..regression.problem import Problem
 from ..regression.weights import Weights
 
 # Relative differences that rounding does not reach, by the precision of the products: blocks of

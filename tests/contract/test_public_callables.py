@@ -22,7 +22,8 @@ from sklearn.exceptions import NotFittedError
 import bagbasis
 from bagbasis import connect
 from bagbasis.errors import MOST_CHARACTERS, BagbasisError, ClusterError
-from tests.contract.examples import EXAMPLES, OPEN, SKIPPED, is_for_our_rooms
+from tests.contract.examples import EXAMPLES
+from tests.contract.scope import OPEN, SKIPPED, is_for_our_rooms
 from tests.contract.values import JUNK, annotations_of, leaves_open
 from tests.contract.world import World
 

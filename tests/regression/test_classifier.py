@@ -158,6 +158,6 @@ def test_too_few_and_too_many_classes(monkeypatch):
     """One class can not be told apart; a real-valued target is not a class."""
     with pytest.raises(DataError, match="needs two classes, the labels have 1"):
         classifier().fit(BAGS, np.zeros(200))
-    monkeypatch.setattr("bagbasis.regression.estimators.MAX_CLASSES", 100)
+    monkeypatch.setattr("bagbasis.regression.training_labels.MAX_CLASSES", 100)
     with pytest.raises(DataError, match="more than 100 classes: is the target a real number"):
         classifier().fit(BAGS, Y)
