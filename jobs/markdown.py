@@ -16,11 +16,11 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str
         for j in range(len(columns))
     ]
     lines = [list(columns), ["---:" if right else "---" for right in numeric]]
-    lines += [[cell_text(cell) for cell in row] for row in rows]
+    lines += [[_cell(cell) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def cell_text(cell: object) -> str:
+def _cell(cell: object) -> str:
     """Format one cell; a bar in a text does not end it."""
     if cell is None:
         return "–"

@@ -19,6 +19,7 @@ from .pictures.rounds import draw_rounds
 
 NAME = "retrain"
 FEW_JUDGED = 50  # bags: their errors say little
+GATE_COLORS = {"inputs": "blue", "concept": "orange", "labels": "purple"}
 ROUND = re.compile(r"round-\d{6,}")
 
 
@@ -90,9 +91,11 @@ def markdown(report: dict[str, Any]) -> str:
     parts = [f"# {first}", *notes, markdown_table(("", ""), rows)]
     parts += ["## Bags that went through the bases", markdown_table(("for", "bags"), passes)]
     if report.get("gates"):  # rounds that an earlier version decided have none
-        parts += ["## Drift", *_gates(report["gates"])]
+        gates = _gates(report["gates"])
+        parts += ["## Drift", gates.note, markdown_table(gates.columns, gates.rows)]
     if report["drift"] is not None:
-        parts += ["### Where the bags differ", _coordinates(report["drift"])]
+        shifts = _coordinates(report["drift"])
+        parts += ["### Where the bags differ", markdown_table(shifts.columns, shifts.rows)]
     if report["check"] is not None:
         check = report["check"]
         parts += [
@@ -127,14 +130,11 @@ def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
         ]
         for one in rounds
     ]
-    details = [Table("Rounds", columns, rows, "p: of the test of drift, of the new bags.")]
+    details = [Table("Rounds", columns, rows, 'p: of the gate "inputs".')]
+    if report.get("gates"):  # rounds that an earlier version decided have none
+        details.append(_gates(report["gates"]))
     if report["drift"] is not None:
-        keys = ("coordinate", "mean_shift", "mean_p_value", "spread_shift", "spread_p_value")
-        found = report["drift"]["coordinates"]
-        shifts = [[str(one[keys[0]]), *(one[key] for key in keys[1:])] for one in found]
-        names = ["coordinate", "shift of the mean / sd", "p", "shift of the spread / sd", "p"]
-        note = f"{report['drift']['n_reference']:,} bags before, {report['drift']['n_new']:,} new."
-        details.append(Table("Coordinates that drifted most", names, shifts, note))
+        details.append(_coordinates(report["drift"]))
     header = {
         "data": report["data_url"],
         "registry": report["registry_url"],
@@ -160,10 +160,16 @@ def _charts(report: dict[str, Any], rounds: Sequence[Round]) -> list[Chart]:
         series("not promoted", "error", refused, color="purple", radius=6),
     ]
     charts = [Chart(f"{report['measure']} over the rounds", "round", report["measure"], errors)]
-    tested = series("p-value", "p_value", rounds)
-    if len(tested.x):
-        note = f"A drift up to p = {report['drift']['alpha']:g}." if report["drift"] else ""
-        charts.append(Chart("Test of drift", "round", "p-value", [tested], note, log_y=True))
+    tested = []
+    for gate, color in GATE_COLORS.items():
+        known = [one for one in rounds if gate in one.p_values]
+        if known:
+            numbers, p = [one.number for one in known], [one.p_values[gate] for one in known]
+            tested.append(Series(gate, numbers, p, color=color))
+    if tested:
+        level = (report.get("gates") or {}).get("level")
+        note = "" if level is None else f"In this round a gate alarms up to p = {level:.3g}."
+        charts.append(Chart("Gates of drift", "round", "p-value", tested, note, log_y=True))
     return charts
 
 
@@ -186,7 +192,7 @@ def _corruption(report: dict[str, Any]) -> str:
     )
 
 
-def _gates(gates: dict[str, Any]) -> list[str]:
+def _gates(gates: dict[str, Any]) -> Table:
     line = (
         f"A gate alarms where p is at most {gates['level']:.3g} and the effect at least "
         f"{gates['least_effect']:g}. False alarms have a chance of {gates['alpha']:g} in "
@@ -198,11 +204,14 @@ def _gates(gates: dict[str, Any]) -> list[str]:
         for name, found in gates["gates"].items()
     ]
     columns = ("gate", "found", "p", "effect", "statistic", "bags before", "new bags")
-    return [line, markdown_table(columns, rows)]
+    return Table("Gates of drift", columns, rows, line)
 
 
-def _coordinates(drift: dict[str, Any]) -> str:
-    keys = ("coordinate", "mean_shift", "mean_p_value", "spread_shift", "spread_p_value")
-    rows = [[shift[key] for key in keys] for shift in drift["coordinates"]]
+def _coordinates(drift: dict[str, Any]) -> Table:
+    keys = ("mean_shift", "mean_p_value", "spread_shift", "spread_p_value")
+    rows = [
+        [str(shift["coordinate"]), *(shift[key] for key in keys)] for shift in drift["coordinates"]
+    ]
     columns = ("coordinate", "shift of the mean / sd", "p", "shift of the spread / sd", "p")
-    return markdown_table(columns, rows)
+    note = f"{drift['n_reference']:,} bags before, {drift['n_new']:,} new."
+    return Table("Coordinates that drifted most", columns, rows, note)

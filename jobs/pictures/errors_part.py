@@ -176,39 +176,16 @@ class Dots:
         """Return, for each target, predicted against true, and residuals against true and n."""
         sample, kept = self._errors.sample, self._kept
         sizes, labels = self._describe(sample.index[kept])
-        note = f"{len(kept):,} of {self._errors.n:,} bags, drawn at random." * (
-            len(kept) < self._errors.n
-        )
+        drawn = f"{len(kept):,} of {self._errors.n:,} bags, drawn at random."
+        note = drawn if len(kept) < self._errors.n else ""
         found = []
-        for j in range(sample.true.shape[1]):
-            name = self._names[j]
+        for j, name in enumerate(self._names[: sample.true.shape[1]]):
             true, predicted = sample.true[kept, j], sample.predicted[kept, j]
-            gaps = predicted - true
             titles = [
                 f"{label}, true {a:.4g}, predicted {b:.4g}"
                 for label, a, b in zip(labels, true.tolist(), predicted.tolist(), strict=True)
             ]
-
-            def dots(x: NDArray[Any], y: NDArray[Any], titles: list[str] = titles) -> list[Series]:
-                return [Series("", x.tolist(), y.tolist(), titles, radius=2.5)]
-
-            both, of = (f"true {name}", f"predicted {name}"), f"{name}: predicted − true"
-            title, guide = f"{name}: predicted against true", f"Dashed: predicted = true. {note}"
-            against = [f"{name}: error against {x}" for x in ("truth", "the number of points")]
-            found += [
-                Chart(title, *both, dots(true, predicted), guide, guide="diagonal"),
-                Chart(
-                    f"{name}: error against truth",
-                    both[0],
-                    of,
-                    dots(true, gaps),
-                    note,
-                    guide="zero",
-                ),
-                Chart(
-                    against[1], "points in the bag", of, dots(sizes, gaps), note, True, guide="zero"
-                ),
-            ]
+            found += _error_charts(name, true, predicted, sizes, titles, note)
         return found
 
     def worst(self) -> list[Table]:
@@ -243,6 +220,31 @@ class Dots:
         return np.add.reduceat(
             ((unit < 0) | (unit > 1)).any(axis=1), bags.offsets[:-1], dtype=np.int64
         )
+
+
+def _error_charts(
+    name: str,
+    true: NDArray[np.float64],
+    predicted: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    titles: list[str],
+    note: str,
+) -> list[Chart]:
+    """Return the charts of one target: predicted against true, and errors against truth and n."""
+
+    def dots(x: NDArray[Any], y: NDArray[Any]) -> list[Series]:
+        return [Series("", x.tolist(), y.tolist(), titles, radius=2.5)]
+
+    gaps, of = predicted - true, f"{name}: predicted − true"
+    title, against = f"{name}: predicted against true", f"{name}: error against"
+    axes = f"true {name}", f"predicted {name}"
+    by_size = f"{against} the number of points", "points in the bag", of, dots(sizes, gaps)
+    how = f"Dashed: predicted = true. {note}"
+    return [
+        Chart(title, *axes, dots(true, predicted), how, guide="diagonal"),
+        Chart(f"{against} truth", axes[0], of, dots(true, gaps), note, guide="zero"),
+        Chart(*by_size, note, log_x=True, guide="zero"),
+    ]
 
 
 def _rows_of(read: Callable[[int, int], NDArray[Any]], index: NDArray[np.int64]) -> NDArray[Any]:

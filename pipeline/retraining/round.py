@@ -72,7 +72,7 @@ class NewRound:
 
     def decide(self) -> Journal:
         """Do everything up to the decision; the challenger is registered then."""
-        begun, state = time.perf_counter(), self.state
+        begun = time.perf_counter()
         registry = Registry(self.spec.registry_url)
         n_changes, champion = len(registry.history()), registry.current()
         line, new_line = self._choose_line(registry)
@@ -96,18 +96,6 @@ class NewRound:
             p_value=drift.p_values.get("inputs"),
             p_values=drift.p_values,
             level=drift.level if drift.gates else None,
-        )
-        committed = State(
-            settings=dict(self.spec.settings),
-            model=name,
-            sums=self.folder.write_sums(round_.number, sums.statistics),
-            start=self.window[0],
-            stop=self.window[1],
-            n_summed=0 if sums.why or state is None else state.n_summed + 1,
-            version=version(PACKAGE),
-            store=fingerprint(self.store, self.window[1]),
-            rounds=(*self._rounds, round_),
-            spending=drift.spending,
         )
         report = {
             **asdict(round_),
@@ -133,7 +121,24 @@ class NewRound:
             },
             "seconds": time.perf_counter() - begun,
         }
+        committed = self._state_after(round_, sums, drift)
         return Journal(committed, not against, n_changes, report)
+
+    def _state_after(self, round_: Round, sums: WindowSums, drift: GateResults) -> State:
+        """Write the sums; return what the next round goes on from."""
+        kept = 0 if sums.why or self.state is None else self.state.n_summed + 1
+        return State(
+            settings=dict(self.spec.settings),
+            model=round_.model,
+            sums=self.folder.write_sums(round_.number, sums.statistics),
+            start=self.window[0],
+            stop=self.window[1],
+            n_summed=kept,
+            version=version(PACKAGE),
+            store=fingerprint(self.store, self.window[1]),
+            rounds=(*self._rounds, round_),
+            spending=drift.spending,
+        )
 
     # ------------------------------------------------------------------ which bags
 

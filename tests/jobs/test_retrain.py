@@ -86,7 +86,8 @@ def test_rounds_and_their_reports(folder):
     assert_picture(written / "retrain.png")
     page = Page(written / "retrain.html")
     page.assert_self_contained()
-    assert {printed.splitlines()[0], "Rounds", "Test of drift", "promoted"} <= set(page.texts)
+    assert {printed.splitlines()[0], "Rounds", "Gates of drift", "promoted"} <= set(page.texts)
+    assert {*report["gates"]["gates"]} <= set(page.texts)
     assert f"{report['error']:.4g}" in page.texts
     assert f"Few bags judged the models: {report['n_judged']}." in page.worries
     assert "nothing new" in done("retrain", *given(folder))
