@@ -50,6 +50,9 @@ class Config(TestConfig, ClusterConfig):
         default=None, description="what a bag becomes; null: a mean map"
     )
     thin: bool | int = Field(default=True, description="points that bags are thinned to")
+    memory: float | None = Field(
+        default=None, description="of null_law wild_bootstrap: bags over which a series forgets"
+    )
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
@@ -77,6 +80,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             unit=config.unit,
             embedding=None if config.embedding is None else build(config.embedding),
             thin=config.thin,
+            memory=config.memory,
         )
     return conclude(result, config, console)
 

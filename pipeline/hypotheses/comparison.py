@@ -5,17 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags.sampling import MEDIAN_ROWS
 from ..errors import DataError
+from ..execution.passes import check_memory
 from .features import FeatureMap
+from .held_out import split_units
 from .kernels import Kernel
 from .registry import Measured, Statistic
 from .samples import Sample
+from .wild_bootstrap import WILD, wild_signs
 
 Floats = NDArray[np.float64]
 
@@ -25,13 +28,20 @@ LEAST_BUCKETS = 16  # of a sample beside a very large one
 
 @dataclass(frozen=True, eq=False)
 class TwoSamples:
-    """Two samples of one dimension, one under the other, and how they are to be compared."""
+    """Two samples of one dimension, one under the other, and how they are to be compared.
+
+    Attributes
+    ----------
+    memory : float
+        Of the wild bootstrap: the units over which a series forgets itself.
+    """
 
     first: Sample
     second: Sample
     null: str
     n_permutations: int
     seed: int
+    memory: float = 0.0
 
     @cached_property
     def rows(self) -> Floats:
@@ -62,6 +72,39 @@ class TwoSamples:
     def sampled_rows(self) -> Floats:
         """Evenly spread rows of both samples, up to 1,024 (about as many bags) of each."""
         return np.concatenate([s.data.some(MEDIAN_ROWS) for s in (self.first, self.second)])
+
+    @property
+    def n(self) -> dict[str, int]:
+        """Rows of each sample."""
+        return {sample.name: len(sample) for sample in (self.first, self.second)}
+
+    def split(self, share: float) -> tuple[TwoSamples, TwoSamples]:
+        """Return a random share of the units of both samples, to learn on, and the others."""
+        parts = [
+            [sample.of_rows(rows) for rows in split_units(sample.units, share, self.seed)]
+            for sample in (self.first, self.second)
+        ]
+        learning, tested = (replace(self, first=a, second=b) for a, b in zip(*parts, strict=True))
+        return learning, tested
+
+    def wild_weights(self) -> Floats:
+        """Return weights of the units, shape (n_permutations, n_units), for sums over their rows.
+
+        Each row's weights make of them a difference of means that is about 0, and varies as that
+        of two series of one law (Chwialkowski, Sejdinovic and Gretton 2014).
+        """
+        shape = self.n_permutations, self.first.n_units + self.second.n_units
+        check_memory(f"{self.n_permutations:,} draws", 24 * shape[0] * shape[1], "take fewer")
+        parts = []
+        for sample, sign, seed in ((self.first, 1, 0), (self.second, -1, 1)):
+            memory = self.memory / max(1, sample.bucket_length)
+            seed = (self.seed + seed) % 2**64
+            signs = wild_signs(sample.n_units, self.n_permutations, memory, seed)
+            means = signs @ sample.unit_sizes / len(sample)
+            # what the mean takes from the variance, as n − 1 for n does of independent units
+            left = max(1 - float((means**2).mean()), np.finfo(float).tiny)
+            parts.append(sign * (signs - means[:, None]) / (len(sample) * left**0.5))
+        return np.hstack(parts)
 
     def in_buckets(self) -> TwoSamples:
         """Return the samples with neighbours joined to units where these are very many.
@@ -96,7 +139,7 @@ class TwoSamples:
         return _residuals(sums[:m], sizes[:m]), _residuals(sums[m:], sizes[m:])
 
     def standard_error(self, witness: Floats, null: Floats) -> float:
-        """Return that of an MMD².
+        """Return that of an MMD²; NaN for series, whose units are not independent.
 
         Its variance is four times that of the witness function's means, which a difference
         brings, and the variance of the null. What is seen of the first is too large by twice the
@@ -110,6 +153,8 @@ class TwoSamples:
             Values of the statistic without a difference.
         """
         first, second = self.residuals(witness[:, None])
+        if self.null == WILD:
+            return float("nan")
         linear = 4 * float((first**2).sum() + (second**2).sum())
         chance = float(null.var())
         return max(linear - chance, chance / 4) ** 0.5
@@ -127,6 +172,15 @@ class TwoSampleStatistic(Statistic):
     """
 
     is_additive: ClassVar[bool] = False
+
+    def learn_on(
+        self, samples: TwoSamples, kernel: Kernel | None
+    ) -> tuple[TwoSampleStatistic, Kernel | None, TwoSamples, dict[str, Any]]:
+        """Return the statistic and its kernel as learnt on a part of the samples.
+
+        And what is left to be tested, and how it was learnt, for the report. Here nothing is.
+        """
+        return self, kernel, samples, {}
 
     @abstractmethod
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:

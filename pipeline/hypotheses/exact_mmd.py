@@ -19,6 +19,7 @@ from .kernels import AnyKernel, Kernel, NegativeDistance, tiles
 from .nulls import Null, gamma_null, mixture_null, pearson_null, permutation_null
 from .permutation import draw_splits
 from .registry import Measured
+from .wild_bootstrap import WILD, wild_null
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +30,8 @@ SPECTRUM_ROWS = 2048  # evenly spread rows that the spectrum of a null is estima
 class PairStatistic(TwoSampleStatistic):
     """Base of the statistics of all pairs."""
 
-    nulls: ClassVar[tuple[str, ...]] = ("permutation", "spectral", "gamma", "pearson")
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "spectral", "gamma", "pearson", WILD)
+    group_nulls: ClassVar[tuple[str, ...]] = ("permutation", WILD)
     unbiased: ClassVar[bool] = False
 
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
@@ -39,13 +41,16 @@ class PairStatistic(TwoSampleStatistic):
         splits = draw_splits(
             samples.is_first_unit, samples.n_permutations if is_permuted else 0, samples.seed
         )
-        sums = PairSums.of(samples, used, splits)
+        is_wild = samples.null == WILD
+        sums = PairSums.of(samples, used, splits, samples.wild_weights() if is_wild else None)
         values = sums.mmd(self.unbiased)
-        null = (
-            permutation_null(values[0], values[1:], sums.scale)
-            if is_permuted
-            else self._law(values[0], sums, samples, used)
-        )
+        if is_permuted:
+            null = permutation_null(values[0], values[1:], sums.scale)
+        elif is_wild:
+            shift = values[0] - sums.mmd(unbiased=False)[0]
+            null = wild_null(values[0], sums.weighted + shift, sums.scale)
+        else:
+            null = self._law(values[0], sums, samples, used)
         within = sums.spread_within()
         return Measured(
             statistic=float(values[0]),
@@ -112,6 +117,8 @@ class PairSums:
         Over all pairs within the first sample, of both, within the second.
     to_first, to_second : shape (n_rows,)
         Over the pairs of each row with the samples as they are.
+    weighted : shape (n_draws,)
+        Over all pairs, times the weights of their units.
     """
 
     at_zero: float
@@ -122,19 +129,33 @@ class PairSums:
     second: Floats
     to_first: Floats
     to_second: Floats
+    weighted: Floats
 
     @classmethod
-    def of(cls, samples: TwoSamples, kernel: AnyKernel, splits: NDArray[np.bool_]) -> PairSums:
-        """Sum over the tiles of the samples' rows, each pair of tiles once."""
+    def of(
+        cls,
+        samples: TwoSamples,
+        kernel: AnyKernel,
+        splits: NDArray[np.bool_],
+        weights: Floats | None = None,
+    ) -> PairSums:
+        """Sum over the tiles of the samples' rows, each pair of tiles once.
+
+        Parameters
+        ----------
+        splits : shape (n_splits, n_units)
+        weights : shape (n_draws, n_units), optional
+        """
         rows, units = samples.rows, samples.units
-        own = np.zeros(len(splits))
+        vectors = splits if weights is None else np.vstack([splits, weights])
+        own = np.zeros(len(vectors))
         to_all, to_first = np.zeros(len(rows)), np.zeros(len(rows))
         is_first = splits[0, units].astype(np.float64)
         for i in tiles(len(rows)):
-            left = splits[:, units[i]].astype(np.float64)
+            left = vectors[:, units[i]].astype(np.float64)
             for j in tiles(i.stop):
                 values = kernel(rows[i], rows[j])
-                right = left if i == j else splits[:, units[j]].astype(np.float64)
+                right = left if i == j else vectors[:, units[j]].astype(np.float64)
                 twice = 1 if i == j else 2
                 own += twice * np.einsum("ij,ij->i", left @ values, right)
                 to_all[i] += values.sum(axis=1)
@@ -142,9 +163,10 @@ class PairSums:
                 if i != j:
                     to_all[j] += values.sum(axis=0)
                     to_first[j] += is_first[i] @ values
-        weights = np.bincount(units, to_all)
+        of_units = np.bincount(units, to_all)
+        own, weighted = own[: len(splits)], own[len(splits) :]
         sizes = samples.unit_sizes.astype(np.float64)
-        n_first, crossed = splits @ sizes, splits @ weights
+        n_first, crossed = splits @ sizes, splits @ of_units
         return cls(
             at_zero=kernel.at_zero,
             n_first=n_first,
@@ -154,6 +176,7 @@ class PairSums:
             second=to_all.sum() - 2 * crossed + own,
             to_first=to_first,
             to_second=to_all - to_first,
+            weighted=weighted,
         )
 
     @property

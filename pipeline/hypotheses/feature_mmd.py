@@ -19,6 +19,7 @@ from .kernels import Kernel
 from .nulls import Null, gamma_null, mixture_null, pearson_null, permutation_null
 from .permutation import mmd_squared_of_splits, split_sums
 from .registry import Measured
+from .wild_bootstrap import WILD, wild_null
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ class FourierMMD(TwoSampleStatistic):
     """
 
     name: ClassVar[str] = "fourier"
-    nulls: ClassVar[tuple[str, ...]] = ("permutation", "spectral", "gamma", "pearson")
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "spectral", "gamma", "pearson", WILD)
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
     fast: ClassVar[bool] = False
@@ -68,11 +69,14 @@ class FourierMMD(TwoSampleStatistic):
         second = (sums.sum(axis=0) - splits[0, :-1]) / n_second[0]
         difference = first - second
         biased = float(difference @ difference)
-        null = (
-            permutation_null(values[0], values[1:])
-            if is_permuted
-            else _law(values[0], values[0] - biased, sums, samples)
-        )
+        shift = values[0] - biased
+        if is_permuted:
+            null = permutation_null(values[0], values[1:])
+        elif samples.null == WILD:
+            drawn = ((samples.wild_weights() @ sums) ** 2).sum(axis=1)
+            null = wild_null(values[0], drawn + shift, 1.0)
+        else:
+            null = _law(values[0], shift, sums, samples)
         # of each frequency: its mean over the frequencies is MMD_b²
         squares = n * (difference**2).reshape(2, n).sum(axis=0)
         within = _spread_within(((first, n_first[0]), (second, n_second[0])))
@@ -81,7 +85,7 @@ class FourierMMD(TwoSampleStatistic):
             null=null,
             standard_error=samples.standard_error(sums @ difference, null.values),
             effect=float(values[0]) / within,
-            details={"error_of_frequencies": float(squares.std() / n**0.5)},
+            details={"biased": biased, "error_of_frequencies": float(squares.std() / n**0.5)},
         )
 
 

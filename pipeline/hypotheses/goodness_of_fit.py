@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -15,9 +15,9 @@ from ..densities import Densities
 from ..errors import DataError, ParameterError, shown
 from ..execution import lane
 from ..params import check_integer, check_number, check_seed, check_share, checked
+from .held_out import split_units
 from .kernels import Kernel, resolve_kernel
-from .nulls import mixture_null, permutation_null
-from .pairs import split_units
+from .nulls import mixture_null
 from .permutation import MOST_PERMUTATIONS
 from .registry import Measured, Statistic, find_statistic
 from .result import HypothesisResult
@@ -28,8 +28,8 @@ from .stein import (
     SteinSums,
     learn_stein_locations,
     stein_features,
-    wild_signs,
 )
+from .wild_bootstrap import WILD, wild_null, wild_signs
 
 Floats = NDArray[np.float64]
 
@@ -67,8 +67,8 @@ class KSD(FitStatistic):
     """
 
     name: ClassVar[str] = "ksd"
-    nulls: ClassVar[tuple[str, ...]] = ("wild_bootstrap",)
-    group_nulls: ClassVar[tuple[str, ...]] = ("wild_bootstrap",)
+    nulls: ClassVar[tuple[str, ...]] = (WILD,)
+    group_nulls: ClassVar[tuple[str, ...]] = nulls
     memory: float = 0.0
 
     def check(self) -> None:
@@ -82,10 +82,9 @@ class KSD(FitStatistic):
         sums = SteinSums.of(scored, points.kernel.bandwidth, signs[:, sample.units])
         own = (scored.slopes**2).sum(axis=1)
         own += scored.weights**2 * scored.points.shape[1] / points.kernel.bandwidth**2
-        null = permutation_null(sums.statistic, sums.signed, float(own.mean()))
         return Measured(
             sums.statistic,
-            replace(null, name="wild_bootstrap"),
+            wild_null(sums.statistic, sums.signed, float(own.mean())),
             sums.standard_error,
             float(sums.statistic / own.mean()),
         )

@@ -10,14 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bags.sampling import spread_rows
 from .comparison import TwoSamples
 from .exact_mmd import UnbiasedMMD
 from .kernels import Kernel, resolve_kernel
-from .permutation import draw_orders
-from .row_sources import ArrayRows
 from .samples import Sample
 
 CRITERIA = ("max_mmd", "t", "tau")
@@ -38,10 +35,7 @@ def choose_kernel(
         The largest MMD_u²; the largest MMD_u² / its standard error; the largest power by the normal
         limit, (MMD_u² − threshold of level .05) / its standard error.
     """
-    parts = [_halves(sample, samples.seed) for sample in (samples.first, samples.second)]
-    chosen_on, tested_on = (
-        replace(samples, first=parts[0][i], second=parts[1][i], null="permutation") for i in (0, 1)
-    )
+    chosen_on, tested_on = samples.split(0.5)
     few = replace(
         chosen_on,
         first=_few(chosen_on.first),
@@ -53,17 +47,14 @@ def choose_kernel(
     kernels = [median.with_bandwidth(float(median.bandwidth * width)) for width in WIDTHS]
     values = np.array([_criterion(criterion, few, kernel) for kernel in kernels])
     best = kernels[int(np.argmax(values))]
-    sizes = {
-        what: {s.name: len(s) for s in (part.first, part.second)}
-        for what, part in (("chosen_on", few), ("tested_on", tested_on))
-    }
     details = {
         "bandwidth_by": criterion,
-        **sizes,
+        "chosen_on": few.n,
+        "tested_on": tested_on.n,
         "bandwidths": [kernel.bandwidth for kernel in kernels],
         "criteria": values.tolist(),
     }
-    return best, replace(tested_on, null=samples.null), details
+    return best, tested_on, details
 
 
 def _criterion(criterion: str, samples: TwoSamples, kernel: Kernel) -> float:
@@ -74,26 +65,7 @@ def _criterion(criterion: str, samples: TwoSamples, kernel: Kernel) -> float:
     return float((found.statistic - threshold) / max(found.standard_error, np.finfo(float).tiny))
 
 
-def _halves(sample: Sample, seed: int) -> tuple[Sample, Sample]:
-    """Return the samples of a random half of the units, and of the others."""
-    first = np.zeros(sample.n_units, bool)
-    first[next(draw_orders(sample.n_units, 1, seed))[: sample.n_units // 2]] = True
-    return _of_units(sample, first), _of_units(sample, ~first)
-
-
 def _few(sample: Sample) -> Sample:
     """Return a sample of few of its units."""
-    kept = np.zeros(sample.n_units, bool)
-    kept[spread_rows(np.arange(sample.n_units), ROWS)] = True
-    return _of_units(sample, kept)
-
-
-def _of_units(sample: Sample, kept: NDArray[np.bool_]) -> Sample:
-    rows = kept[sample.units]
-    return replace(
-        sample,
-        data=ArrayRows(sample.rows[rows]),
-        units=(np.cumsum(kept) - 1)[sample.units[rows]],
-        n_units=int(kept.sum()),
-        positions=sample.positions[rows],
-    )
+    kept = spread_rows(np.arange(sample.n_units), ROWS)
+    return sample.of_rows(np.flatnonzero(np.isin(sample.units, kept)))

@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, ParameterError
-from ..execution.costs import Cost
-from ..params import as_array, check_integer
+from ..params import as_array, check_integer, check_share
 from .comparison import TwoSamples, TwoSampleStatistic
-from .features import FeatureMap, feature_cost
+from .held_out import climb
+from .hotelling import hotelling, hotelling_slopes, moments
 from .kernels import Kernel
+from .location_features import KernelsAt, LocationFeatures, SmoothedWaves
 from .nulls import chi_square_null, permutation_null
 from .permutation import split_sums
 from .registry import Measured
 
 Floats = NDArray[np.float64]
 
-RIDGE = 1e-9  # of the mean variance: features that depend on each other leave T² finite
 LOCATIONS = 2**63 + 2  # of the seed: no other draw has that number
 
 
@@ -41,6 +41,11 @@ class LocationStatistic(TwoSampleStatistic):
         J.
     locations : J lists of d numbers, optional
         Default drawn, from the seed: see the subclasses.
+    learn : float, 0 ≤ learn < 1
+        Share of the units of both samples that locations and bandwidth are learnt on, from those
+        given or drawn; the test is of the others. Rows have to fit in memory then, and be many
+        beside J d numbers: of 500 in R^10 two learnt locations of `MeanEmbeddings` have 0.5 to 2.1
+        times the effect of drawn ones, of 2,000 1.5 to 2.5 times.
     """
 
     nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square")
@@ -48,16 +53,40 @@ class LocationStatistic(TwoSampleStatistic):
     is_additive: ClassVar[bool] = True
     n_locations: int = 5
     locations: Sequence[Sequence[float]] | None = None
+    learn: float = 0.0
 
     def check(self) -> None:
         """See `Statistic.check`."""
         n = check_integer("n_locations", self.n_locations, 1, 256)
+        check_share("learn", self.learn, zero=True)
         if self.locations is not None:
             given = as_array("locations", self.locations, np.float64)
             if given.ndim != 2 or len(given) != n or not np.isfinite(given).all():
                 raise ParameterError(
                     f"locations have shape {given.shape}; expected {n} lists of finite numbers"
                 )
+
+    def learn_on(
+        self, samples: TwoSamples, kernel: Kernel | None
+    ) -> tuple[TwoSampleStatistic, Kernel | None, TwoSamples, dict[str, Any]]:
+        """See `TwoSampleStatistic.learn_on`: what maximises T² of rows that are not tested."""
+        if not self.learn:
+            return self, kernel, samples, {}
+        assert kernel is not None
+        if kernel.name != "gaussian":
+            raise ParameterError(f"learn is for the gaussian kernel; kernel is {kernel.name!r}")
+        learning, tested = samples.split(self.learn)
+        X, Y = learning.first.rows, learning.second.rows
+
+        def criterion(at: Sequence[Floats], widths: Sequence[float]) -> tuple[float, Floats]:
+            features = self.features(learning, kernel.with_bandwidth(widths[0]), at[0])
+            value, of_x, of_y = hotelling_slopes(features(X), features(Y))
+            return value, features.gradient(X, of_x) + features.gradient(Y, of_y)
+
+        (v,), (width,) = climb(criterion, (self.place(learning),), (kernel.bandwidth,))
+        learnt = replace(self, locations=v.tolist())
+        details = {"learnt_on": learning.n, "tested_on": tested.n}
+        return learnt, kernel.with_bandwidth(width), tested, details
 
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
         """See `TwoSampleStatistic.measure`."""
@@ -73,12 +102,12 @@ class LocationStatistic(TwoSampleStatistic):
             )
         is_permuted = samples.null == "permutation"
         n_permutations = samples.n_permutations if is_permuted else 0
-        columns = _moments(sums, sizes)
+        columns = moments(sums, sizes)
         splits = split_sums(columns, samples.is_first_unit, n_permutations, samples.seed)
         n_first = split_sums(
             np.ones((len(sizes), 1)), samples.is_first_unit, n_permutations, samples.seed
         )
-        values, per_row = _hotelling(splits, columns.sum(axis=0), n_first[:, 0], len(sizes))
+        values, per_row = hotelling(splits, columns.sum(axis=0), n_first[:, 0], len(sizes))
         value = float(values[0])
         null = (
             permutation_null(value, values[1:], max(1.0, value))
@@ -110,7 +139,7 @@ class LocationStatistic(TwoSampleStatistic):
         """Draw the locations, shape (J, d)."""
 
     @abstractmethod
-    def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> FeatureMap:
+    def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> LocationFeatures:
         """Return the features of a row."""
 
 
@@ -128,7 +157,7 @@ class MeanEmbeddings(LocationStatistic):
         # Σ ε_i (x_i − x̄) / √n is normal with the rows' covariance, of any rank
         return rows.mean(axis=0) + noise @ (rows - rows.mean(axis=0)) / len(rows) ** 0.5
 
-    def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> FeatureMap:
+    def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> LocationFeatures:
         """See `LocationStatistic.features`."""
         return KernelsAt(kernel, locations)
 
@@ -147,103 +176,14 @@ class SmoothedCharacteristicFunctions(LocationStatistic):
         """See `LocationStatistic.draw`: unit frequencies, which the bandwidth scales."""
         return _generator(samples.seed).standard_normal((self.n_locations, samples.n_dims))
 
-    def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> FeatureMap:
+    def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> LocationFeatures:
         """See `LocationStatistic.features`."""
         rows = samples.sampled_rows
         centre = rows.mean(axis=0)
         width = float(((rows - centre) ** 2).sum(axis=1).mean()) ** 0.5
-        return SmoothedWaves(locations.T / kernel.bandwidth, centre, width)
+        return SmoothedWaves(locations, kernel.bandwidth, centre, width)
 
     kernels: ClassVar[tuple[str, ...]] = ("gaussian",)
-
-
-@dataclass(frozen=True, eq=False)
-class KernelsAt:
-    """k(x, v_j)."""
-
-    kernel: Kernel
-    locations: Floats
-
-    def __call__(self, rows: Floats) -> Floats:
-        """See `FeatureMap`."""
-        return self.kernel(rows, self.locations)
-
-    @property
-    def cost(self) -> Cost:
-        """What a row takes."""
-        return feature_cost(self.locations.size)
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothedWaves:
-    """f(x) sin vᵀx and f(x) cos vᵀx."""
-
-    frequencies: Floats
-    centre: Floats
-    width: float
-
-    def __call__(self, rows: Floats) -> Floats:
-        """See `FeatureMap`."""
-        centred = rows - self.centre
-        smooth = np.exp((centred**2).sum(axis=1, keepdims=True) / (-2 * self.width**2))
-        phases = centred @ self.frequencies
-        return smooth * np.hstack([np.sin(phases), np.cos(phases)])
-
-    @property
-    def cost(self) -> Cost:
-        """What a row takes."""
-        return feature_cost(2 * self.frequencies.size)
-
-
-def _moments(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
-    """Return per unit the columns [s, c, c s, c², s sᵀ] that T² is computed of."""
-    c = sizes[:, None].astype(np.float64)
-    squares = (sums[:, :, None] * sums[:, None, :]).reshape(len(sums), -1)
-    return np.hstack([sums, c, c * sums, c**2, squares])
-
-
-def _hotelling(
-    splits: Floats, total: Floats, n_first: Floats, n_units: int
-) -> tuple[Floats, Floats]:
-    """Return T² of each split, and 1/m + 1/n of its rows.
-
-    Parameters
-    ----------
-    splits : shape (n_splits, k)
-        Sums of `_moments` over the units of the first sample.
-    total : shape (k,)
-        Over all units.
-    n_first : shape (n_splits,)
-        Units of the first sample.
-    """
-    means, covariances, sizes = [], [], []
-    for columns, count in ((splits, n_first), (total - splits, n_units - n_first)):
-        mean, covariance, rows = _mean_and_covariance(columns, count)
-        means.append(mean)
-        covariances.append(covariance)
-        sizes.append(rows)
-    difference = means[0] - means[1]
-    joint = covariances[0] + covariances[1]
-    J = difference.shape[1]
-    joint += RIDGE * np.trace(joint, axis1=1, axis2=2)[:, None, None] / J * np.eye(J)
-    values = np.einsum(
-        "ij,ij->i", difference, np.linalg.solve(joint, difference[:, :, None])[..., 0]
-    )
-    return values, 1 / sizes[0] + 1 / sizes[1]
-
-
-def _mean_and_covariance(columns: Floats, n_units: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the mean feature of each split's sample, the covariance of that mean, and its rows."""
-    J = round((columns.shape[1] - 1) ** 0.5) - 1  # of J² + 2 J + 2 columns
-    s, c = columns[:, :J], columns[:, J]
-    cs, cc = columns[:, J + 1 : 2 * J + 1], columns[:, 2 * J + 1]
-    ss = columns[:, 2 * J + 2 :].reshape(-1, J, J)
-    mean = s / c[:, None]
-    crossed = mean[:, :, None] * cs[:, None, :]
-    spread = ss - crossed - crossed.swapaxes(1, 2)
-    spread += cc[:, None, None] * mean[:, :, None] * mean[:, None, :]
-    factor = n_units / (n_units - 1) / c**2
-    return mean, spread * factor[:, None, None], c
 
 
 def _generator(seed: int) -> np.random.Generator:

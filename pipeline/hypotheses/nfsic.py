@@ -6,29 +6,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from ..execution.costs import Cost
 from ..params import check_integer, check_share
 from .additive_sums import AdditiveSums
+from .held_out import climb, kernel_gradient, split_units
 from .nulls import chi_square_null
-from .pairs import DependenceStatistic, PairMap, Pairs, split_units
+from .pairs import DependenceStatistic, PairMap, Pairs
 from .registry import Measured
 
 Floats = NDArray[np.float64]
 
 SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
 RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
-MOST_STEPS = 100  # of the search for locations, each two passes over the training half
-WIDTHS = 10.0  # a learnt bandwidth is at most so many times the median distance, or that part of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,30 +137,16 @@ def nfsic_of_orders(
 def learn_locations(start: Locations, X: Floats, Y: Floats, ridge: float = RIDGE) -> Locations:
     """Return the locations and bandwidths that maximise λ̂, on rows that the test does not see.
 
-    λ̂ bounds the power of the test from below (003). L-BFGS with exact gradients, from ``start``;
-    bandwidths stay within a factor of 10 of those of ``start``.
+    λ̂ bounds the power of the test from below (003). See `climb`.
     """
-    shapes = start.v.shape, start.w.shape
-    split = np.cumsum([start.v.size, start.w.size])
 
-    def unpacked(theta: Floats) -> Locations:
-        v, w, logs = np.split(theta, split)
-        widths = np.exp(logs)
-        return Locations(v.reshape(shapes[0]), w.reshape(shapes[1]), *widths.tolist())
+    def criterion(locations: Sequence[Floats], bandwidths: Sequence[float]) -> tuple[float, Floats]:
+        (v, w), (x_width, y_width) = locations, bandwidths
+        value, gradient = nfsic_gradient(Locations(v, w, x_width, y_width), X, Y, ridge)
+        return value / len(X), gradient / len(X)
 
-    def loss(theta: Floats) -> tuple[float, Floats]:
-        value, gradient = nfsic_gradient(unpacked(theta), X, Y, ridge)
-        return -value / len(X), -gradient / len(X)
-
-    logs = np.log([start.x_bandwidth, start.y_bandwidth])
-    theta = np.concatenate([start.v.ravel(), start.w.ravel(), logs])
-    free = [(None, None)] * int(split[-1])
-    within = [(log - np.log(WIDTHS), log + np.log(WIDTHS)) for log in logs]
-    found = minimize(
-        loss, theta, jac=True, method="L-BFGS-B", bounds=free + within,
-        options={"maxiter": MOST_STEPS},
-    )  # fmt: skip
-    return unpacked(found.x)
+    (v, w), widths = climb(criterion, (start.v, start.w), (start.x_bandwidth, start.y_bandwidth))
+    return Locations(v, w, *widths)
 
 
 def nfsic_gradient(
@@ -190,9 +174,7 @@ def nfsic_gradient(
         (X, locations.v, locations.x_bandwidth, K, centred_L),
         (Y, locations.w, locations.y_bandwidth, L, centred_K),
     ):
-        pull = by_kernel(other) * values / width**2
-        moved = pull.T @ rows - pull.sum(axis=0)[:, None] * at
-        slopes.append((moved, np.vdot(pull, cdist(rows, at, "sqeuclidean"))))
+        slopes.append(kernel_gradient(rows, at, width, by_kernel(other) * values))
     (v, x_log), (w, y_log) = slopes
     return float(n * u @ a), np.concatenate([v.ravel(), w.ravel(), [x_log, y_log]])
 

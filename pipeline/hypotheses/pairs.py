@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
 from ..execution.costs import Cost
 from .additive_sums import AdditiveSums
 from .kernels import Kernel, resolve_kernel
@@ -21,7 +20,6 @@ from .registry import Measured, Statistic
 
 Floats = NDArray[np.float64]
 
-LEAST_UNITS = 4  # to learn on, or to test
 MOST_WEIGHTS = 300  # of a mixture; what the others add varies by less than the simulation
 
 
@@ -133,27 +131,3 @@ def product_null(
     small = float(weights[MOST_WEIGHTS:].sum())
     shift = small - float(weights.sum()) if centred else small
     return mixture_null(observed, weights[:MOST_WEIGHTS], pairs.n_permutations, pairs.seed, shift)
-
-
-def split_units(
-    units: NDArray[np.int64], share: float, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of a random share of the units, to learn on, and the others, to test.
-
-    With a share of 0 both are all rows.
-
-    Raises
-    ------
-    DataError
-        Fewer than four units for either.
-    """
-    if not share:
-        return np.arange(len(units)), np.arange(len(units))
-    n_units = int(units.max()) + 1
-    chosen = np.random.default_rng(seed).permutation(n_units) < share * n_units
-    if min(chosen.sum(), (~chosen).sum()) < LEAST_UNITS:
-        raise DataError(
-            f"learn={share:g} leaves {int(chosen.sum())} of {n_units} units to learn on and "
-            f"{int((~chosen).sum())} to test; both need {LEAST_UNITS}"
-        )
-    return np.flatnonzero(chosen[units]), np.flatnonzero(~chosen[units])

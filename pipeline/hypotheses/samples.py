@@ -106,6 +106,17 @@ class Sample:
         buckets, units = np.unique(self.positions // length, return_inverse=True)
         return replace(self, units=units, n_units=len(buckets), bucket_length=length)
 
+    def of_rows(self, rows: NDArray[np.int64]) -> Sample:
+        """Return the sample of some rows, all of some units; they have to fit in memory."""
+        units = np.unique(self.units[rows], return_inverse=True)[1]
+        return replace(
+            self,
+            data=ArrayRows(self.rows[rows]),
+            units=units,
+            n_units=int(units.max()) + 1,
+            positions=self.positions[rows],
+        )
+
     @property
     def unit_sizes(self) -> NDArray[np.int64]:
         """Rows of each unit, shape (n_units,)."""

@@ -8,23 +8,19 @@ for that. So a `Score` gives t(x) = b s + ∇b and b(x); the constant of p does 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from .additive_sums import AdditiveSums
+from .held_out import climb
 from .kernels import tiles
 from .scores import Scored
 
 Floats = NDArray[np.float64]
 
-SIGNS = 2**63 + 3  # of the seed: no block of frequencies and no other null has that number
-MOST_STEPS = 100  # of the search for locations
-WIDTHS = 10.0  # a learnt bandwidth is at most so many times the median distance, or that part of it
 LEAST_DEVIATION = 1e-3  # beside the criterion's deviation: it does not run where both vanish
 
 
@@ -93,21 +89,6 @@ class SteinSums:
         return float(2 * (self.rows / (n - 1)).std(ddof=1) / n**0.5)
 
 
-def wild_signs(n: int, n_draws: int, memory: float, seed: int) -> Floats:
-    """Random signs of a series with correlations e^{−lag / memory}, shape (n_draws, n).
-
-    Parameters
-    ----------
-    memory : float ≥ 0
-        Points over which the series forgets itself; 0 for independent points.
-    """
-    rng = np.random.Generator(np.random.Philox(key=np.array([seed, SIGNS], np.uint64)))
-    stay = 0.5 if memory == 0 else 0.5 + 0.5 * np.exp(-1 / memory)
-    flips = rng.random((n_draws, n)) >= stay
-    flips[:, 0] = rng.random(n_draws) < 0.5
-    return np.where(np.cumsum(flips, axis=1) % 2, -1.0, 1.0)
-
-
 @dataclass(frozen=True, eq=False)
 class SteinMoments(AdditiveSums):
     """n, Στ, Σ‖τ‖² and Σττᵀ of τ(x) ∈ R^{dJ}: FSSD's state, mergeable and subtractable."""
@@ -149,21 +130,12 @@ def stein_features(scored: Scored, v: Floats, bandwidth: float) -> Floats:
 def learn_stein_locations(scored: Scored, v: Floats, bandwidth: float) -> tuple[Floats, float]:
     """Return the locations and the bandwidth that maximise FSSD² / its deviation.
 
-    That ratio decides the power of the test. It is measured on points that the test does not see,
-    climbed by L-BFGS with exact gradients; the bandwidth stays within a factor of 10 of that given.
+    That ratio decides the power of the test. See `climb`.
     """
-    log = np.log(bandwidth)
-
-    def loss(theta: Floats) -> tuple[float, Floats]:
-        value, slope = fssd_gradient(scored, theta[:-1].reshape(v.shape), float(np.exp(theta[-1])))
-        return -value, -slope
-
-    bounds = [(None, None)] * v.size + [(log - np.log(WIDTHS), log + np.log(WIDTHS))]
-    found: Any = minimize(
-        loss, np.append(v.ravel(), log), jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"maxiter": MOST_STEPS},
-    )  # fmt: skip
-    return found.x[:-1].reshape(v.shape), float(np.exp(found.x[-1]))
+    (v,), (width,) = climb(
+        lambda locations, widths: fssd_gradient(scored, locations[0], widths[0]), (v,), (bandwidth,)
+    )
+    return v, width
 
 
 def fssd_gradient(scored: Scored, v: Floats, bandwidth: float) -> tuple[float, Floats]:

@@ -16,7 +16,8 @@ OUR_METHODS = """
     current damage decide decision_rows decision_scores density_values describe determination
     directions discard draw embed embed_coefficients estimates estimator feature_names features
     features_of fill fit_problem frequencies frequency_bytes from_dict from_params from_state
-    given_penalties history is_matrix_free keeper keeps_rows labelled learn list load_current
+    given_penalties history is_matrix_free keeper keeps_rows labelled learn learn_on list
+    load_current
     measure more_column needed_posterior of_sums pair_map parts penalties place predicted
     probabilities problem read_array resolve rollback run score_rows start state steps task
     to_dict trusted values values_and_deviations weighed with_columns

@@ -12,7 +12,8 @@ from bagbasis.hypotheses import nfsic, stein
 from bagbasis.hypotheses.nfsic import Locations, LocationSums, learn_locations
 from bagbasis.hypotheses.orders import permuted_orders
 from bagbasis.hypotheses.scores import GivenScore, MixtureScore, SeriesScore
-from bagbasis.hypotheses.stein import SteinMoments, SteinSums, stein_features, wild_signs
+from bagbasis.hypotheses.stein import SteinMoments, SteinSums, stein_features
+from bagbasis.hypotheses.wild_bootstrap import wild_signs
 from tests.oracles import dependence
 
 WIDTHS = (1.7, 1.1)

@@ -1,0 +1,101 @@
+"""Locations of ME and SCF that are learnt on one part of the units, and tested on the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagbasis.errors import BagbasisError
+from bagbasis.hypotheses import MeanEmbeddings, SmoothedCharacteristicFunctions, two_sample_test
+from bagbasis.hypotheses.hotelling import hotelling_slopes
+from bagbasis.hypotheses.kernels import Kernel
+from bagbasis.hypotheses.location_features import KernelsAt, SmoothedWaves
+from tests.hypotheses.test_location_statistics import differences
+from tests.oracles.hypotheses import hotelling_by_loop
+
+KINDS = [MeanEmbeddings, SmoothedCharacteristicFunctions]
+MAPS = {
+    "me": lambda v, width: KernelsAt(Kernel("gaussian", width), v),
+    "scf": lambda v, width: SmoothedWaves(v, width, np.array([0.2, -0.1]), 1.6),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_gradient(name, monkeypatch):
+    """The criterion is Hotelling's T² but for its ridge; its gradient by central differences."""
+    monkeypatch.setattr("bagbasis.hypotheses.hotelling.LEARNING_RIDGE", 0.0)
+    rng = np.random.default_rng(0)
+    X, Y, theta = rng.normal(size=(30, 2)), rng.normal(size=(25, 2)) + 0.4, rng.normal(size=7)
+
+    def parts(theta):
+        features = MAPS[name](theta[:6].reshape(3, 2), float(np.exp(theta[6])))
+        return features, hotelling_slopes(features(X), features(Y))
+
+    features, (value, of_x, of_y) = parts(theta)
+    assert value == pytest.approx(hotelling_by_loop(features(X), features(Y)))
+    found = features.gradient(X, of_x) + features.gradient(Y, of_y)
+    expected = differences(lambda at: parts(at)[1][0], theta)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_learnt_locations_find_more(kind):
+    """One of five coordinates has another variance; the split is reported, and the test is of the
+    rows that are left: over seeds 1 to 5 the effect is 1.6 to 2.7 times as large for it."""
+    rng, effects = np.random.default_rng(1), np.zeros(2)
+    for seed in range(2):
+        X, Y = rng.standard_normal((2000, 5)), rng.standard_normal((1600, 5))
+        Y[:, 0] *= 1.6
+        for i, learn in enumerate((0.0, 0.5)):
+            r = two_sample_test(X, Y, statistic=kind(2, None, learn), null="chi_square", seed=seed)
+            effects[i] += r.effect
+    assert effects[1] > 1.3 * effects[0] > 0
+    assert r.details["learnt_on"] == r.details["tested_on"] == {"a": 1000, "b": 800} == r.n
+    again = two_sample_test(X, Y, statistic=kind(2, None, 0.5), null="chi_square", seed=1)
+    assert (again.statistic, again.details) == (r.statistic, r.details)
+
+
+def test_locations_are_where_the_difference_is():
+    """A few points are elsewhere."""
+    rng = np.random.default_rng(1)
+    X, Y = rng.standard_normal((2, 1000, 2))
+    Y[:100] = [2.0, 0.0] + 0.2 * Y[:100]
+    r = two_sample_test(X, Y, statistic=MeanEmbeddings(1, None, 0.5), seed=6)
+    assert r.p_value < 0.01
+    assert np.hypot(*(np.array(r.details["locations"][0]) - [2.0, 0.0])) < 0.4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_levels(kind):
+    """Rejections as often as α says, although the locations were learnt; groups stay whole."""
+    rng = np.random.default_rng(2)
+    p = np.array([
+        two_sample_test(
+            rng.standard_normal((240, 2)), rng.standard_normal((200, 2)), seed=seed,
+            statistic=kind(2, None, 0.4), null="chi_square",
+        ).p_value
+        for seed in range(90)
+    ])  # fmt: skip
+    for alpha in (0.05, 0.5):
+        assert (p <= alpha).mean() == pytest.approx(alpha, abs=4 * (alpha / len(p)) ** 0.5)
+    rows, labels = rng.standard_normal((80, 2)), np.repeat(np.arange(20), 4)
+    r = two_sample_test(rows, rows + 1, statistic=kind(1, None, 0.5), groups=(labels, labels + 20))
+    assert (r.n["a"], r.n_units["a"]) == (40, 10)
+
+
+X, Y = np.random.default_rng(0).random((2, 9, 2))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"statistic": lambda: MeanEmbeddings(1, None, 1.0)}, "learn is 1.0"),
+        ({"statistic": lambda: MeanEmbeddings(1, None, 0.9)}, "learn=0.9 leaves 9 of 9 units"),
+        ({"kernel": "matern"}, "learn is for the gaussian kernel; kernel is 'matern'"),
+    ],
+)
+def test_refusals(change, told):
+    """One line that names the parameter."""
+    given = {"statistic": lambda: MeanEmbeddings(1, None, 0.5), **change}
+    with pytest.raises(BagbasisError, match=told):
+        two_sample_test(X, Y, **{**given, "statistic": given["statistic"]()})

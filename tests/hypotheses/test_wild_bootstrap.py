@@ -1,0 +1,96 @@
+"""The wild bootstrap of two series: its values by loops, its level, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from bagbasis.errors import BagbasisError
+from bagbasis.hypotheses import FourierMMD, comparison, two_sample_test
+from bagbasis.hypotheses.kernels import Kernel
+from bagbasis.hypotheses.wild_bootstrap import wild_signs
+
+X, Y = np.random.default_rng(0).standard_normal((2, 12, 2))
+GIVEN = {"null": "wild_bootstrap", "memory": 3.0, "n_permutations": 20, "seed": 4}
+
+
+def series(rng, n, coefficient=0.8):
+    """A normal series of variance 1 with correlations coefficient^lag."""
+    noise = rng.standard_normal(n + 50) * (1 - coefficient**2) ** 0.5
+    return lfilter([1], [1, -coefficient], noise)[50:]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_values(grouped):
+    """Σ a_i a_j k(x_i, x_j) of centred signs; the unbiased one has the same p-value; random
+    features come near."""
+    a, b, units = X, Y[:9], np.repeat(np.arange(12), 1)
+    given = {**GIVEN, "bandwidth": 1.1}
+    if grouped:
+        units = np.repeat(np.arange(4), 3)
+        given["groups"] = units, units[:9] + 4
+    weights = []
+    for sign, rows, seed in ((1, a, 4), (-1, b, 5)):
+        of = units[: len(rows)]
+        w = wild_signs(of.max() + 1, 20, 3.0, seed)[:, of]
+        means = w.mean(axis=1, keepdims=True)
+        weights.append(sign * (w - means) / len(rows) / (1 - (means**2).mean()) ** 0.5)
+    w, both = np.hstack(weights), np.concatenate([a, b])
+    K = Kernel("gaussian", 1.1)(both, both)
+    expected = np.sort(np.einsum("di,ij,dj->d", w, K, w))
+    biased, unbiased, fast = (
+        two_sample_test(a, b, statistic=s, **given) for s in ("mmd_b", "mmd_u", FourierMMD(4096))
+    )
+    np.testing.assert_allclose(biased.null_distribution, expected)
+    shift = unbiased.statistic - biased.statistic
+    np.testing.assert_allclose(unbiased.null_distribution, expected + shift)
+    assert biased.p_value == unbiased.p_value
+    np.testing.assert_allclose(fast.null_distribution, expected + shift, atol=0.02)
+    assert np.isnan(biased.standard_error)
+    assert biased.null == "wild_bootstrap"
+
+
+@pytest.mark.parametrize("statistic", ["mmd_b", "energy", FourierMMD(32)])
+def test_level_of_series(statistic):
+    """Permutations take the neighbours of two series for independent, and find what is not there;
+    the wild bootstrap does not, and finds what is."""
+    rng, rejected = np.random.default_rng(1), np.zeros(2)
+    for seed in range(50):
+        a, b = series(rng, 500), series(rng, 400)
+        for i, given in enumerate(({}, {"null": "wild_bootstrap", "memory": 20.0})):
+            r = two_sample_test(a, b, statistic=statistic, n_permutations=99, seed=seed, **given)
+            rejected[i] += r.p_value <= 0.05
+    assert rejected[0] > 20
+    assert rejected[1] <= 8  # 3 expected, and that with three standard errors
+    r = two_sample_test(a, 2 + b, statistic=statistic, null="wild_bootstrap", memory=20.0)
+    assert r.p_value <= 0.01
+
+
+def test_buckets_are_fewer_units(monkeypatch):
+    """Of very many rows, neighbours are summed first; memory counts rows all the same."""
+    rng = np.random.default_rng(2)
+    a, b = series(rng, 600), series(rng, 500)
+    given = {**GIVEN, "statistic": FourierMMD(64), "memory": 40.0, "n_permutations": 400}
+    one = two_sample_test(a, b, **given)
+    monkeypatch.setattr(comparison, "MOST_BUCKETS", 200)
+    two = two_sample_test(a, b, **given)
+    assert two.statistic == pytest.approx(one.statistic)
+    means = [r.null_distribution.mean() for r in (one, two)]
+    assert means[1] == pytest.approx(means[0], rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"memory": None}, "'wild_bootstrap' needs a memory"),
+        ({"memory": -1.0}, "memory is -1.0"),
+        ({"null": "permutation"}, "memory is 3.0 and null 'permutation'"),
+        ({"statistic": "me"}, "the statistic 'me' admits"),
+        ({"bandwidth": "tau"}, "bandwidth is 'tau'; of a series"),
+    ],
+)
+def test_refusals(change, told):
+    """One line that names the parameter."""
+    with pytest.raises(BagbasisError, match=told):
+        two_sample_test(X, Y, **{**GIVEN, **change})
