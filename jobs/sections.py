@@ -8,6 +8,7 @@ configured; a name in place of the section ("js", "moments") is that embedding w
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args
@@ -23,6 +24,7 @@ S = TypeVar("S", bound=Section)
 
 EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
 DEFAULT = "projection"  # the embedding of a section without a name
+UNION = "union"  # its parts are sections of other embeddings, or their names
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
 # Parameters that a model section takes over as they are.
 RIDGE = ("alphas", "validation_fraction", "precision", "solver", "rank", "uncertainty")
@@ -102,7 +104,12 @@ def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
 _SECTIONS = {
     name: embedding_section(name, parameters_of(kind, "embeddings"))
     for name, kind in EMBEDDINGS.items()
+    if name != UNION
 }
+_PART: Any = Annotated[union_of(_SECTIONS), BeforeValidator(_expand)]
+_JOINED = parameters_of(EMBEDDINGS[UNION], "embeddings")
+_PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=1)] | None)
+_SECTIONS[UNION] = embedding_section(UNION, {**_JOINED, "parts": _PARTS})
 # Short names of embeddings: of each registered kind, and of each distance of HDD.
 NAMED: dict[str, dict[str, str]] = {
     **{name: {"name": name} for name in EMBEDDINGS},
@@ -135,11 +142,23 @@ def named_embedding(name: str) -> Section:
 
 
 def build(section: Section) -> Embedding:
-    """Make the embedding that a section stands for."""
+    """Make the embedding that a section stands for; parts of a union are named as `title_of`."""
     from bagbasis import embeddings
 
     values = section.model_dump()
-    return getattr(embeddings, EMBEDDINGS[values.pop("name")])(**values)
+    kind = EMBEDDINGS[values.pop("name")]
+    parts = getattr(section, "parts", None)
+    if parts is not None:
+        titles = [title_of(part.model_dump()) for part in parts]
+        names = [t if titles.count(t) == 1 else f"{t}{i + 1}" for i, t in enumerate(titles)]
+        values["parts"] = [(name, build(part)) for name, part in zip(names, parts, strict=True)]
+    return getattr(embeddings, kind)(**values)
+
+
+def title_of(values: Mapping[str, Any]) -> str:
+    """Return the most telling name of an embedding's section: "js" rather than "hdd"."""
+    fitting = [name for name, fixed in NAMED.items() if fixed.items() <= values.items()]
+    return max(fitting, key=lambda name: len(NAMED[name]))
 
 
 @with_parameters("RandomFourierFeatures")

@@ -76,16 +76,28 @@ def parameters_of(name: str, module: str = "", library: Path = LIBRARY) -> dict[
 
 
 def registered(table: str, module: str) -> dict[str, str]:
-    """Return the classes of a registry: a dictionary of classes, or tuples that begin with one."""
-    for node in ast.walk(_tree(LIBRARY.parent / module / "__init__.py")):
+    """Return the classes of a registry: a dictionary of tuples that begin with one.
+
+    What it takes over from another dictionary, as ``**PARTS``, is followed.
+    """
+    return _registered(table, LIBRARY.parent / module / "__init__.py")
+
+
+def _registered(table: str, path: Path) -> dict[str, str]:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom) and table in [alias.name for alias in node.names]:
+            return _registered(table, _imported(path, node))
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if [one.id for one in targets if isinstance(one, ast.Name)] == [table]:
             values = getattr(node, "value", None)
             assert isinstance(values, ast.Dict)
-            firsts = [v.elts[0] if isinstance(v, ast.Tuple) else v for v in values.values]
-            keys = [ast.literal_eval(key) for key in values.keys if key is not None]
-            return {k: v.id for k, v in zip(keys, firsts, strict=True) if isinstance(v, ast.Name)}
-    raise LookupError(f"no {table} in bagbasis.{module}")
+            found: dict[str, str] = {}
+            for key, value in zip(values.keys, values.values, strict=True):
+                first = value.elts[0] if isinstance(value, ast.Tuple) else value
+                assert isinstance(first, ast.Name)
+                found |= {ast.literal_eval(key): first.id} if key else _registered(first.id, path)
+            return found
+    raise LookupError(f"no {table} in {path}")
 
 
 def type_of(text: str) -> object:

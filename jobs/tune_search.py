@@ -12,7 +12,7 @@ from bagbasis.config_errors import accepted_by
 from bagbasis.errors import ConfigError, closest
 
 from .config import Section
-from .sections import NAMED, named_embedding, with_parameters, without_method
+from .sections import NAMED, named_embedding, title_of, with_parameters, without_method
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -108,14 +108,14 @@ def labels_of(embeddings: Sequence[Section]) -> list[str]:
     for section in embeddings:
         same = [one.model_dump() for one in embeddings if type(one) is type(section)]
         values = section.model_dump()
-        title = _title(values)
-        hidden = ("name", *NAMED[title])
+        title = title_of(values)
+        hidden = ("name", "parts", *NAMED[title])
         differing = [
             f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
             for key, value in values.items()
             if key not in hidden and any(other[key] != value for other in same)
         ]
-        labels.append(", ".join([title, *differing]))
+        labels.append(", ".join([_label(values), *differing]))
     return labels
 
 
@@ -185,7 +185,9 @@ def _kind(section: Section) -> str:
     return str(section.model_dump()["name"])
 
 
-def _title(values: Mapping[str, Any]) -> str:
-    """Return the most telling name of a section: "js" rather than "hdd"."""
-    fitting = [name for name, fixed in NAMED.items() if fixed.items() <= values.items()]
-    return max(fitting, key=lambda name: len(NAMED[name]))
+def _label(values: Mapping[str, Any]) -> str:
+    """Name a section: a union by its parts and how they are joined."""
+    if not values.get("parts"):
+        return title_of(values)
+    sign = " + " if values["join"] == "sum" else " × "
+    return sign.join(title_of(part) for part in values["parts"])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .bags import Bags, BagStore
     from .clusters import connect
     from .embeddings import (
+        EmbeddingUnion,
         HDDEmbedding,
         HistogramEmbedding,
         MeanMapEmbedding,
@@ -40,6 +41,7 @@ __all__ = [
     "Bags",
     "DoubleBasisClassifier",
     "DoubleBasisRegressor",
+    "EmbeddingUnion",
     "HDDEmbedding",
     "HistogramEmbedding",
     "KernelSmoother",
@@ -61,6 +63,7 @@ _ROOMS = {
     "bags": ("BagStore", "Bags"),
     "clusters": ("connect",),
     "embeddings": (
+        "EmbeddingUnion",
         "HDDEmbedding",
         "HistogramEmbedding",
         "MeanMapEmbedding",

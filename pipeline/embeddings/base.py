@@ -131,6 +131,11 @@ class EmbeddingSpec(ABC):
             """Length s of the embedding."""
 
     @property
+    def blocks(self) -> tuple[tuple[int, float], ...]:
+        """Length and weight of each part that has a kernel of its own; () for one of the whole."""
+        return ()
+
+    @property
     @abstractmethod
     def seconds_per_point(self) -> float:
         """What one point takes one core, in order of magnitude."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
-from ..errors import ParameterError
+from ..errors import ParameterError, shown
 from ..execution.passes import check_memory
 from ..params import check_choice, check_fields, check_integer, check_number, check_seed
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
@@ -28,12 +28,22 @@ from .frequencies import (
 from .hadamard_kernels import structured_products
 
 FEWER = "take fewer features, or transform fewer rows at a time"
+STRUCTURED_INPUTS = 64  # of a block; Hadamard products of fewer are far from Gaussian ones
+OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
 SCALES = (1e-30, 1e30)  # beyond, frequencies times embeddings may leave float32
+
+
+Blocks = tuple[tuple[int, float], ...]
+"""Consecutive inputs that have a kernel of their own: how many, and its weight. (): one kernel."""
 
 
 @dataclass(frozen=True)
 class FourierSpec:
-    """Random features with everything decided; frequencies are regenerated, never shipped."""
+    """Random features with everything decided; frequencies are regenerated, never shipped.
+
+    Those of ``blocks`` are of a sum of kernels: each frequency sees the inputs of one block, and
+    a block has as large a share of them as its weight.
+    """
 
     n_inputs: int
     n_features: int
@@ -41,6 +51,7 @@ class FourierSpec:
     seed: int = 0
     orthogonal: bool = False
     structure: str = "dense"
+    blocks: Blocks = ()
 
     def __post_init__(self) -> None:
         """Refuse what can not be used, and a scale whose phases float32 does not hold.
@@ -55,17 +66,21 @@ class FourierSpec:
         check_number("scale", self.scale, *SCALES)
         check_seed("seed", self.seed)
         _check_structure(self.structure, self.orthogonal)
+        object.__setattr__(self, "blocks", _check_blocks(self))
 
     def frequencies(self) -> NDArray[np.float64]:
         """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
-        if self.structure == "dense":
-            return _typed(self, "float64")
+        if self.structure == "dense" and not self.blocks:
+            drawn: NDArray[np.float64] = _drawn(self, "float64")[0]
+            return drawn
         out = np.empty((self.n_inputs, self.n_features // 2))
         self._phases(np.eye(self.n_inputs), out)
         return out
 
     def frequency_bytes(self, dtype: DTypeLike) -> int:
         """Return the memory that the frequencies take in this type, and while they are drawn."""
+        if self.blocks:
+            return sum(part.frequency_bytes(dtype) for part, _, _ in split_blocks(self))
         s, half = self.n_inputs, self.n_features // 2
         if self.structure == "hadamard":
             return 4 * np.dtype(dtype).itemsize * (half + hadamard_order(s))
@@ -89,16 +104,17 @@ class FourierSpec:
 
     def _phases(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ωᵀa, shape (n, D / 2); all of one type."""
-        if self.structure == "dense":
-            np.matmul(rows, _typed(self, rows.dtype.name), out=out)
-            return
-        signs, lengths = _structured(self, rows.dtype.name)
-        with KERNELS:
-            structured_products(np.ascontiguousarray(rows), signs, lengths, out)
+        drawn = _drawn(self, rows.dtype.name)
+        if not self.blocks:
+            _multiply(rows, drawn[0], out)
+        for (_, inputs, places), one in zip(split_blocks(self), drawn, strict=bool(self.blocks)):
+            _multiply(np.ascontiguousarray(rows[:, inputs]), one, out[:, places])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description; without the structure it is dense."""
+        """Return a JSON-able description; without the structure it is dense, without blocks one."""
         values = asdict(self)
+        if not self.blocks:
+            del values["blocks"]
         if self.structure == "dense":
             del values["structure"]
         return values
@@ -167,16 +183,22 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         self.spec_.transform(rows, out)
         return out
 
-    def resolve(self, n_inputs: int, sample: Callable[[], NDArray[Any]]) -> FourierSpec:
-        """Return the spec for rows of R^n_inputs; reads ``sample()`` only for "median"."""
+    def resolve(
+        self, n_inputs: int, sample: Callable[[], NDArray[Any]], blocks: Blocks = ()
+    ) -> FourierSpec:
+        """Return the spec for rows of R^n_inputs; reads ``sample()`` only for "median".
+
+        Of ``blocks`` the median is the geometric mean of theirs, as their kernels see the inputs.
+        """
         n_features = check_integer("n_features", self.n_features, 2, even=True)
         scale = check_number("scale", self.scale, *SCALES, other=("median",))
         multiplier = check_number("scale_multiplier", self.scale_multiplier, above=0)
         seed = check_seed("seed", self.seed)
         _check_structure(self.structure, self.orthogonal)
         if isinstance(scale, str):
-            scale = multiplier * median_distance(sample())
-        return FourierSpec(n_inputs, n_features, scale, seed, self.orthogonal, self.structure)
+            scale = multiplier * _median_of(sample(), blocks)
+        given = (scale, seed, self.orthogonal, self.structure, blocks)
+        return FourierSpec(n_inputs, n_features, *given)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names sin0 … and cos0 …."""
@@ -191,12 +213,58 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         return tags
 
 
+def _median_of(rows: NDArray[Any], blocks: Blocks) -> float:
+    if not blocks:
+        return median_distance(rows)
+    ends = np.cumsum([n for n, _ in blocks])[:-1]
+    medians = [median_distance(part) for part in np.split(rows, ends, axis=1)]
+    return float(np.exp(np.mean(np.log(medians) - 0.5 * np.log([w for _, w in blocks]))))
+
+
 @lru_cache(maxsize=4)
-def _typed(spec: FourierSpec, dtype: str) -> NDArray[Any]:
+def split_blocks(spec: FourierSpec) -> list[tuple[FourierSpec, slice, slice]]:
+    """Return the features of each block, its inputs and the places of its frequencies.
+
+    A block of weight w holds inputs times √w, as `EmbeddingUnion` does, and so its σ is √w σ.
+    """
+    parts = []
+    first, ends = 0, _share_out(spec.n_features // 2, [w for _, w in spec.blocks])
+    for i, (n, weight) in enumerate(spec.blocks):
+        start, stop = (ends[i - 1] if i else 0), ends[i]
+        key = np.array([spec.seed, OF_BLOCKS + i], np.uint64)
+        seed = int(np.random.Philox(key=key).random_raw())
+        scale, count = spec.scale * weight**0.5, 2 * (stop - start)
+        fast = spec.structure == "hadamard" and n >= STRUCTURED_INPUTS
+        kind = "hadamard" if fast else "dense"
+        orthogonal = spec.orthogonal or (spec.structure == "hadamard" and not fast)
+        part = FourierSpec(n, count, scale, seed, orthogonal, kind)
+        parts.append((part, slice(first, first + n), slice(start, stop)))
+        first += n
+    return parts
+
+
+def _share_out(n: int, weights: Sequence[float]) -> list[int]:
+    """Return the ends of consecutive shares of n, each at least 1 and else as the weights."""
+    if not weights:
+        return []
+    spare = np.cumsum(weights) / np.sum(weights) * (n - len(weights))
+    return [round(end) + i + 1 for i, end in enumerate(spare.tolist())]
+
+
+@lru_cache(maxsize=4)
+def _drawn(spec: FourierSpec, dtype: str) -> list[Any]:
+    """Return what each block's inputs are multiplied by, of no blocks that of all."""
+    return [_draw(part, dtype) for part, _, _ in split_blocks(spec)] or [_draw(spec, dtype)]
+
+
+def _draw(spec: FourierSpec, dtype: str) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
+    n_frequencies = spec.n_features // 2
+    if spec.structure == "hadamard":
+        return draw_hadamard(spec.n_inputs, n_frequencies, spec.scale, spec.seed, dtype)
     drawn = draw_frequencies(
         "gaussian",
         spec.n_inputs,
-        spec.n_features // 2,
+        n_frequencies,
         spec.scale,
         spec.seed,
         orthogonal=spec.orthogonal,
@@ -206,10 +274,30 @@ def _typed(spec: FourierSpec, dtype: str) -> NDArray[Any]:
     return drawn
 
 
-@lru_cache(maxsize=4)
-def _structured(spec: FourierSpec, dtype: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    n_frequencies = spec.n_features // 2
-    return draw_hadamard(spec.n_inputs, n_frequencies, spec.scale, spec.seed, dtype)
+def _multiply(rows: NDArray[Any], drawn: Any, out: NDArray[Any]) -> None:  # noqa: ANN401
+    if not isinstance(drawn, tuple):
+        np.matmul(rows, drawn, out=out)
+        return
+    with KERNELS:
+        structured_products(np.ascontiguousarray(rows), drawn[0], drawn[1], out)
+
+
+def _check_blocks(spec: FourierSpec) -> Blocks:
+    """Return the blocks as plain numbers; ParameterError for what does not fit the spec."""
+    if not isinstance(spec.blocks, (list, tuple)):
+        raise ParameterError(f"blocks is {shown(spec.blocks)}; expected (inputs, weight) pairs")
+    for pair in spec.blocks:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise ParameterError(f"a block is {shown(pair)}; expected (inputs, weight)")
+        check_integer("the inputs of a block", pair[0])
+        check_number("the weight of a block", pair[1], above=0)
+    blocks = tuple((int(n), float(weight)) for n, weight in spec.blocks)
+    if blocks and sum(n for n, _ in blocks) != spec.n_inputs:
+        raise ParameterError(f"blocks is {blocks}; expected {spec.n_inputs} inputs in all")
+    if spec.n_features < 2 * len(blocks):
+        least = f"at least {2 * len(blocks)} for a sum of {len(blocks)} kernels"
+        raise ParameterError(f"n_features is {spec.n_features}; expected {least}")
+    return blocks
 
 
 def _check_structure(structure: str, orthogonal: bool) -> None:

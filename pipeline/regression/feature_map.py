@@ -133,7 +133,9 @@ def resolve_features(
         return first
     fourier = getattr(random_features, "spec_", None)
     if fourier is None:
-        fourier = random_features.resolve(spec.n_features, lambda: _sampled(source, first))
+        fourier = random_features.resolve(
+            spec.n_features, lambda: _sampled(source, first), spec.blocks
+        )
     if fourier.n_inputs != spec.n_features:
         raise DataError(
             f"embeddings have {spec.n_features} coefficients, the random features were fitted for "

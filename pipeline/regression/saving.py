@@ -294,4 +294,6 @@ def _plain(value: object) -> object:
         return value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, Embedding):  # a part of a union
+        return _embedding_to_dict(value)
     return value

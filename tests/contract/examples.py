@@ -126,6 +126,17 @@ EXAMPLES: dict[str, Example] = {
         embeddings.SlicedWassersteinSpec,
         {"n_directions": 2, "n_quantiles": 3, "seed": 0, **SPEC},
     ),
+    "embeddings.UnionSpec": lambda w: (
+        embeddings.UnionSpec,
+        {
+            "names": ("mean",),
+            "parts": (embeddings.MomentsSpec(True, **SPEC),),
+            "join": "sum",
+            "scales": (1.0,),
+            "weights": (1.0,),
+            **SPEC,
+        },
+    ),
     "embeddings.mmd_squared": lambda w: (
         embeddings.mmd_squared,
         {"A": w.features, "sizes_A": w.bags.sizes},

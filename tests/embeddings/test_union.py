@@ -1,0 +1,144 @@
+"""`EmbeddingUnion`: kernels of joined embeddings against those of the parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    DoubleBasisRegressor,
+    EmbeddingUnion,
+    HDDEmbedding,
+    MeanMapEmbedding,
+    MomentsEmbedding,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    connect,
+)
+from bagbasis.errors import ParameterError
+from bagbasis.execution.costs import pass_limits
+from bagbasis.random_features import FourierSpec
+from tests.oracles.labelled import labelled_bags, stored
+
+BAGS, Y = labelled_bags(40)
+PARTS = [("js", HDDEmbedding("js", n_per_dim=3)), ("mean", MomentsEmbedding(covariance=False))]
+WEIGHTS = np.array([0.25, 0.75])
+
+
+def part_distances(bags):
+    """Distances of bags in each part, over their median, shape (2, n, n)."""
+    rows = [
+        part.set_params(dtype="float64").fit_transform(bags) for _, part in clone(PARTS, safe=False)
+    ]
+    return np.array([cdist(A, A) / np.sqrt(np.median(pdist(A) ** 2)) for A in rows])
+
+
+def union_of_parts(**params):
+    return EmbeddingUnion(clone(PARTS, safe=False), weights=[1, 3], dtype="float64", **params)
+
+
+@pytest.mark.parametrize("join", ["product", "sum"])
+def test_distances_are_weighed_sums(join):
+    """Without random features a union is the joined vector, its parts over their medians."""
+    rows = union_of_parts(join=join).fit_transform(BAGS)
+    expected = np.sqrt(np.tensordot(WEIGHTS, part_distances(BAGS) ** 2, 1))
+    np.testing.assert_allclose(cdist(rows, rows), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "second", [{}, {"orthogonal": True}, {"structure": "hadamard"}, {"scale": 2.0}]
+)
+@pytest.mark.parametrize("join", ["product", "sum"])
+def test_kernels(join, second):
+    """Random features give the product or the weighed sum of the parts' kernels."""
+    model = DoubleBasisRegressor(
+        union_of_parts(join=join), RandomFourierFeatures(2**14, **second), precision="float64"
+    )
+    features = model.resolve(model.labelled(BAGS, Y, None))
+    z = np.empty((len(BAGS), 2**14))
+    features.features_of(features.embed(Bags.from_list(BAGS), np.float64)[0], z)
+    squares = part_distances(BAGS) ** 2 / (2 * features.fourier.scale**2)
+    exponent = -np.tensordot(WEIGHTS, squares, 1)
+    expected = np.exp(exponent) if join == "product" else np.tensordot(WEIGHTS, np.exp(-squares), 1)
+    np.testing.assert_allclose(z @ z.T, expected, atol=0.04)
+    assert np.abs(z @ z.T - expected).mean() < 0.007
+    if join == "sum" and not second:
+        assert features.fourier.scale == pytest.approx(1, rel=1e-6)
+
+
+def test_a_frequency_sees_one_block():
+    """As many as the weights say, at least one each; others do not touch its inputs."""
+    spec = FourierSpec(6, 40, 1.5, blocks=((4, 0.7), (1, 0.299), (1, 0.001)))
+    frequencies = spec.frequencies()
+    seen = np.stack([(rows != 0).any(axis=0) for rows in np.split(frequencies, [4, 5])])
+    assert seen.sum(axis=0).tolist() == [1] * 20
+    assert seen.sum(axis=1).tolist() == [13, 6, 1]
+    assert FourierSpec(**spec.to_dict()) == spec
+
+
+def test_a_union_learns_what_its_parts_know():
+    """A sum of a function of the mean and one of the shape: each part alone misses the other."""
+    rng = np.random.default_rng(1)
+    centre, width = rng.uniform(0.3, 0.7, 600), rng.uniform(0.02, 0.2, 600)
+    bags = [rng.normal(m, s, (60, 1)).clip(0, 1) for m, s in zip(centre, width, strict=True)]
+    y = np.sin(12 * centre) + 10 * width
+    parts = [("mean", MomentsEmbedding(False)), ("js", HDDEmbedding("js"))]
+    errors = []
+    for embedding in (parts[0][1], EmbeddingUnion(parts), EmbeddingUnion(parts, join="sum")):
+        model = DoubleBasisRegressor(embedding, RandomFourierFeatures(256)).fit(bags[:400], y[:400])
+        errors.append(np.mean((model.predict(bags[400:]) - y[400:]) ** 2))
+    assert max(errors[1:]) < errors[0] / 2
+
+
+def test_parameters_of_parts():
+    """They are set by name, and cloned apart from their originals."""
+    union = EmbeddingUnion(clone(PARTS, safe=False))
+    copy = clone(union).set_params(js__distance="tv", join="sum")
+    assert (copy.parts[0][1].distance, copy.join) == ("tv", "sum")
+    assert (union.parts[0][1].distance, union.join) == ("js", "product")
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"parts": []}, r"parts is \[\]; expected \(name, embedding\) pairs"),
+        ({"parts": [MomentsEmbedding()]}, "a part is MomentsEmb.*no union is a part"),
+        ({"parts": [("a", EmbeddingUnion())]}, "no union is a part"),
+        ({"parts": [("a", MomentsEmbedding(box=[(0, 1)]))]}, "part 'a' has a box .* the union's"),
+        ({"parts": [("a", MomentsEmbedding())] * 2}, r"names of 2 parts are \['a', 'a'\]"),
+        ({"parts": [("join", MomentsEmbedding())]}, "name of a part is 'join'; expected"),
+        ({"parts": [("a__b", MomentsEmbedding())]}, "name of a part is 'a__b'; expected"),
+        ({"join": "either"}, r"join is 'either'; expected one of \['product', 'sum'\]"),
+        ({"weights": [1, 2, 3]}, "weights is .*; expected one number > 0 per part, 2"),
+        ({"scales": [1, 0]}, "one of scales is 0; expected a number > 0"),
+    ],
+)
+def test_refusals(params, message):
+    """What can not be joined is named."""
+    with pytest.raises(ParameterError, match=message):
+        EmbeddingUnion(**params).fit(BAGS)
+
+
+def test_a_kernel_needs_a_frequency():
+    """A sum of kernels has at least one frequency of each."""
+    model = DoubleBasisRegressor(EmbeddingUnion(join="sum"), RandomFourierFeatures(2))
+    with pytest.raises(ParameterError, match="n_features is 2; expected at least 4 for a sum of 2"):
+        model.fit(BAGS, Y)
+
+
+@pytest.mark.parametrize("join", ["product", "sum"])
+def test_a_cluster_gives_the_bits_of_one_process(join, tmp_path):
+    """Fitted to a store in tasks, a union's model is that of one process."""
+    bags, y = labelled_bags(300)
+    store = stored(tmp_path / "s.zarr", bags, y)
+    parts = [("map", MeanMapEmbedding(n_features=16)), ("cos", ProjectionEmbedding(n_per_dim=3))]
+    model = DoubleBasisRegressor(EmbeddingUnion(parts, join), RandomFourierFeatures(32))
+    with pass_limits(task_seconds=1e-4):
+        alone = clone(model).fit(store)
+    with pass_limits(task_seconds=1e-4), connect("local", n_workers=2, cores_per_worker=1):
+        spread = clone(model).fit(BagStore.open(store.url))
+    np.testing.assert_array_equal(spread.coef_, alone.coef_)
