@@ -25,7 +25,7 @@ def running_on(target: str, store: str | None = None) -> Iterator[None]:
     is_local = profile_of(target).cluster == "local"
     with (
         no_interrupts() if is_local else nullcontext(),
-        nullcontext() if is_local else Terminal().progress("waiting for", "workers") as progress,
+        Terminal().progress("cluster", "workers") as progress,
     ):
         client = connect(target, store=store, progress=progress)
     with client:

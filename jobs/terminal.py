@@ -111,7 +111,21 @@ class Terminal:
             yield PlainProgress(self.err, label, unit)
 
 
-class PlainProgress:
+class _Speaker:
+    """Prints lines beside a progress, each once."""
+
+    def __init__(self, console: Console, label: str) -> None:
+        self._console, self._label = console, label
+        self._said: set[str] = set()
+
+    def say(self, text: str) -> None:
+        """Print a line that was not printed before."""
+        if text not in self._said:
+            self._said.add(text)
+            self._console.print(f"{self._label}: {text}", markup=False, soft_wrap=True)
+
+
+class PlainProgress(_Speaker):
     """Prints ``label: done of total`` at most every ten seconds."""
 
     def __init__(
@@ -121,8 +135,7 @@ class PlainProgress:
         unit: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._console = console
-        self._label = label
+        super().__init__(console, label)
         self._unit = unit
         self._clock = clock
         self._lock = threading.Lock()
@@ -151,11 +164,12 @@ class PlainProgress:
             self._console.print(text, markup=False, soft_wrap=True)
 
 
-class _BarProgress:
+class _BarProgress(_Speaker):
     """A bar, started again at 0 for the next pass over the data."""
 
     def __init__(self, bar: Progress, label: str) -> None:
-        self._bar, self._label, self._note = bar, label, ""
+        super().__init__(bar.console, label)
+        self._bar, self._note = bar, ""
         self._lock = threading.Lock()
         self._task = bar.add_task(label, total=None)
 

@@ -39,6 +39,26 @@ def _state_of_the_tests(tmp_path_factory):
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
+@pytest.fixture
+def shell():
+    """IPython on a terminal, whose displays are kept."""
+    from IPython.core.displaypub import CapturingDisplayPublisher
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    made = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    made.display_pub = CapturingDisplayPublisher()
+    yield made
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def kernel(shell):
+    """IPython of a notebook."""
+    shell.kernel = object()
+    return shell
+
+
 def pytest_collection_modifyitems(items):
     """Order the files, so that no core compiles what the other one does or waits at the end."""
 

@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,22 @@ def _warned(consequence: str) -> Iterator[None]:
         logger.warning("%s: %s", consequence, error)
 
 
+class _Reported:
+    """A progress whose counts also go to the run's state."""
+
+    def __init__(self, shown: Callback, report: Callback) -> None:
+        self._shown, self._report = shown, report
+
+    def __call__(self, done: int, total: int) -> None:
+        self._report(done, total)
+        self._shown(done, total)
+
+    def __getattr__(self, name: str) -> Callable[[str], None]:
+        """Return ``note`` or ``say`` of what is shown."""
+        found: Callable[[str], None] = getattr(self._shown, name)
+        return found
+
+
 class RunTerminal(Terminal):
     """A terminal whose progress also goes to the run's state; ``run`` is for its job alone."""
 
@@ -194,12 +211,7 @@ class RunTerminal(Terminal):
     def progress(self, label: str, unit: str = "bags") -> Iterator[Callback]:
         """Yield a ``progress(done, total)`` callable, whose calls reach the run's state too."""
         with super().progress(label, unit) as shown:
-
-            def callback(done: int, total: int) -> None:
-                self._driver.progress(label, done, total)
-                shown(done, total)
-
-            yield callback
+            yield _Reported(shown, partial(self._driver.progress, label))
 
 
 def run_driver(url: str, attempt: str, log: str, end: Callable[[], None]) -> None:

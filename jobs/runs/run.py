@@ -7,10 +7,10 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from bagbasis.errors import RunError, StoreError
+from bagbasis.execution.notebook import bar_html, in_notebook
 from bagbasis.storage.files import PRIVATE, names_in, reading, write_json
 from bagbasis.storage.urls import local_path, normalize_url
 
@@ -196,11 +196,10 @@ def explain(state: RunState) -> str:
 
 def show(run: Run) -> None:
     """Display the run in IPython; in a notebook a thread keeps it up to date until it is over."""
-    from IPython import get_ipython
     from IPython.display import display
 
     state = run.state()
-    is_live = hasattr(get_ipython(), "kernel") and not state.status.is_over
+    is_live = in_notebook() and not state.status.is_over
     handle = display(_bundle(run.id, state), raw=True, display_id=is_live or None)
     if is_live:
         threading.Thread(target=_follow, args=(run, handle), daemon=True).start()
@@ -238,9 +237,5 @@ def as_text(run_id: str, state: RunState) -> str:
 
 def as_html(run_id: str, state: RunState) -> str:
     """Return the same line, and a bar while the run is running."""
-    bar = ""
-    if state.status is Status.RUNNING and state.total:
-        bar = (
-            f'<br><progress value="{state.done}" max="{state.total}" style="width:30em"></progress>'
-        )
-    return f"<div>{escape(as_text(run_id, state))}{bar}</div>"
+    total = state.total if state.status is Status.RUNNING else 0
+    return bar_html(as_text(run_id, state), state.done, total)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..errors import DataError, shown
 from ..params import as_array, check_dtype, is_iterable
+from .html_table import html_table
 from .ids import as_ids
 
 AnyRagged = TypeVar("AnyRagged", bound="Ragged")
@@ -98,6 +99,16 @@ class Ragged(Sequence[np.ndarray]):
             f"{type(self).__name__}(n_bags={len(self)}, n_points={self.n_points}, "
             f"n_dims={self.n_dims}, dtype={self.points.dtype})"
         )
+
+    def _repr_html_(self) -> str:
+        """Describe the counts, sizes and ranges for a notebook."""
+        rows: dict[str, object] = {"bags": len(self), "points": self.n_points}
+        if self.n_points:
+            sizes = self.sizes
+            ends = zip(self.points.min(axis=0), self.points.max(axis=0), strict=True)
+            rows["points per bag"] = f"{sizes.min():,} to {sizes.max():,}, mean {sizes.mean():.4g}"
+            rows["coordinates"] = [f"{lo:.4g} to {hi:.4g}" for lo, hi in ends]
+        return html_table(type(self).__name__, {**rows, "dtype": self.points.dtype})
 
 
 class Bags(Ragged):

@@ -18,6 +18,7 @@ from .bags import Bags, offsets_of
 from .box import Box
 from .changes import Changes
 from .chunks import ChunkError, read_rows, shard_rows
+from .html_table import html_table
 from .responses import Responses
 from .schema import (
     CHANGES,
@@ -139,6 +140,23 @@ class Snapshot:
             f"{type(self).__name__}({self.url!r}, n_bags={self.n_bags}, n_points={self.n_points}, "
             f"n_dims={self.n_dims}, target_names={list(self.target_names)}{responses}{changes})"
         )
+
+    def _repr_html_(self) -> str:
+        """Describe the same, and the box, for a notebook; no points are read."""
+        mean = f"{self.n_points / self.n_bags:.4g}" if self.n_bags else "-"
+        rows = {
+            "url": self.url,
+            "bags": self.n_bags,
+            "removed": self.n_removed,
+            "points": self.n_points,
+            "points per bag": f"mean {mean}",
+            "box": [f"{lo:.4g} to {hi:.4g}" for lo, hi in self.box.bounds],
+            "dtype": self.dtype,
+            "targets": self.target_names,
+        }
+        if self.response_dims is not None:
+            rows |= {"response points": self.n_response_points, "of dimension": self.response_dims}
+        return html_table(type(self).__name__, rows)
 
     # ------------------------------------------------------------------ reading
 

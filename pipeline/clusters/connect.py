@@ -14,7 +14,8 @@ from distributed.security import Security
 from ..errors import ClusterError, ConfigError
 from ..execution import current_client
 from ..execution.lanes import CORES_VARIABLE
-from ..execution.progress import Progress, silent
+from ..execution.notebook import watched
+from ..execution.progress import Progress, say
 from ..params import checked
 from .cluster_checks import check_store, check_versions, wait_for_workers
 from .profiles import (
@@ -66,7 +67,9 @@ def connect(
     store : str, optional
         URL of a store that every worker must be able to open.
     progress : callable, optional
-        ``progress(workers that are there, workers wanted)`` while it waits for them.
+        ``progress(workers that are there, workers wanted)`` while it waits for them; its method
+        ``say(text)``, if it has one, gets a line with lanes, cores and the dashboard's link. A
+        notebook shows both by default.
 
     Raises
     ------
@@ -87,17 +90,30 @@ def connect(
         memory_limit=memory_limit,
         dashboard=dashboard,
     )
-    if isinstance(profile, LocalProfile):
-        client = _local(profile)
-    else:
-        client = _remote(profile, progress or silent)
+    progress = watched(progress)
+    client = _local(profile) if isinstance(profile, LocalProfile) else _remote(profile, progress)
     try:
         if store is not None:
             check_store(client, store)
+        say(progress, lanes_line(client, profile))
     except BaseException:
         client.close()
         raise
     return client
+
+
+def lanes_line(client: Client, profile: Profile) -> str:
+    """Return the lanes and cores of a cluster, and where its dashboard is, for people."""
+    threads = client.nthreads()
+    given = getattr(profile, "cores_per_worker", None)
+    if isinstance(profile, LocalProfile):
+        given = _cores_per_lane(profile)
+    cores = sum(given or n for n in threads.values())
+    shown = getattr(profile, "dashboard", None)
+    if shown is None:  # a cluster of somebody else's
+        shown = "dashboard" in client.scheduler_info(n_workers=0)["services"]
+    link = client.dashboard_link if shown else "none"
+    return f"lanes: {len(threads):,} (one task at a time), cores: {cores:,}, dashboard: {link}"
 
 
 def profile_of(target: str) -> Profile:
@@ -132,15 +148,21 @@ class _Owner(Client):
                 end()
 
 
+def _local_workers(profile: LocalProfile) -> int:
+    return profile.n_workers or -(-int(CPU_COUNT) // CORES_PER_LANE)
+
+
+def _cores_per_lane(profile: LocalProfile) -> int:
+    return profile.cores_per_worker or max(1, int(CPU_COUNT) // _local_workers(profile))
+
+
 def _local(profile: LocalProfile) -> Client:
-    cores = int(CPU_COUNT)
-    n_workers = profile.n_workers or -(-cores // CORES_PER_LANE)
-    lane = profile.cores_per_worker or max(1, cores // n_workers)
+    lane = _cores_per_lane(profile)
     options: dict[str, Any] = {"memory_limit": profile.memory_limit} if profile.memory_limit else {}
     with closed_http(profile.dashboard):
         return Client(
             processes=True,
-            n_workers=n_workers,
+            n_workers=_local_workers(profile),
             threads_per_worker=1,
             host="127.0.0.1",
             security=True,  # certificates in memory: loopback is open to every account

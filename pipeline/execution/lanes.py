@@ -5,17 +5,19 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
 import numba
+from numba.core import event as events
 from threadpoolctl import ThreadpoolController
 
 from ..threads import KERNELS
 from .lazy_dask import dask_system, distributed
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
+COMPILING = "compiling kernels (once)"
 M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
 
 
@@ -67,6 +69,31 @@ def lane() -> Iterator[int]:
                 yield cores
         finally:
             numba.set_num_threads(before)
+
+
+@contextmanager
+def hearing_compilers(tell: Callable[[str], None]) -> Iterator[None]:
+    """Call ``tell`` with `COMPILING` when a kernel is compiled that no cache has."""
+    with events.install_listener("numba:compile", _Compiling(tell)):
+        yield
+
+
+class _Compiling(events.Listener):
+    """Tells of the first kernel: others follow within seconds."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._has_told = False
+
+    def on_start(self, event: events.Event) -> None:
+        # without a path it is compiled in every process: that is not once
+        is_kept = event.data["dispatcher"].stats.cache_path is not None
+        if is_kept and not self._has_told:
+            self._has_told = True
+            self._tell(COMPILING)
+
+    def on_end(self, event: events.Event) -> None:
+        """Say nothing: the work goes on."""
 
 
 @lru_cache(maxsize=1)

@@ -32,6 +32,13 @@ def note(progress: Progress | None, text: str) -> None:
         show(text)
 
 
+def say(progress: Progress | None, text: str) -> None:
+    """Show a line beside the progress, if it can do that and has not shown the line before."""
+    show = getattr(progress, "say", None)
+    if show is not None:
+        show(text)
+
+
 class Tally:
     """Adds up what tasks report; a task that runs again does not count twice.
 
@@ -53,6 +60,10 @@ class Tally:
             self._done[task] = min(max(before, done), self._sizes[task])
             if self._done[task] > before:
                 self._progress(sum(self._done), self._total)
+
+    def say(self, text: str) -> None:
+        """Show a line beside the count."""
+        say(self._progress, text)
 
     def finish(self, task: int) -> None:
         """Count all units of a task."""
@@ -87,6 +98,11 @@ def log_finished(topic: str, task: int) -> None:
     distributed.get_worker().log_event(topic, {"task": task, "done": None})
 
 
+def log_said(topic: str, task: int, text: str) -> None:
+    """Say a line to who watches the client's progress."""
+    distributed.get_worker().log_event(topic, {"task": task, "done": 0, "said": text})
+
+
 @contextmanager
 def listening(client: Client, tally: Tally) -> Iterator[str]:
     """Feed a tally from workers' events while the block runs; yields the topic to report to."""
@@ -94,7 +110,9 @@ def listening(client: Client, tally: Tally) -> Iterator[str]:
 
     def handle(event: tuple[float, dict[str, Any]]) -> None:
         task, done = event[1]["task"], event[1]["done"]
-        if done is None:
+        if "said" in event[1]:
+            tally.say(event[1]["said"])
+        elif done is None:
             tally.finish(task)
         else:
             tally.update(task, done)

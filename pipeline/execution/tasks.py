@@ -21,9 +21,18 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..errors import ClusterError, ParameterError
 from .costs import current_limits
-from .lanes import lane
+from .lanes import hearing_compilers, lane
 from .lazy_dask import dask, distributed
-from .progress import Progress, Report, Tally, listening, log_finished, silent, worker_report
+from .notebook import watched
+from .progress import (
+    Progress,
+    Report,
+    Tally,
+    listening,
+    log_finished,
+    log_said,
+    worker_report,
+)
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -137,7 +146,7 @@ def map_reduce(
             here=here,
         )
     client = None if here else current_client()
-    tally = Tally(sizes, progress or silent)
+    tally = Tally(sizes, watched(progress))
     if client is None:
         return _fold(_run_here(function, tasks, tally), merge, split_every)
     with listening(client, tally) as topic:
@@ -156,7 +165,7 @@ def map_tasks(
 ) -> Iterator[tuple[int, R]]:
     """Yield ``(task index, result)`` as tasks finish; results should be small."""
     client = current_client()
-    tally = Tally(sizes, progress or silent)
+    tally = Tally(sizes, watched(progress))
     if client is None:
         yield from enumerate(_run_here(function, tasks, tally))
         return
@@ -190,7 +199,7 @@ def task_graph(
 
 def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tally) -> Iterator[R]:
     for i, task in enumerate(tasks):
-        with lane():
+        with lane(), hearing_compilers(tally.say):
             result = function(task, lambda done, i=i: tally.update(i, done))  # type: ignore[misc]
         tally.finish(i)
         yield result
@@ -199,7 +208,7 @@ def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tal
 def _run_in_worker(
     function: Callable[[T, Report], R], task: _Plain[T], topic: str, index: int
 ) -> R:
-    with lane():
+    with lane(), hearing_compilers(lambda text: log_said(topic, index, text)):
         result = function(task.value, worker_report(topic, index))
     log_finished(topic, index)
     return result

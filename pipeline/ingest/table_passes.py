@@ -14,6 +14,7 @@ from ..bags import BagStore, Box
 from ..bags.writer import AppendSession
 from ..errors import DataError
 from ..execution import Progress
+from ..execution.notebook import watched
 from ..execution.progress import silent
 from .table_bags import Labelled, SortedRows, join_tables
 from .table_engines import LocalEngine
@@ -104,7 +105,7 @@ class TablePasses:
 
     def __post_init__(self) -> None:
         """Begin to count."""
-        self._thirds = _Thirds(self.progress or silent, self.files)
+        self._thirds = _Thirds(watched(self.progress), self.files)
 
     def check(self, boxes: Mapping[str, Box | float], database: Database) -> None:
         """Check all rows; keep points where ``boxes`` has a quantile that they are to tell."""

@@ -21,7 +21,7 @@ from ..bags import BagStore
 from ..bags.holdout import Holdout, HoldoutLike
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
-from ..execution.progress import silent
+from ..execution.notebook import watched
 from ..params import checked
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
@@ -95,7 +95,7 @@ def tune(
         The cache or the records can not be written.
     """
     tuner = _Tuner(store, estimator, search, target, sample_weight, holdout, records, cache_url)
-    result = tuner.run(progress or silent)
+    result = tuner.run(watched(progress))
     tuner.clean(result.candidates[result.winner].embedding if keep_cache else None)
     return result
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bagbasis.bags import Bags, as_bags, concatenate
+from bagbasis.bags import Bags, BagStore, as_bags, concatenate
+from bagbasis.bags.responses import Responses
 from bagbasis.errors import DataError
 from tests.oracles.ragged import SIZES, assert_same_bags, random_bags
 
@@ -117,6 +118,21 @@ def test_bags_survive_pickling():
     bags = Bags.from_list([[1.0, 2.0], [3.0]])
     copy = pickle.loads(pickle.dumps(bags))
     assert_same_bags(copy, list(bags))
+
+
+def test_html_says_what_it_is(tmp_path):
+    """A notebook shows counts, sizes and ranges; texts of others are escaped."""
+    shown = Bags.from_list([[[1.0, 2.0]], [[3.0, -4.0], [0.0, 0.5]]])._repr_html_()
+    for text in ("<b>Bags</b>", "1 to 2, mean 1.5", "0 to 3, -4 to 2", "float64"):
+        assert text in shown
+    assert "float64" in Responses(np.empty((0, 2)), [0, 0])._repr_html_()
+    store = BagStore.create(tmp_path / "s.zarr", 1, ["<i>"], response_dims=1)
+    assert "mean -" in store._repr_html_()
+    store = store.append(
+        [[[0.5]], [[0.1], [0.2]]], targets={"<i>": [1, 2]}, responses=[[[0.5]], None]
+    )
+    for text in ("s.zarr", "mean 1.5", "0 to 1", "&lt;i&gt;", "response points"):
+        assert text in store._repr_html_()
 
 
 def test_repr_says_what_it_is():

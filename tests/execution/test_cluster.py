@@ -25,6 +25,7 @@ from bagbasis.execution.costs import pass_limits
 from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.outcomes import Reals
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
+from tests.execution.test_notebook import Spoken, compiled_twice, kernel_file
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import unpacked
 
@@ -80,7 +81,11 @@ def alone(stores):
 @pytest.fixture(scope="module")
 def cluster(alone):
     """Two workers of one core each."""
-    with connect("local", n_workers=2, cores_per_worker=CORES) as client:
+    spoken = Spoken()
+    with connect("local", n_workers=2, cores_per_worker=CORES, progress=spoken) as client:
+        assert spoken.lines == [
+            f"lanes: 2 (one task at a time), cores: {2 * CORES}, dashboard: none"
+        ]
         yield client
 
 
@@ -95,6 +100,11 @@ def test_fit_and_back(cluster, stores, alone, precision, chunk_points):
     """Statistics, model and predictions on two workers are those of one process, for any chunks:
     in double to 1e-12, in float32 to its rounding."""
     check_fit_and_back(stores[chunk_points], alone, precision)
+
+
+def test_compiling_in_a_worker_is_said(cluster, tmp_path):
+    """The client hears of a kernel that a worker compiles, and nothing of one in the cache."""
+    assert compiled_twice(kernel_file(tmp_path)) == (["compiling kernels (once)"], [])
 
 
 def check_fit_and_back(store, alone, precision):

@@ -42,6 +42,16 @@ def test_plain_progress_is_a_line_every_ten_seconds():
     assert "fit, step 2: 40,000 of" in out.file.getvalue()
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_line_beside_the_progress_is_said_once(terminal):
+    """At once, on a terminal and in a log."""
+    err = console(terminal=terminal)
+    with Terminal(console(), err).progress("fit") as progress:
+        progress.say("compiling kernels (once)")
+        progress.say("compiling kernels (once)")
+    assert err.file.getvalue().count("fit: compiling kernels (once)\n") == 1
+
+
 def test_plain_progress_starts_again_for_the_next_pass():
     """When the count falls, the time that is left is that of the new pass."""
     out, clock = console(), Clock()

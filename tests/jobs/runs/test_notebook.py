@@ -6,9 +6,6 @@ import pickle
 import threading
 
 import pytest
-from IPython.core.displaypub import CapturingDisplayPublisher
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from bagbasis.errors import StoreError
 from bagbasis.jobs.runs import LAUNCHERS, Run, Status, submit
@@ -19,21 +16,10 @@ from tests.jobs.runs.drivers import driven
 CONFIG = {"data_url": "/data/bags.zarr", "model_url": "/data/m.zarr"}
 
 
-@pytest.fixture
-def shell():
-    """IPython on a terminal, whose displays are kept."""
-    made = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-    made.display_pub = CapturingDisplayPublisher()
-    yield made
-    InteractiveShell.clear_instance()
-
-
-@pytest.fixture
-def kernel(shell, monkeypatch):
-    """IPython of a notebook, which looks at a run every few milliseconds."""
+@pytest.fixture(autouse=True)
+def _often(monkeypatch):
+    """A notebook looks at a run every few milliseconds."""
     monkeypatch.setattr(runs, "SHOWN_SECONDS", 0.01)
-    shell.kernel = object()
-    return shell
 
 
 @pytest.fixture

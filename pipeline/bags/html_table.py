@@ -1,0 +1,22 @@
+"""What a notebook shows of bags and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+
+def html_table(title: str, rows: Mapping[str, object]) -> str:
+    """Return names and values as a table in HTML; numbers have separators, texts are escaped."""
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        f"<td style='text-align:left'>{escape(_text(value))}</td></tr>"
+        for name, value in rows.items()
+    )
+    return f"<div><b>{escape(title)}</b><table>{cells}</table></div>"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_text, value)) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)
