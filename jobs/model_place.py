@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bagbasis.errors import ModelError, StoreError
 from bagbasis.storage.files import read_json
-from bagbasis.storage.urls import local_path, normalize_url
-from bagbasis.storage.zarr_stores import exists
+from bagbasis.storage.urls import normalize_url
+from bagbasis.storage.zarr_stores import is_taken
 
 from .files import plain
 
@@ -49,7 +49,7 @@ class ModelPlace:
         self.url = normalize_url(config.model_url)
         self._overwrite = config.overwrite
         self._mark = run or _mark(job, config)
-        if exists(self.url) and not self._may_replace():
+        if is_taken(self.url) and not self._may_replace():
             raise ModelError(
                 f"{self.url}: exists already; choose another model_url or set overwrite=true"
             )
@@ -57,21 +57,15 @@ class ModelPlace:
             check_model_place(self.url, overwrite=True)
 
     def is_ours(self) -> bool:
-        """Whether an earlier try of the job saved what is there, or was killed while saving it."""
+        """Whether an earlier try of the job saved what is there."""
         from bagbasis.regression.saving import is_of_run
 
         return is_of_run(self.url, self._mark)
 
     def save(self, model: DoubleBasis) -> None:
-        """Save the job's model.
+        """Save the job's model."""
+        from bagbasis.regression.saving import save_model
 
-        Among objects, where nothing can be exchanged, what an earlier try of the job has saved
-        stays: it is the same, and a kill would leave none of the two.
-        """
-        from bagbasis.regression.saving import is_whole, save_model
-
-        if local_path(self.url) is None and self.is_ours() and is_whole(self.url):
-            return
         save_model(model, self.url, self._may_replace(), self._mark)
 
     def _may_replace(self) -> bool:

@@ -25,7 +25,14 @@ from ..random_features import RandomFourierFeatures
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import normalize_url
-from ..storage.zarr_stores import attributes_of, check_replaceable, exists, zarr_store
+from ..storage.zarr_stores import (
+    attributes_of,
+    check_replaceable,
+    exists,
+    is_taken,
+    read_group,
+    zarr_store,
+)
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
@@ -117,8 +124,8 @@ def save_model(
 ) -> None:
     """Write a fitted estimator, so that a reader finds the whole model or none.
 
-    Locally the model is written beside its place and renamed. Elsewhere its attributes, without
-    which nothing loads, are written last.
+    Locally the model is written beside its place and renamed. Elsewhere its arrays have a folder
+    of a new name in it, and one PUT of the attributes points to them.
 
     Parameters
     ----------
@@ -140,7 +147,7 @@ def save_model(
     check_model_place(url, overwrite)
     with (
         storage_errors(url, "saving failed", "nothing was saved", ModelError),
-        writing_folder(url, overwrite=overwrite, begun=_begun(run)) as place,
+        writing_folder(url, overwrite=overwrite) as place,
     ):
         _write(state, place, run)
 
@@ -167,16 +174,11 @@ def write_model(model: Saveable, place: str) -> None:
 
 
 def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
-    """Tell whether a run or job of that name saved what is at the URL, or began to.
+    """Tell whether a run or job of that name saved what is at the URL.
 
     Nothing is of the run None.
     """
     return run is not None and attributes_of(normalize_url(url)).get(RUN) == run
-
-
-def is_whole(url: str | os.PathLike[str]) -> bool:
-    """Tell whether what is at the URL is a model whose saving has come to its end."""
-    return bool(attributes_of(normalize_url(url)).get(ATTRIBUTE))
 
 
 def read_state(url: str) -> dict[str, Any]:
@@ -195,7 +197,7 @@ def read_state(url: str) -> dict[str, Any]:
         raise ModelError(f"{url}: no model there")
     state: Any = attributes_of(url).get(ATTRIBUTE)
     if not isinstance(state, dict):
-        raise ModelError(f"{url}: not a saved model")
+        raise ModelError(f"{url}: {'not a saved model' if is_taken(url) else 'no model there'}")
     if not state:
         raise ModelError(f"{url}: a model whose saving was interrupted; save it again")
     if state.get("format_version") != FORMAT_VERSION:
@@ -214,7 +216,7 @@ def read_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     Exception
         Whatever Zarr and its codecs make of damaged files.
     """
-    group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+    group = read_group(url)
     return {name: _read_array(group, name) for name in names}
 
 
@@ -237,13 +239,9 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
     return {**values["params"], **nested, SECOND_BASIS: second}
 
 
-def _begun(run: str | None) -> dict[str, Any]:
-    """Return the attributes of a model that is not whole yet."""
-    return {ATTRIBUTE: {}} | ({} if run is None else {RUN: run})
-
-
 def _write(state: ModelState, url: str, run: str | None) -> None:
-    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=_begun(run))
+    begun: dict[str, Any] = {ATTRIBUTE: {}} | ({} if run is None else {RUN: run})
+    group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=begun)
     for name, array in state.arrays.items():
         # a chunk that is lost reads as NaN, one that is flipped fails its checksum
         group.create_array(

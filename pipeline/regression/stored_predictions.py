@@ -180,8 +180,9 @@ def write_predictions(
     folder of files with the columns id, one per target (or ``prediction``), and ``p_<class>``.
     Predicted densities are written as their coefficients, columns ``a_<index>``; the response
     basis stands in Zarr's attributes.
-    Workers write their own blocks; the result appears under its local name when it is whole
-    (elsewhere the attributes are written last).
+    Workers write their own blocks; the result appears under its name when it is whole. Elsewhere
+    than on local files, Zarr's arrays are in the group that the attribute ``bagbasis_current``
+    names, and Parquet files appear one by one, after those that were there are deleted.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def write_predictions(
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
     with (
         storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError),
-        writing_folder(url, overwrite=overwrite) as place,
+        writing_folder(url, overwrite=overwrite, group=format == "zarr") as place,
     ):
         ranges = _ranges(model, LabelledBags(store))
         _prepare(model, more, store, place, format, ranges[0][1] if ranges else 1)

@@ -6,10 +6,10 @@ import ctypes
 import errno
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .files import (
     GROUP,
@@ -23,6 +23,7 @@ from .files import (
     storage_errors,
     write_json,
 )
+from .generations import writing_generation
 from .partials import partial_path, put_back, replaced_path
 from .urls import filesystem, local_path, normalize_url
 
@@ -34,47 +35,48 @@ T = TypeVar("T")
 
 @contextmanager
 def writing_folder(
-    url: str | os.PathLike[str],
-    *,
-    overwrite: bool = True,
-    begun: Mapping[str, Any] | None = None,
+    url: str | os.PathLike[str], *, overwrite: bool = True, group: bool = True
 ) -> Iterator[str]:
     """Yield a place for a folder, which is at the URL when the block ends without an error.
 
     Locally the place lies beside the URL and is exchanged for what is there, see `replace_folder`.
-    Elsewhere it is the URL itself, emptied: readers must know a whole folder by the attributes of
-    its Zarr group, which the block writes last, and which are the first to go.
+    Elsewhere it is a folder of a new name within the URL, and one PUT points to it: the attributes
+    of the group at the URL are then those of the group at the place.
 
     Parameters
     ----------
     overwrite : bool
-        Whether a filled local folder that appears there meanwhile may be replaced.
-    begun : mapping, optional
-        Attributes that the group has from the first moment on: by them a process that runs again
-        after a kill knows that it was the one that began.
+        Whether a filled folder that appears there meanwhile may be replaced.
+    group : bool
+        Whether it is a Zarr group. Nothing can point to another folder: elsewhere than on local
+        files its place is the URL itself, emptied.
 
     Raises
     ------
     OSError
-        The place can not be written.
+        The place can not be written; FileExistsError where something appeared that must stay.
     """
     url = normalize_url(url)
     path = local_path(url)
-    if path is None:
-        _forget_attributes(url, begun or {})
+    if path is not None:
+        with staged(path) as fresh:
+            yield str(fresh)
+            replace_folder(fresh, path, overwrite=overwrite)
+        return
+    if not group:
+        _forget_attributes(url)
         remove(url)
         yield url
         return
-    with staged(path) as fresh:
-        yield str(fresh)
-        replace_folder(fresh, path, overwrite=overwrite)
+    with writing_generation(url, overwrite) as place:
+        yield place
 
 
-def _forget_attributes(url: str, begun: Mapping[str, Any]) -> None:
+def _forget_attributes(url: str) -> None:
     """Replace each attribute of a Zarr group by an empty one: of its kind, but not whole."""
     metadata = read_json(f"{url}/{GROUP}", dict)
     if metadata and metadata.get("attributes"):
-        metadata["attributes"] = {name: {} for name in metadata["attributes"]} | {**begun}
+        metadata["attributes"] = {name: {} for name in metadata["attributes"]}
         write_json(f"{url}/{GROUP}", metadata)
 
 

@@ -198,6 +198,12 @@ def take_lock(fd: int, url: str, *, wait: bool = False) -> None:
         raise
 
 
+def can_compare(url: str) -> bool:
+    """Whether writes to this filesystem of objects can be conditional."""
+    fs, _ = filesystem(url)
+    return _speaks(fs, "s3") or _speaks(fs, "memory")
+
+
 def _version(url: str) -> Version:
     """Return what tells one content of an object from another; None where there is no object.
 

@@ -14,7 +14,8 @@ from zarr.storage import FsspecStore, LocalStore
 
 from ..errors import ModelError, StoreError
 from . import transactions
-from .files import GROUP, storage_errors
+from .files import GROUP, names_in, storage_errors
+from .generations import CURRENT, GENERATION, is_generation
 from .lock import LOCK_NAME
 from .partials import is_partial, put_back
 from .transactions import Transaction, latest, reader
@@ -127,7 +128,10 @@ def is_empty(url: str) -> bool:
     if is_transactional(url):
         return transactions.is_empty(url)
     path = local_path(url)
-    if path is None or not path.is_dir():
+    if path is None:
+        names = names_in(url)
+        return bool(names) and all(is_generation(name) for name in names)
+    if not path.is_dir():
         return False
     with storage_errors(url, "can not be read"):
         lock = path / LOCK_NAME
@@ -136,6 +140,11 @@ def is_empty(url: str) -> bool:
             is_partial(entry.name) or entry == lock or (locked and entry == lock.parent)
             for entry in chain(path.iterdir(), lock.parent.iterdir() if locked else ())
         )
+
+
+def is_taken(url: str) -> bool:
+    """Whether anything is stored under the URL; among objects, but what killed writers left."""
+    return exists(url) and (local_path(url) is not None or not is_empty(url))
 
 
 def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str], bool]) -> None:
@@ -150,7 +159,7 @@ def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str]
     """
     with storage_errors(url, "can not be read", kind=ModelError):
         check_no_link(url)
-        if not exists(url):
+        if not is_taken(url):
             return
         if not overwrite:
             raise ModelError(f"{url}: exists already; remove it or pass overwrite=True")
@@ -181,7 +190,8 @@ def check_no_foreign_files(url: str, arrays: str = "[^/]+") -> None:
     """
     if is_transactional(url):
         return
-    ours = re.compile(rf"{GROUP}|(?:{arrays})/(?:{GROUP}|c(?:/\d+)*)|{LOCK_NAME}|{PART.pattern}")
+    group = rf"(?:{GENERATION}/)?(?:{GROUP}|(?:{arrays})/(?:{GROUP}|c(?:/\d+)*))"
+    ours = re.compile(rf"{group}|{LOCK_NAME}|{PART.pattern}")
     with storage_errors(url, "can not be read"):
         fs, root = filesystem(url)
         names = [path.removeprefix(root).lstrip("/") for path in sorted(fs.find(root))]
@@ -203,10 +213,30 @@ def attributes_of(url: str) -> dict[str, Any]:
         return {}
 
 
+def read_group(url: str) -> zarr.Group:
+    """Return the Zarr group at the URL, or the one within that it points to.
+
+    Raises
+    ------
+    Exception
+        Whatever Zarr makes of damaged files.
+    """
+    group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+    name = group.attrs.get(CURRENT)
+    if name is None:
+        return group
+    if not is_generation(str(name)) or not isinstance(within := group[str(name)], zarr.Group):
+        raise ValueError(f"it points to {name!r}")
+    return within
+
+
 def holds_parts(url: str) -> bool:
-    """Whether the URL is a folder of the Parquet files of predictions, and of nothing else."""
+    """Whether the URL is a folder of the Parquet files of predictions, and of nothing else.
+
+    A killed writer may have left something there.
+    """
     fs, path = filesystem(url)
     if not fs.isdir(path):
         return False
     names = [str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in fs.ls(path, detail=False)]
-    return all(PART.fullmatch(name) for name in names)
+    return all(PART.fullmatch(name) or is_generation(name) for name in names)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import zarr
 
 from bagbasis import BagStore, load_model
-from bagbasis.errors import InterruptedStoreError, ModelError, StoreError
+from bagbasis.errors import InterruptedStoreError, StoreError
 from bagbasis.registry import Registry
 from bagbasis.regression.stored_predictions import ATTRIBUTE
 from bagbasis.storage.files import names_in
-from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, zarr_store
+from bagbasis.storage.zarr_stores import attributes_of, exists, is_empty, is_taken, read_group
 
-# what loading says of a model among objects whose arrays or attributes are deleted or unwritten
-BETWEEN = r"interrupted|not a saved model|damaged model \(KeyError"
 N_ROUNDS = 3  # of the line that is looked at
 
 
@@ -78,28 +74,21 @@ def model_of(place: Place) -> str | None:
 
 def model_at(url: str) -> str | None:
     """A hash of a saved model; None where there is none."""
-    if not exists(url):
+    if not is_taken(url):
         return None
-    try:
-        model = load_model(url)
-    except ModelError as error:
-        if "://" in url and re.search(BETWEEN, str(error)):
-            return None  # folders of objects can not be exchanged
-        raise
+    model = load_model(url)
     return digest(model.coef_, model.intercept_, model.alpha_)
 
 
 def predictions_at(url: str, format: str) -> str | None:
     """A hash of written predictions and their ids."""
-    if not exists(url):
+    if not is_taken(url):
         return None
     if format == "parquet":
         table = pd.read_parquet(url).sort_values("id")
         return digest(*(table[name] for name in table))
-    if not attributes_of(url).get(ATTRIBUTE):  # not whole
-        return None
-    group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
-    arrays = [array[:] for _, array in sorted(group.arrays())]
+    assert attributes_of(url)[ATTRIBUTE]
+    arrays = [array[:] for _, array in sorted(read_group(url).arrays())]
     return digest(*arrays)
 
 

@@ -38,7 +38,6 @@ class Ground(ABC):
         Of the children.
     """
 
-    name: str
     environment: dict[str, str]
 
     def give_back(self) -> None:  # noqa: B027 (files need none)
@@ -63,8 +62,6 @@ class Ground(ABC):
 
 class Files(Ground):
     """A local folder. The paths of its copies are all the same: stores are known by theirs."""
-
-    name = "files"
 
     def __init__(self) -> None:
         self.environment: dict[str, str] = {}
@@ -97,11 +94,10 @@ def is_prefix(part: Sequence[Any] | None, whole: Sequence[Any] | None) -> bool:
     return not part or (whole is not None and list(whole[: len(part)]) == list(part))
 
 
-def check_between(job: Job, before: Any, now: Any, after: Any, on_files: bool) -> None:
+def check_between(job: Job, before: Any, now: Any, after: Any) -> None:
     """Raise `Wrong` or `Lost` for what no moment of an unkilled job shows.
 
-    A list (bags, changes) grows; anything else is the old or the new one. Among objects a folder
-    is not there while it is replaced.
+    A list (bags, changes) grows; anything else is the old or the new one.
     """
     if isinstance(after, list):
         grows = is_prefix(now, after) and len(now or ()) >= len(before or ())
@@ -110,7 +106,7 @@ def check_between(job: Job, before: Any, now: Any, after: Any, on_files: bool) -
         if job.keeps and is_prefix(now, before):
             raise Lost(f"{len(now or ())} of {len(before)} are left")
         raise Wrong(f"{now}, neither the old content nor a part of the new one: {after}")
-    if now in (before, after) or (now is None and not on_files):
+    if now in (before, after):
         return
     raise (Lost if now is None else Wrong)(f"{now}, neither the old {before} nor the new {after}")
 
@@ -165,7 +161,7 @@ class Killed(Campaign):
     def _check(self, place: Place, seen: Any, end: End) -> Any:
         """Look at what a kill has left; nothing goes back behind what was seen before."""
         now = self._look(place)
-        check_between(self.job, self.before, now, self.after, self.ground.name == "files")
+        check_between(self.job, self.before, now, self.after)
         told = end.told[-1] if end.told else 0
         if isinstance(self.after, list) and self.job.keeps:
             if len(now or ()) < max(told, len(seen or ())):

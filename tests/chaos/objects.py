@@ -140,8 +140,6 @@ def _moto() -> None:
 class Objects(Ground):
     """A bucket of moto's server; jobs reach it through a proxy."""
 
-    name = "objects"
-
     def take(self, folder: Path) -> Place:
         local = folder / "place"
         local.mkdir()

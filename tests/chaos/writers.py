@@ -74,7 +74,7 @@ class Meeting(Killed):
         if seen.error is not None and not is_refused:
             raise Wrong(f"a reader failed: {seen.said}")
         for now in seen.told:
-            check_between(self.job, self.before, now, self.after, on_files=True)
+            check_between(self.job, self.before, now, self.after)
 
 
 CAMPAIGNS = (Mixed("two-at-once", [Meeting(job, Files) for job in JOBS if job.name not in ALONE]),)

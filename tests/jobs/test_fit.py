@@ -7,7 +7,6 @@ import os
 import sys
 import time
 
-import fsspec
 import pytest
 import zarr
 
@@ -114,8 +113,8 @@ def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
 
 
 def test_killed_while_saving(regression, monkeypatch):
-    """Where a model is not put in place by a rename, half of it is the run's own as well: the
-    run replaces it, and no other one does."""
+    """Where a model is not put in place by a rename, half of it stands in nobody's way; the whole
+    is the run's own, which may save it again."""
     url = "memory://killed-while-saving/m.zarr"
 
     def die(*args):
@@ -125,10 +124,10 @@ def test_killed_while_saving(regression, monkeypatch):
         patch.setattr(zarr.Group, "update_attributes", die)
         with pytest.raises(KeyboardInterrupt):
             run_fit(regression, url, "a")
-    assert fsspec.filesystem("memory").exists("/killed-while-saving/m.zarr/zarr.json")
+    for _ in range(2):
+        run_fit(regression, url, "a")
     with pytest.raises(ModelError, match="exists already"):
         run_fit(regression, url, "b")
-    run_fit(regression, url, "a")
     assert load_model(url).report_["n_bags_fitted"] == 300
 
 

@@ -125,6 +125,7 @@ def test_moto_predictions(bucket, format):
         import zarr
 
         group = zarr.open_group(url, mode="r")
+        group = group[group.attrs["bagbasis_current"]]
         assert group["ids"][:].tolist() == ids_of(store)
         found = group["predictions"][:]
     np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import zarr
 
 from bagbasis import (
     DoubleBasisClassifier,
@@ -13,6 +12,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
+from bagbasis.storage.zarr_stores import read_group
 from tests.oracles.labelled import labelled_bags
 
 N = 70
@@ -52,5 +52,5 @@ def ids_of(store):
 
 
 def read_zarr(url):
-    group = zarr.open_group(str(url), mode="r", zarr_format=3)
+    group = read_group(str(url))
     return {name: array[:] for name, array in group.arrays()}, dict(group.attrs)

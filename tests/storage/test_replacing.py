@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from contextlib import contextmanager, suppress
 
 import fsspec
 import pytest
@@ -14,9 +15,10 @@ from bagbasis.errors import BagbasisError, ModelError
 from bagbasis.jobs.fit import Config as FitConfig
 from bagbasis.jobs.model_place import ModelPlace
 from bagbasis.regression import write_predictions
-from bagbasis.regression.saving import is_whole
-from bagbasis.storage import folders
-from bagbasis.storage.zarr_stores import attributes_of
+from bagbasis.storage import folders, generations
+from bagbasis.storage.files import names_in
+from bagbasis.storage.generations import is_generation
+from bagbasis.storage.zarr_stores import attributes_of, is_taken, read_group
 from tests.regression.predicting import BAGS, fitted
 
 
@@ -97,52 +99,132 @@ def test_of_two_writers_without_overwrite_one_is_refused(tmp_path, monkeypatch, 
         write(place, overwrite=False)
 
 
-@pytest.mark.parametrize("write", WRITERS[1:])
-def test_cut_off_while_objects_are_deleted(monkeypatch, write):
-    """Among objects, too, what is half deleted can be replaced: what says its kind goes last, but
-    it does not say that all is there."""
-    url = f"memory://{write.__name__}/place"
-    write(url)
-    n_objects = len(fsspec.filesystem("memory").find(url))
-    delete = MemoryFileSystem.rm_file
-    for n in range(n_objects):
-        deleted = []
+OPERATIONS = ("pipe_file", "put_file", "rm_file")  # all that change objects, one at a time
 
-        def die(self, path, n=n, deleted=deleted):
-            if len(deleted) == n:
-                raise KeyboardInterrupt
-            deleted.append(path)
-            delete(self, path)
 
-        with monkeypatch.context() as patch:
-            patch.setattr(MemoryFileSystem, "rm_file", die)
-            with pytest.raises(KeyboardInterrupt):
-                write(url)
-        if write is not write_parquet:
-            assert not any(attributes_of(url).values())
+class Dead(BaseException):
+    """Of a process: whatever it would still do to objects it does not."""
+
+
+@contextmanager
+def dying(monkeypatch, n=10**6):
+    """Let the block die before its n-th change of an object; yields the list of changes."""
+    done = []
+    with monkeypatch.context() as patch:
+        for name in OPERATIONS:
+            change = getattr(MemoryFileSystem, name)
+
+            def change(*args, name=name, change=change, **more):
+                if len(done) >= n:
+                    raise Dead
+                done.append(name)
+                return change(*args, **more)
+
+            patch.setattr(MemoryFileSystem, name, change)
+        with suppress(Dead):
+            yield done
+
+
+def save(url, kind, overwrite=True):
+    fitted(kind).save(url, overwrite)
+
+
+def predict(url, kind, overwrite=True):
+    write_predictions(fitted(kind), BagStore.open(DATA[0]), url, overwrite=overwrite)
+
+
+def content(url):
+    """Every array, by its name; None where nothing is."""
+    if not is_taken(url):
+        return None
+    assert next(iter(attributes_of(url).values()))  # it is whole
+    arrays = sorted(read_group(url).arrays())
+    return {name: (str(array[:].tolist()), dict(array.attrs)) for name, array in arrays}
+
+
+def generations_in(url):
+    return [name for name in names_in(url) if is_generation(name)]
+
+
+@pytest.mark.parametrize("write", [save, predict])
+@pytest.mark.parametrize("given", [None, "flat", "one target"])
+def test_a_kill_among_objects_leaves_the_old_or_the_new(monkeypatch, write, given):
+    """Before any change of an object: one PUT puts the new in the place of the old, be that one
+    of today or of an earlier version, and nothing is ever left that could not be written again."""
+    url, objects = f"memory://{write.__name__}/{given}/place", MemoryFileSystem.store
+    if given:
+        write(url, "one target")
+    if given == "flat":
+        fs, root = fsspec.core.url_to_fs(url)
+        within = f"{root}/{generations_in(url)[0]}"
+        for path in fs.find(within):
+            fs.mv(path, path.replace(within, root))
+    before = {path: objects[path] for path in objects if "place" in path}
+    old = content(url)
+    with dying(monkeypatch) as changes:
+        write(url, "two targets", given is not None)
+    new, seen = content(url), []
+    assert new != old
+    for n in range(len(changes)):
+        for path in [path for path in objects if "place" in path]:
+            del objects[path]
+        objects.update(before)
+        with dying(monkeypatch, n):
+            write(url, "two targets", given is not None)
+        seen.append(content(url))
+        if seen[-1] == old:
+            write(url, "two targets", given is not None)
+            assert content(url) == new
+    n_old = seen.index(new) if new in seen else len(seen)
+    assert n_old > 5
+    assert seen == [old] * n_old + [new] * (len(seen) - n_old)
+    monkeypatch.setattr(generations, "STALE_SECONDS", 0)  # as a day later
+    write(url, "two targets")
+    assert len(generations_in(url)) == 1
+    assert {*names_in(url)} == {"zarr.json", *generations_in(url)}
+
+
+@pytest.mark.parametrize("write", [save, predict])
+def test_of_two_writers_among_objects(monkeypatch, write):
+    """Without overwrite the second is refused; with it, the last one's is there, and alone."""
+    url, point = f"memory://two/{write.__name__}/place", generations._replace
+
+    def be_overtaken(*args):
+        monkeypatch.setattr(generations, "_replace", point)
+        write(url, "two targets")
+        return point(*args)
+
+    monkeypatch.setattr(generations, "_replace", be_overtaken)
+    with pytest.raises(ModelError, match="somebody else wrote there"):
+        write(url, "one target", overwrite=False)
+    theirs = content(url)
+    monkeypatch.setattr(generations, "_replace", be_overtaken)
+    write(url, "one target")
+    assert content(url) != theirs
+    assert len(generations_in(url)) == 1
+
+
+def test_parquet_cut_off_while_objects_are_deleted(monkeypatch):
+    """Nothing can point to its files: what is half deleted can be replaced."""
+    url = "memory://parquet/place"
+    for write in (write_zarr, write_parquet):  # of either format
         write(url)
+        n_objects = len(fsspec.filesystem("memory").find(url))
+        for n in range(n_objects):
+            with dying(monkeypatch, n):
+                write_parquet(url)
+            write(url)
 
 
-def test_a_job_cut_off_while_objects_are_deleted_can_go_on(monkeypatch, tmp_path):
-    """What it leaves says that it is its own, so that it needs no overwrite to run again."""
+def test_a_job_that_died_knows_its_model(monkeypatch, tmp_path):
+    """Its own model needs no overwrite; that of another job does."""
     url, model = "memory://mark/place", fitted("one target")
     report = str(tmp_path / "fit.json")
     config = FitConfig(data_url=DATA[0], model_url=url, target="y", report=report)
-    write_model(url)
-
-    def die(self, path):
-        raise KeyboardInterrupt
-
-    place = ModelPlace("fit", config.model_copy(update={"overwrite": True}), "run 1")
-    with monkeypatch.context() as patch:
-        patch.setattr(MemoryFileSystem, "rm_file", die)
-        with pytest.raises(KeyboardInterrupt):
-            place.save(model)
-    assert not is_whole(url)
-    again = ModelPlace("fit", config, "run 1")
-    again.save(model)
-    assert is_whole(url)
-    monkeypatch.setattr(MemoryFileSystem, "rm_file", die)
-    again.save(model)  # nothing to be done: it was saved, and a kill here would lose it
+    with dying(monkeypatch, 3):
+        ModelPlace("fit", config, "run 1").save(model)
+    assert not is_taken(url)
+    for _ in range(2):
+        ModelPlace("fit", config, "run 1").save(model)
     with pytest.raises(ModelError, match="exists already"):
         ModelPlace("fit", config, "run 2")
