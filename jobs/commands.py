@@ -46,7 +46,13 @@ def guarded_command(function: Callable[..., Mapping[str, Any] | None]) -> Callab
         context = click.get_current_context()
         # without the program's name, which has blanks of its own: python -m bagbasis.jobs
         name = context.command_path.removeprefix(context.find_root().command_path).strip()
-        context.exit(guarded(name, lambda: answer(function(*args, **values) or {})))
+
+        def run() -> None:
+            found = function(*args, **values)
+            if found is not None:
+                answer(found)
+
+        context.exit(guarded(name, run))
 
     return call
 
@@ -183,6 +189,30 @@ def drive(url: str, attempt: str, log: str) -> None:
     run_driver(url, attempt, log, give_up)
 
 
+@click.command()
+@REGISTRY
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", default=8000, show_default=True, help="0: any that is free.")
+@click.option("--token-file", metavar="FILE", help="What clients have to send; made if need be.")
+@click.option("--certificate", metavar="FILE", help="PEM, for TLS; beyond loopback it has to be.")
+@click.option("--key", metavar="FILE", help="PEM, of the certificate.")
+@guarded_command
+def serve(
+    url: str, host: str, port: int, token_file: str | None, certificate: str | None, key: str | None
+) -> None:
+    """Answer requests for predictions with the champion of REGISTRY_URL, whichever it is by then.
+
+    POST /predict takes {"bag": [[…], …]} or {"bags": […]} as JSON; GET /health, GET /model.
+    """
+    from .serve import serve_registry
+
+    def tell(told: Mapping[str, Any]) -> None:
+        say(f"{told['url']} serves {told['model']}; clients send the token in {told['token_file']}")
+        answer(told)
+
+    serve_registry(url, host, port, token_file, (certificate, key), tell)
+
+
 @click.group()
 def models() -> None:
     """Show and choose the models of a registry."""
@@ -258,4 +288,4 @@ def _before(name: str | None) -> str:
     return "the first one" if name is None else f"in place of {name}"
 
 
-COMMANDS = (config, submit, runs, attach, cancel, drive, models)
+COMMANDS = (config, submit, runs, attach, cancel, drive, serve, models)

@@ -49,7 +49,7 @@ INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
 HEADINGS = {  # of `bags --help`, over the commands
     "Bags": ("generate", "ingest", "info", "verify", "remove", "relabel", "merge", "compact"),
-    "Models": ("fit", "evaluate", "predict", "tune", "retrain", "models"),
+    "Models": ("fit", "evaluate", "predict", "tune", "retrain", "models", "serve"),
     "Runs in the background": ("submit", "runs", "attach", "cancel"),
     "Tests, experiments, help": ("test", "demo", "experiment", "config"),
 }

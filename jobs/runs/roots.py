@@ -7,13 +7,14 @@ import logging
 import os
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
 
 from bagbasis.errors import BagbasisError, RunError, without_credentials
 from bagbasis.storage.files import PRIVATE, read_json, write_json
 
+from ..state import state_folder
+
 ROOT_VARIABLE = "BAGBASIS_RUNS"
-REMEMBERED = Path("bagbasis", "roots")  # below the account's folder of states: a file per root
+REMEMBERED = "roots"  # below the account's folder of states: a file per root
 
 logger = logging.getLogger(__name__)
 
@@ -34,20 +35,16 @@ def remember(root: str) -> None:
     name = hashlib.sha256(root.encode()).hexdigest()[:16]
     try:
         if root == without_credentials(root):
-            write_json(str(_folder() / f"{name}.json"), {"root": root}, mode=PRIVATE)
+            file = state_folder() / REMEMBERED / f"{name}.json"
+            write_json(str(file), {"root": root}, mode=PRIVATE)
     except (BagbasisError, RuntimeError) as error:  # RuntimeError: an account without a home
         logger.warning("bags runs needs --root %s: it can not be remembered (%s)", root, error)
 
 
 def _remembered() -> list[str]:
     try:
-        files = sorted(_folder().glob("*.json"))
+        files = sorted((state_folder() / REMEMBERED).glob("*.json"))
     except RuntimeError:
         return []
     read = partial(read_json, parse=itemgetter("root"), kind=RunError, damaged="no root")
     return [root for file in files if (root := read(str(file))) is not None]
-
-
-def _folder() -> Path:
-    """Return where roots are kept, by the specification of XDG; RuntimeError without a home."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / REMEMBERED

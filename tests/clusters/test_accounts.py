@@ -14,8 +14,11 @@ from bagbasis import connect
 from bagbasis.ingest import ingest_tables
 from bagbasis.jobs.runs import runs_in, submit
 from bagbasis.jobs.runs.record import BEAT, read_object
+from bagbasis.registry import Registry
 from tests.clusters.intruder import NOBODY, open_to_others, ports_of
 from tests.execution.gated import until
+from tests.jobs.test_serve import serving
+from tests.regression.predicting import fitted
 
 pytestmark = pytest.mark.accounts
 
@@ -76,6 +79,16 @@ def test_ingest(tmp_path):
     ingest_tables(points, tmp_path / "s.zarr", **columns, progress=look)
     assert seen
     assert set().union(*seen) == set()
+
+
+def test_served_champion(shared):
+    """Nothing is answered without the token, which no other account can read."""
+    registry = Registry(shared / "registry")
+    registry.promote(registry.register(fitted("one target")))
+    token = shared / "token"
+    with serving(registry.url, "--token-file", token) as server:
+        assert server.ask("/health")[0] == 200
+        assert open_to_others(ports_of(server.process.pid), [token]) == []
 
 
 def test_submitted_run(shared):

@@ -1,0 +1,186 @@
+"""The champion of a registry behind HTTP: what `bags serve` serves."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from hmac import compare_digest
+from typing import Any, NamedTuple
+
+import numpy as np
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from bagbasis import Bags, load_model
+from bagbasis.bags import as_bags
+from bagbasis.errors import BagbasisError, ModelError, shown
+from bagbasis.registry import Registry
+from bagbasis.regression.base import DoubleBasis
+
+from .files import plain
+from .info import describe_model
+
+LOOK_SECONDS = 1.0  # between two looks at who is champion
+MAX_BODY = 64 * 2**20  # bytes of a request: some two million coordinates
+BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
+
+logger = logging.getLogger(__name__)
+
+
+class Served(NamedTuple):
+    """A model and its name; a request is answered by one, whatever is promoted meanwhile."""
+
+    name: str
+    model: DoubleBasis
+
+
+class Champion:
+    """The champion of a registry, loaded again when another model is promoted.
+
+    A registry that can not be read, or a champion that can not, leaves the last one in its place.
+
+    Attributes
+    ----------
+    served : Served
+    trouble : str or None
+        Why the last look did not tell who is champion.
+
+    Raises
+    ------
+    ModelError
+        There is no champion, or it can not be read.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        name = registry.current()
+        if name is None:
+            raise ModelError(f"{registry.url}: no model was promoted; register and promote one")
+        self.served = self._load(name)
+        self.trouble: str | None = None
+
+    def look(self) -> None:
+        """Load the champion if it is another one than before."""
+        trouble = None
+        try:
+            name = self._registry.current()
+            if name is not None and name != self.served.name:
+                self.served = self._load(name)
+                logger.info("%s: serving %s", self._registry.url, name)
+        except Exception as error:  # whatever it is, the champion of before goes on answering
+            trouble = str(error)
+            if trouble != self.trouble:
+                logger.warning("%s is served still: %s", self.served.name, trouble)
+        self.trouble = trouble
+
+    def follow(self, stop: threading.Event) -> None:
+        """Look again and again, until told to stop."""
+        while not stop.wait(LOOK_SECONDS):
+            self.look()
+
+    def _load(self, name: str) -> Served:
+        model = load_model(self._registry.model_url(name))
+        with suppress(BagbasisError):  # kernels are compiled here, and not while somebody waits
+            model.predicted(Bags.from_list([np.zeros((1, model.features_.n_dims))]))
+        return Served(name, model)
+
+
+class Guard:
+    """Answers nobody who does not send the token, whatever is asked."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._expected = app, f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what has the token; lifespan events are the server's own."""
+        given = dict(scope.get("headers", [])).get(b"authorization", b"")
+        if scope["type"] != "lifespan" and not compare_digest(given, self._expected):
+            refused = {"detail": "send the token: Authorization: Bearer …"}
+            await JSONResponse(refused, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def make_app(champion: Champion, token: str) -> FastAPI:
+    """Return the app: ``GET /health``, ``GET /model``, ``POST /predict``."""
+
+    @asynccontextmanager
+    async def following(_: FastAPI) -> AsyncIterator[None]:
+        stop = threading.Event()
+        threading.Thread(target=champion.follow, args=(stop,), daemon=True).start()
+        yield
+        stop.set()
+
+    # pages of documentation would load scripts from elsewhere; /openapi.json is there
+    app = FastAPI(title="bags serve", lifespan=following, docs_url=None, redoc_url=None)
+    app.add_middleware(Guard, token=token)
+
+    @app.get("/health")
+    async def health() -> dict[str, Any]:
+        status = "ok" if champion.trouble is None else "stale"
+        return {"status": status, "model": champion.served.name, "trouble": champion.trouble}
+
+    @app.get("/model")
+    async def model() -> dict[str, Any]:
+        served = champion.served
+        return {"model": served.name, **plain(describe_model(served.model))}
+
+    schema = {"type": "object", "properties": {key: {"type": "array"} for key in BODY}}
+    content = {"content": {"application/json": {"schema": schema}}}
+
+    @app.post("/predict", openapi_extra={"requestBody": content})
+    async def predict(request: Request) -> JSONResponse:
+        body = await _body(request)
+        try:
+            return JSONResponse(await run_in_threadpool(answer, champion.served, body))
+        except (BagbasisError, ValueError, RecursionError) as error:
+            raise HTTPException(422, str(error)) from error
+
+    return app
+
+
+def answer(served: Served, body: bytes) -> dict[str, Any]:
+    """Return what the model predicts for the bag, or the bags, of a request.
+
+    Raises
+    ------
+    ValueError
+        No JSON, or something else than one bag or a list of bags; `BagbasisError` where bags are
+        none, or none of the model's; RecursionError for lists in lists in lists.
+    """
+    asked = json.loads(body)
+    if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= BODY.keys():
+        expected = " or ".join(f'{{"{key}": {text}}}' for key, text in BODY.items())
+        raise ValueError(f"the body is {shown(asked)}; expected {expected}")
+    single = "bag" in asked
+    found: Mapping[str, Any] = served.model.predicted(
+        as_bags([asked["bag"]] if single else asked["bags"])
+    ).arrays()
+    rows = {key: array[0] if single else array for key, array in found.items()}
+    if single:
+        rows["prediction"] = rows.pop("predictions")
+    return {"model": served.name, **plain(rows)}
+
+
+async def _body(request: Request) -> bytes:
+    """Read the body of a request; HTTPException 413 for one of more than `MAX_BODY` bytes."""
+    body = bytearray()
+    declared = request.headers.get("content-length", "")
+    too_long = declared.isdigit() and int(declared) > MAX_BODY
+    if not too_long:
+        try:
+            async for part in request.stream():
+                body += part
+                if too_long := len(body) > MAX_BODY:
+                    break
+        except ClientDisconnect as gone:
+            raise HTTPException(400, "the client went away") from gone
+    if too_long:
+        raise HTTPException(413, f"more than {MAX_BODY:,} bytes; send fewer bags at a time")
+    return bytes(body)

@@ -1,0 +1,226 @@
+"""bags serve: a real process that answers with the champion, whichever it is by then."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+
+import numpy as np
+import pytest
+from distributed import Security
+
+from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, load_model
+from bagbasis.registry import Registry
+from tests.execution.gated import until
+from tests.jobs.running import CONFIGS, refused
+
+CLIENTS, REQUESTS, ROUNDS = 8, 1000, 5
+RNG = np.random.default_rng(0)
+BAGS = [RNG.random((n, 2)).round(3) for n in range(3, 33)]
+LABELS = np.array([bag.mean() for bag in BAGS])
+ONE = json.dumps({"bag": BAGS[0].tolist()})
+
+
+class Server:
+    """A process of ``bags serve``, and what clients send to it."""
+
+    certificate = None
+
+    def __init__(self, *args):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "bagbasis.jobs", "serve", *map(str, args), "--port=0", "--json"],
+            cwd=CONFIGS.parent,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        lines = iter(self.process.stdout.readline, "}\n")
+        told = json.loads("".join(lines) + "}")
+        self.scheme, _, self.place = told["url"].partition("://")
+        with open(told["token_file"], encoding="ascii") as file:
+            self.token = file.read().strip()
+
+    def connection(self):
+        if self.scheme == "http":
+            return HTTPConnection(self.place)
+        context = ssl.create_default_context(cadata=self.certificate)
+        context.check_hostname = False
+        return HTTPSConnection(self.place, context=context)
+
+    def ask(self, path, body=None, connection=None, **headers):
+        """Status and JSON of an answer."""
+        connection = connection or self.connection()
+        method = "GET" if body is None else "POST"
+        sent = {"Authorization": f"Bearer {self.token}"} | headers
+        connection.request(method, path, body, sent)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+@contextmanager
+def serving(*args):
+    server = Server(*args)
+    try:
+        yield server
+    finally:
+        server.process.send_signal(signal.SIGINT)
+        server.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory):
+    """Two regressors and a classifier; a regressor is the champion."""
+    made = Registry(tmp_path_factory.mktemp("served") / "registry")
+    for alpha in (0.1, 10.0):
+        made.register(DoubleBasisRegressor(alpha=alpha).fit(BAGS, LABELS))
+    classes = np.where(np.median(LABELS) < LABELS, "much", "little")
+    made.register(DoubleBasisClassifier(alpha=0.1).fit(BAGS, classes))
+    made.promote(made.list()[0].name)
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(registry, tmp_path_factory):
+    with serving(registry.url, "--token-file", tmp_path_factory.mktemp("t") / "token") as made:
+        yield made
+
+
+def test_no_answer_is_lost_while_champions_change(registry, server):
+    """1,000 requests of 8 clients at once, the champion replaced five times meanwhile: each is
+    answered, as the model predicts that it names; and who was promoted comes to answer."""
+    names = [record.name for record in registry.list()[:2]]
+    models = {name: load_model(registry.model_url(name)) for name in names}
+    expected = {name: model.predict(BAGS) for name, model in models.items()}
+
+    def ask(indices):
+        """Ask about these bags, one after the other, on one connection."""
+        connection = server.connection()
+        bodies = [json.dumps({"bag": BAGS[i].tolist()}) for i in indices]
+        asked = zip(indices, bodies, strict=True)
+        return [(i, *server.ask("/predict", body, connection)) for i, body in asked]
+
+    futures = []
+    shares = np.array_split(np.arange(REQUESTS // (ROUNDS + 1) + 1) % len(BAGS), CLIENTS)
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        for k in range(ROUNDS + 1):
+            futures += [clients.submit(ask, share) for share in shares]
+            if k < ROUNDS:
+                registry.promote(names[(k + 1) % 2])
+                until(lambda: server.ask("/health")[1]["model"] == registry.current())
+    answers = [one for future in futures for one in future.result()]
+    assert len(answers) >= REQUESTS
+    assert {status for _, status, _ in answers} == {200}
+    for i, _, said in answers:
+        np.testing.assert_allclose(said["prediction"], expected[said["model"]][i], rtol=1e-6)
+    assert {said["model"] for _, _, said in answers} == set(names)
+    assert server.ask("/health")[1]["trouble"] is None
+
+
+def test_batches_and_classes(registry, server):
+    """A list of bags has a row per bag; classes come with their probabilities."""
+    classifier = registry.list()[2].name
+    registry.promote(classifier)
+    until(lambda: server.ask("/health")[1]["model"] == classifier)
+    model = registry.load_current()
+    status, said = server.ask("/predict", json.dumps({"bags": [b.tolist() for b in BAGS]}))
+    assert status == 200
+    assert said["predictions"] == model.predict(BAGS).tolist()
+    np.testing.assert_allclose(said["probabilities"], model.predict_proba(BAGS), rtol=1e-5)
+    _, one = server.ask("/predict", ONE)
+    assert one["prediction"] == said["predictions"][0]
+    assert server.ask("/model")[1]["kind"] == "DoubleBasisClassifier"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("", "Expecting value"),
+        ("{", "Expecting"),
+        ("[1]", 'expected {"bag": one bag'),
+        ("{}", 'expected {"bag": one bag'),
+        ('{"bag": [[1, 2]], "bags": []}', 'expected {"bag": one bag'),
+        ('{"bags": []}', "no bags"),
+        ('{"bags": 5}', "expected a list with one array per bag"),
+        ('{"bag": []}', "bag 0 is empty"),
+        ('{"bag": [[1, 2, 3]]}', "fitted on bags of dimension 2"),
+        ('{"bag": [["1", "2"]]}', "expected real numbers"),
+        ('{"bags": [[[0.5, 0.5]], [[NaN, 0]]]}', "bag 1, row 0"),
+        ('{"bag": [[1, 2], [3]]}', "bag 0 is not an array"),
+        ("[" * 100_000, "recursion"),
+        (b"\xff", "utf-8"),
+    ],
+)
+def test_bad_bodies(server, body, reason):
+    """What is no bag is refused by the checks that bags have everywhere, with the reason."""
+    status, said = server.ask("/predict", body)
+    assert status == 422, said
+    assert reason in said["detail"]
+
+
+def test_long_bodies_are_not_read(server):
+    """Neither one that says how long it is, nor one that does not."""
+    assert server.ask("/predict", b"", **{"Content-Length": str(2**40)})[0] == 413
+    assert server.ask("/predict", iter([*[b" " * 2**20] * 64, b" "]))[0] == 413
+    assert server.ask("/health")[0] == 200
+
+
+def test_nobody_without_the_token(server):
+    """Not even a path that is not there says so to another account."""
+    for path in ("/health", "/model", "/openapi.json", "/nowhere"):
+        for token in ("", "Bearer ", f"Bearer {server.token}x", server.token):
+            assert server.ask(path, Authorization=token)[0] == 401
+    assert server.ask("/nowhere")[0] == 404
+    assert "/predict" in server.ask("/openapi.json")[1]["paths"]
+
+
+def test_a_registry_that_is_damaged(registry, server):
+    """The champion of before goes on answering, and health says why."""
+    pointer = f"{registry.url}/champion.json"
+    with open(pointer, "rb+") as file:
+        content = file.read()
+        file.truncate(5)
+    until(lambda: server.ask("/health")[1]["status"] == "stale")
+    assert "champion.json" in server.ask("/health")[1]["trouble"]
+    assert server.ask("/predict", ONE)[0] == 200
+    with open(pointer, "wb") as file:
+        file.write(content)
+    until(lambda: server.ask("/health")[1]["status"] == "ok")
+
+
+def test_tls(registry, tmp_path):
+    """With a certificate it may listen anywhere; by default the token lies with the account."""
+    tls = Security.temporary()
+    for name, text in (("c.pem", tls.tls_scheduler_cert), ("k.pem", tls.tls_scheduler_key)):
+        (tmp_path / name).write_text(text)
+    pem = "--certificate", tmp_path / "c.pem", "--key", tmp_path / "k.pem"
+    with serving(registry.url, "--host", "0.0.0.0", *pem) as server:
+        assert server.scheme == "https"
+        server.certificate = tls.tls_scheduler_cert
+        assert server.ask("/health")[1]["status"] == "ok"
+    token = Path(os.environ["XDG_STATE_HOME"], "bagbasis", "serve.token")
+    assert f"{token.stat().st_mode:o}" == "100600"
+
+
+def test_what_is_not_served(registry, tmp_path):
+    """Beyond loopback without TLS, a token that others can read, no champion: one line each."""
+    token = tmp_path / "token"
+    args = "serve", registry.url, "--token-file", token
+    for more in (["--host", "0.0.0.0"], ["--key", "k.pem"]):
+        assert "give --certificate and --key" in refused(2, *args, *more)
+    assert "c.pem" in refused(2, *args, "--certificate", "c.pem", "--key", "k.pem")
+    assert f"{token.stat().st_mode & 0o777:o}" == "600"
+    token.chmod(0o644)
+    assert "chmod 600" in refused(2, *args)
+    token.chmod(0o600)
+    token.write_text("short")
+    assert "at least 16 characters" in refused(2, *args)
+    token.unlink()
+    assert "no model was promoted" in refused(1, "serve", tmp_path / "none", "--token-file", token)
+    assert "65536 can not be listened at" in refused(1, *args, "--port", 65536)
