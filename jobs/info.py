@@ -80,14 +80,14 @@ def describe_responses(store: BagStore) -> dict[str, Any]:
 
 def describe_model(model: DoubleBasis) -> dict[str, Any]:
     """Return what was fitted, on which data, and how large it is."""
-    embedding, fourier = model.features_.embedding, model.features_.fourier
+    embedding, second = model.features_.embedding, model.features_.second
     return {
         "kind": type(model).__name__,
         "targets": list(model.target_names_),
         "n_dims": model.features_.n_dims,
         "embedding": embedding.to_dict(),
         "n_coefficients": embedding.n_features,
-        "random_features": fourier and fourier.to_dict(),
+        "random_features": second and second.to_dict(),
         "n_features": model.features_.n_features,
         "alpha": model.alpha_,
         "holdout": model.holdout_,

@@ -25,6 +25,8 @@ S = TypeVar("S", bound=Section)
 EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
 DEFAULT = "projection"  # the embedding of a section without a name
 UNION = "union"  # its parts are sections of other embeddings, or their names
+DEFAULT_FEATURES = "fourier"  # and the random features
+NONE = "none"  # what false is among the kinds of a section
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
 # Parameters that a model section takes over as they are.
 RIDGE = ("alphas", "validation_fraction", "precision", "solver", "rank", "uncertainty")
@@ -61,22 +63,24 @@ def _fields(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     }
 
 
-def embedding_section(name: str, parameters: Mapping[str, Parameter]) -> type[Section]:
-    """Make the section of an embedding, whose ``name`` is fixed."""
+def named_section(name: str, parameters: Mapping[str, Parameter], what: str) -> type[Section]:
+    """Make the section of an embedding or of random features, whose ``name`` is fixed."""
     kept = {key: one for key, one in parameters.items() if key not in NOT_CONFIGURED}
-    kind: Any = (Literal[name], Field(name, description="the kind of embedding"))
+    kind: Any = (Literal[name], Field(name, description=f"the kind of {what}"))
     title = f"{name.title().replace('_', '')}Section"
     return create_model(title, __base__=Section, name=kind, **_fields(kept))
 
 
-def union_of(sections: Mapping[str, type[Section]]) -> object:
-    """Make the type of an embedding section; ``name`` says which one it is."""
+def union_of(sections: Mapping[str, object], default: str) -> object:
+    """Make the type of a section of several kinds, or false; ``name`` says which one it is."""
+
+    def name_of(value: object) -> object:
+        if isinstance(value, Mapping):
+            return value.get("name", default)
+        return NONE if value is False else getattr(value, "name", "")
+
     tagged = [Annotated[section, Tag(name)] for name, section in sections.items()]
-    return Annotated[Union[tuple(tagged)], Discriminator(_name)]  # noqa: UP007
-
-
-def _name(value: object) -> object:
-    return value.get("name", DEFAULT) if isinstance(value, Mapping) else getattr(value, "name", "")
+    return Annotated[Union[tuple(tagged)], Discriminator(name_of)]  # noqa: UP007
 
 
 def _expand(value: object) -> object:
@@ -87,6 +91,14 @@ def _expand(value: object) -> object:
     if value not in NAMED:
         raise ValueError(f"{value!r} is no embedding; expected one of {', '.join(NAMED)}")
     return NAMED[value]
+
+
+def _expand_features(value: object) -> object:
+    if isinstance(value, (Mapping, Section)) or value is False:
+        return value
+    if isinstance(value, str) and value in _FEATURES:
+        return {"name": value}
+    raise ValueError(f"{value!r} is neither false nor one of {', '.join(_FEATURES)}")
 
 
 def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -102,14 +114,18 @@ def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _SECTIONS = {
-    name: embedding_section(name, parameters_of(kind, "embeddings"))
+    name: named_section(name, parameters_of(kind, "embeddings"), "embedding")
     for name, kind in EMBEDDINGS.items()
     if name != UNION
 }
-_PART: Any = Annotated[union_of(_SECTIONS), BeforeValidator(_expand)]
+_PART: Any = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
 _JOINED = parameters_of(EMBEDDINGS[UNION], "embeddings")
 _PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=1)] | None)
-_SECTIONS[UNION] = embedding_section(UNION, {**_JOINED, "parts": _PARTS})
+_SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding")
+_FEATURES: dict[str, Any] = {
+    name: named_section(name, parameters_of(kind, "random_features"), "random features")
+    for name, kind in registered("RANDOM_FEATURES", "random_features").items()
+}
 # Short names of embeddings: of each registered kind, and of each distance of HDD.
 NAMED: dict[str, dict[str, str]] = {
     **{name: {"name": name} for name in EMBEDDINGS},
@@ -123,13 +139,24 @@ if TYPE_CHECKING:
     from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, TripleBasisRegressor
     from bagbasis.bags.holdout import Holdout
     from bagbasis.embeddings.base import Embedding
+    from bagbasis.random_features import RandomFeatures
 
     Estimator = DoubleBasisRegressor | DoubleBasisClassifier | TripleBasisRegressor
     EmbeddingSection = Section
     EmbeddingName = str
     ResponseSection = Section
+
+    class FeaturesSection(Section):
+        """What is read here of both kinds."""
+
+        n_features: int
+        scale: float | str
 else:
-    EmbeddingSection = Annotated[union_of(_SECTIONS), BeforeValidator(_expand)]
+    FeaturesSection = Annotated[
+        union_of({**_FEATURES, NONE: Literal[False]}, DEFAULT_FEATURES),
+        BeforeValidator(_expand_features),
+    ]
+    EmbeddingSection = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
     EmbeddingName = Literal[tuple(NAMED)]
     ResponseSection = _SECTIONS[DEFAULT]
 
@@ -161,13 +188,14 @@ def title_of(values: Mapping[str, Any]) -> str:
     return max(fitting, key=lambda name: len(NAMED[name]))
 
 
-@with_parameters("RandomFourierFeatures")
-class FourierSection(Section):
-    """Parameters of `bagbasis.RandomFourierFeatures`."""
+def build_features(section: Section | Literal[False]) -> RandomFeatures | Literal[False]:
+    """Make the random features that a section stands for; False: none."""
+    from bagbasis.random_features import RANDOM_FEATURES
 
-    if TYPE_CHECKING:  # what is read here
-        n_features: int = 2048
-        scale: float | str = "median"
+    if section is False:
+        return False
+    values = section.model_dump()
+    return RANDOM_FEATURES[values.pop("name")](**values)
 
 
 _ALPHA = parameters_of("DoubleBasisRegressor")["alpha"]
@@ -184,9 +212,9 @@ class ModelSection(Section):
         default_factory=lambda: named_embedding(DEFAULT),
         description="first basis: from a bag to a vector",
     )
-    random_features: FourierSection | Literal[False] = Field(
-        default=FourierSection(),
-        description="second basis: random features of that vector; false: none",
+    random_features: FeaturesSection = Field(
+        default_factory=_FEATURES[DEFAULT_FEATURES],
+        description="second basis: features of that vector; false: none",
     )
     response_embedding: ResponseSection | None = Field(
         default=None, description="third basis, of the response densities, with task: densities"
@@ -223,7 +251,7 @@ class ModelSection(Section):
             more["class_weight"] = self.class_weight
         return getattr(bagbasis, ESTIMATORS[self.task])(
             embedding=build(self.embedding),
-            random_features=second and bagbasis.RandomFourierFeatures(**second.model_dump()),
+            random_features=build_features(second),
             **self.model_dump(include={"alpha", *RIDGE}),
             **more,
         )

@@ -14,7 +14,7 @@ from bagbasis.storage.files import writing
 
 from .cluster import running_on
 from .config import DirectoryConfig, Section
-from .sections import FittingConfig, FourierSection, build
+from .sections import FeaturesSection, FittingConfig, build
 from .terminal import Terminal
 from .tune_search import RUNGS, SearchSection, embeddings_of, labels_of
 
@@ -131,7 +131,7 @@ def rungs_of(result: Tuning, names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _random_features(config: Config) -> FourierSection:
+def _random_features(config: Config) -> FeaturesSection:
     second = config.model.random_features
     if second is False:
         raise ConfigError("key 'model.random_features': tune compares widths, false has none")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         SlicedWassersteinEmbedding,
     )
     from .evaluation import cross_val_score, evaluate
-    from .random_features import RandomFourierFeatures
+    from .random_features import NystroemFeatures, RandomFourierFeatures
     from .regression import (
         DoubleBasisClassifier,
         DoubleBasisRegressor,
@@ -47,6 +47,7 @@ __all__ = [
     "KernelSmoother",
     "MeanMapEmbedding",
     "MomentsEmbedding",
+    "NystroemFeatures",
     "ProjectionEmbedding",
     "RandomFourierFeatures",
     "SlicedWassersteinEmbedding",
@@ -72,7 +73,7 @@ _ROOMS = {
         "SlicedWassersteinEmbedding",
     ),
     "evaluation": ("cross_val_score", "evaluate"),
-    "random_features": ("RandomFourierFeatures",),
+    "random_features": ("NystroemFeatures", "RandomFourierFeatures"),
     "regression": (
         "DoubleBasisClassifier",
         "DoubleBasisRegressor",

@@ -213,9 +213,9 @@ class Rectify2LPT(Experiment[Sizes]):
         the smoother costs depend on its bandwidth.
         """
         (_, model), train, n = self._best, self._store("train"), p["n_pairs"]
-        fourier = model.features_.fourier
-        assert fourier is not None
-        smoother = self._smoother(fourier.scale)
+        second = model.features_.second
+        assert second is not None
+        smoother = self._smoother(second.scale)
         if n < train.n_bags:
             smoother.fit(train.read(0, n), responses=train.responses(0, n))
         else:

@@ -82,7 +82,7 @@ class Size(Section):
         """Return both bases, resolved without data."""
         box = [(0.0, 1.0)] * self.d
         first = ProjectionEmbedding(n_per_dim=self.n_per_dim, box=box).fit([np.zeros((1, self.d))])
-        second = Fourier(self.D, scale=1.0).resolve(self.s, lambda: np.zeros((1, self.s)))
+        second = Fourier(self.D, scale=1.0).resolve(self.s, lambda _: np.zeros((1, self.s)))
         return FeatureMap(first.spec_, second)
 
     def model_seconds(self) -> float:

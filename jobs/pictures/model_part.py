@@ -61,7 +61,7 @@ def worries_of_penalty(model: DoubleBasis) -> list[str]:
 def card_of(model: DoubleBasis, judged: str) -> Table:
     """Say what a user of the model has to know."""
     report, features = model.report_, model.features_
-    second = features.fourier
+    second = features.second
     made_of = "no random features" if second is None else f"{features.n_features:,} random features"
     box = "; ".join(
         f"{lo:.4g} to {hi:.4g}" for lo, hi in features.embedding.box.bounds[:SHOWN_DIMS]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 
 from .plan import Range, sample_ranges
 
@@ -39,6 +40,12 @@ def spread_rows(rows: NDArray[Any], n_rows: int) -> NDArray[Any]:
     if len(rows) <= n_rows:
         return rows
     return rows[np.linspace(0, len(rows) - 1, n_rows).astype(np.int64)]
+
+
+def median_l1_distance(sample: NDArray[Any]) -> float:
+    """Median L1 distance of pairs of rows, shape (n, s); 1 when most rows are the same."""
+    distances = pdist(np.asarray(sample, np.float64), "cityblock")
+    return (float(np.median(distances)) if len(distances) else 0.0) or 1.0
 
 
 def median_distance(sample: NDArray[Any]) -> float:

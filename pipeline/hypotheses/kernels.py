@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
-from scipy.special import gamma, kv
 
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import DataError
 from ..params import check_choice, check_fields, check_number
-from ..random_features.fourier import SCALES
+from ..random_features.base import SCALES
 from ..random_features.frequencies import SPECTRA, draw_frequencies
+from ..random_features.kernel_profiles import LAPLACIAN, kernel_profile
 
 Floats = NDArray[np.float64]
 
@@ -61,14 +61,14 @@ class Kernel:
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of all pairs, shape (n, m)."""
-        if self.name == "laplacian":
+        if self.name == LAPLACIAN:
             return self._of(cdist(X, Y, "cityblock"))
         return self._of(cdist(X, Y, "sqeuclidean"))
 
     def paired(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of X's and Y's rows at the same places, shape (n,)."""
         gaps = X - Y
-        if self.name == "laplacian":
+        if self.name == LAPLACIAN:
             return self._of(np.abs(gaps).sum(axis=1))
         return self._of(np.einsum("ij,ij->i", gaps, gaps))
 
@@ -82,25 +82,8 @@ class Kernel:
 
     def _of(self, distances: Floats) -> Floats:
         """Return the values at L1 distances (Laplacian), or at squares of distances, in place."""
-        if self.name == "laplacian":
-            distances /= -self.bandwidth
-            return np.exp(distances, out=distances)
-        if self.name == "gaussian":
-            distances /= -2 * self.bandwidth**2
-            return np.exp(distances, out=distances)
-        return self._matern(np.sqrt(2 * self.nu * distances) / self.bandwidth)
-
-    def _matern(self, r: Floats) -> Floats:
-        if self.nu == 0.5:
-            return np.exp(-r)
-        if self.nu == 1.5:
-            return (1 + r) * np.exp(-r)
-        if self.nu == 2.5:
-            return (1 + r + r**2 / 3) * np.exp(-r)
-        near = r < 1e-10  # where r^ν K_ν(r) is 0 · ∞
-        far = np.where(near, 1.0, r)
-        values = 2 ** (1 - self.nu) / gamma(self.nu) * far**self.nu * kv(self.nu, far)
-        return np.where(near, 1.0, values)
+        distances /= self.bandwidth if self.name == LAPLACIAN else self.bandwidth**2
+        return kernel_profile(self.name, distances, self.nu)
 
 
 @dataclass(frozen=True)
@@ -142,7 +125,7 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     number = check_number("bandwidth", bandwidth, *SCALES, other=("median", None))
     if isinstance(number, float):
         return Kernel(name, number)
-    metric = "cityblock" if name == "laplacian" else "euclidean"
+    metric = "cityblock" if name == LAPLACIAN else "euclidean"
     distances = pdist(spread_rows(rows, MEDIAN_ROWS), metric)
     positive = distances[distances > 0]
     if not len(positive):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags.sampling import MEDIAN_ROWS, spread_rows
+from ..bags.sampling import spread_rows
 from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import BagError, DataError
 from ..execution import lane
@@ -220,7 +220,7 @@ def _embed(
 
 def _features(embeddings: NDArray[np.float64], n_features: int, seed: int) -> NDArray[np.float64]:
     spec = RandomFourierFeatures(n_features, seed=seed).resolve(
-        embeddings.shape[1], lambda: spread_rows(embeddings, MEDIAN_ROWS)
+        embeddings.shape[1], lambda n: spread_rows(embeddings, n)
     )
     features = np.empty((len(embeddings), n_features))
     spec.transform(embeddings, features)

@@ -1,5 +1,22 @@
-"""Second basis: random Fourier features of vectors."""
+"""Second basis: random features of vectors."""
 
+from .base import FeatureSpec, RandomFeatures
 from .fourier import FourierSpec, RandomFourierFeatures
+from .nystroem import NystroemFeatures, NystroemSpec
 
-__all__ = ["FourierSpec", "RandomFourierFeatures"]
+RANDOM_FEATURES: dict[str, type[RandomFeatures]] = {
+    "fourier": RandomFourierFeatures,
+    "nystroem": NystroemFeatures,
+}
+DEFAULT_FEATURES = "fourier"  # what a description without a name is of
+
+__all__ = [
+    "DEFAULT_FEATURES",
+    "RANDOM_FEATURES",
+    "FeatureSpec",
+    "FourierSpec",
+    "NystroemFeatures",
+    "NystroemSpec",
+    "RandomFeatures",
+    "RandomFourierFeatures",
+]

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
-from sklearn.utils import Tags
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
-from ..errors import ParameterError, shown
-from ..execution.passes import check_memory
+from ..errors import ParameterError
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..params import check_choice, check_fields, check_integer, check_number, check_seed
-from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
 from ..threads import KERNELS
+from .base import SCALES, Arrays, Blocks, RandomFeatures, Sample, check_blocks
 from .fourier_kernels import sine_cosine
 from .frequencies import (
     FREQUENCIES_PER_BLOCK,
@@ -27,14 +25,8 @@ from .frequencies import (
 )
 from .hadamard_kernels import structured_products
 
-FEWER = "take fewer features, or transform fewer rows at a time"
 STRUCTURED_INPUTS = 64  # of a block; Hadamard products of fewer are far from Gaussian ones
 OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
-SCALES = (1e-30, 1e30)  # beyond, frequencies times embeddings may leave float32
-
-
-Blocks = tuple[tuple[int, float], ...]
-"""Consecutive inputs that have a kernel of their own: how many, and its weight. (): one kernel."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,11 @@ class FourierSpec:
         check_number("scale", self.scale, *SCALES)
         check_seed("seed", self.seed)
         _check_structure(self.structure, self.orthogonal)
-        object.__setattr__(self, "blocks", _check_blocks(self))
+        blocks = check_blocks(self.blocks, self.n_inputs)
+        object.__setattr__(self, "blocks", blocks)
+        if self.n_features < 2 * len(blocks):
+            least = f"at least {2 * len(blocks)} for a sum of {len(blocks)} kernels"
+            raise ParameterError(f"n_features is {self.n_features}; expected {least}")
 
     def frequencies(self) -> NDArray[np.float64]:
         """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
@@ -86,6 +82,14 @@ class FourierSpec:
             return 4 * np.dtype(dtype).itemsize * (half + hadamard_order(s))
         drawn = 8 * s * (6 * s if self.orthogonal else 3 * FREQUENCIES_PER_BLOCK)
         return np.dtype(dtype).itemsize * s * half + drawn
+
+    def cost_in(self, precision: str) -> Cost:
+        """See `FeatureSpec`."""
+        return Cost(
+            seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
+            bytes_per_bag=4 * self.n_features,  # phases of the sines
+            bytes_per_task=self.frequency_bytes(precision),
+        )
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
@@ -119,8 +123,22 @@ class FourierSpec:
             del values["structure"]
         return values
 
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return nothing: frequencies are drawn again."""
+        return {}
 
-class RandomFourierFeatures(TransformerMixin, BaseEstimator):
+    @classmethod
+    def array_names(cls) -> tuple[str, ...]:
+        """See `FeatureSpec`."""
+        return ()
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> FourierSpec:
+        """Make the spec that `to_dict` described."""
+        return cls(**values)
+
+
+class RandomFourierFeatures(RandomFeatures):
     """Random Fourier features z with z(a)ᵀz(b) ≈ exp(−‖a − b‖² / 2σ²) (004, §3.2.2).
 
     Paired sines and cosines of n_features / 2 Gaussian frequencies: ‖z‖ = 1 exactly, and less
@@ -150,6 +168,8 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
     spec_ : FourierSpec
     """
 
+    spec_kind = FourierSpec
+
     def __init__(
         self,
         n_features: int = 2048,
@@ -166,37 +186,12 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         self.seed = seed
         self.structure = structure
 
-    def fit(self, X: ArrayLike, y: object = None) -> RandomFourierFeatures:
-        """Fix σ from the rows of X, shape (n_samples, n_inputs)."""
-        rows = validated(self, X, dtype=[np.float32, np.float64])
-        self.spec_ = self.resolve(rows.shape[1], lambda: spread_rows(rows, MEDIAN_ROWS))
-        return self
-
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Features, shape (n_samples, n_features), in the dtype of X (float32 or float64)."""
-        check_is_fitted(self)
-        rows = validated(self, X, dtype=[np.float32, np.float64], reset=False)
-        row_bytes = rows.itemsize * self.spec_.n_features
-        needed = self.spec_.frequency_bytes(rows.dtype) + len(rows) * row_bytes
-        check_memory(f"{self.spec_.n_features:,} features of {len(rows):,} rows", needed, FEWER)
-        out = np.empty((len(rows), self.spec_.n_features), dtype=rows.dtype)
-        self.spec_.transform(rows, out)
-        return out
-
-    def resolve(
-        self, n_inputs: int, sample: Callable[[], NDArray[Any]], blocks: Blocks = ()
-    ) -> FourierSpec:
-        """Return the spec for rows of R^n_inputs; reads ``sample()`` only for "median".
-
-        Of ``blocks`` the median is the geometric mean of theirs, as their kernels see the inputs.
-        """
+    def resolve(self, n_inputs: int, sample: Sample, blocks: Blocks = ()) -> FourierSpec:
+        """Return the spec for rows of R^n_inputs; reads a sample only for "median"."""
         n_features = check_integer("n_features", self.n_features, 2, even=True)
-        scale = check_number("scale", self.scale, *SCALES, other=("median",))
-        multiplier = check_number("scale_multiplier", self.scale_multiplier, above=0)
         seed = check_seed("seed", self.seed)
         _check_structure(self.structure, self.orthogonal)
-        if isinstance(scale, str):
-            scale = multiplier * _median_of(sample(), blocks)
+        scale = self.resolve_scale(sample, blocks)
         given = (scale, seed, self.orthogonal, self.structure, blocks)
         return FourierSpec(n_inputs, n_features, *given)
 
@@ -205,20 +200,6 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         half = self.spec_.n_features // 2
         return np.array([f"{f}{j}" for f in ("sin", "cos") for j in range(half)], dtype=object)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that float32 stays float32."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _median_of(rows: NDArray[Any], blocks: Blocks) -> float:
-    if not blocks:
-        return median_distance(rows)
-    ends = np.cumsum([n for n, _ in blocks])[:-1]
-    medians = [median_distance(part) for part in np.split(rows, ends, axis=1)]
-    return float(np.exp(np.mean(np.log(medians) - 0.5 * np.log([w for _, w in blocks]))))
 
 
 @lru_cache(maxsize=4)
@@ -280,24 +261,6 @@ def _multiply(rows: NDArray[Any], drawn: Any, out: NDArray[Any]) -> None:  # noq
         return
     with KERNELS:
         structured_products(np.ascontiguousarray(rows), drawn[0], drawn[1], out)
-
-
-def _check_blocks(spec: FourierSpec) -> Blocks:
-    """Return the blocks as plain numbers; ParameterError for what does not fit the spec."""
-    if not isinstance(spec.blocks, (list, tuple)):
-        raise ParameterError(f"blocks is {shown(spec.blocks)}; expected (inputs, weight) pairs")
-    for pair in spec.blocks:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise ParameterError(f"a block is {shown(pair)}; expected (inputs, weight)")
-        check_integer("the inputs of a block", pair[0])
-        check_number("the weight of a block", pair[1], above=0)
-    blocks = tuple((int(n), float(weight)) for n, weight in spec.blocks)
-    if blocks and sum(n for n, _ in blocks) != spec.n_inputs:
-        raise ParameterError(f"blocks is {blocks}; expected {spec.n_inputs} inputs in all")
-    if spec.n_features < 2 * len(blocks):
-        least = f"at least {2 * len(blocks)} for a sum of {len(blocks)} kernels"
-        raise ParameterError(f"n_features is {spec.n_features}; expected {least}")
-    return blocks
 
 
 def _check_structure(structure: str, orthogonal: bool) -> None:

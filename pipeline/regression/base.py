@@ -22,7 +22,7 @@ from ..errors import DataError, ModelError, ParameterError, shown
 from ..execution import Progress, lane
 from ..execution.passes import FEWER_FEATURES, check_memory
 from ..params import as_array, check_choice, check_flag, check_integer, check_share
-from ..random_features import RandomFourierFeatures
+from ..random_features import RandomFeatures, RandomFourierFeatures
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features, warn_of_scale
@@ -70,7 +70,7 @@ class DoubleBasis(LinearModel):
     def __init__(
         self,
         embedding: Embedding | None = None,
-        random_features: RandomFourierFeatures | Literal[False] | None = None,
+        random_features: RandomFeatures | Literal[False] | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,
@@ -303,11 +303,10 @@ class DoubleBasis(LinearModel):
         one has decided.
         """
         embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
-        second = RandomFourierFeatures
-        given = self.random_features
-        random_features = (
-            None if given is False else fresh("random_features", given, second, second)
-        )
+        given, random_features = self.random_features, None
+        if given is not False:
+            given_or_default = (given, RandomFeatures, RandomFourierFeatures)
+            random_features = fresh("random_features", *given_or_default)
         with lane():
             return resolve_features(source, embedding, random_features)
 

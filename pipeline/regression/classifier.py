@@ -19,7 +19,7 @@ from ..embeddings import Embedding
 from ..errors import DataError, ParameterError, shown
 from ..execution import Progress
 from ..params import check_number, checked
-from ..random_features import RandomFourierFeatures
+from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
 from .base import DoubleBasis, PenaltiesLike
 from .checkpoints import CheckpointsLike
@@ -52,7 +52,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     def __init__(
         self,
         embedding: Embedding | None = None,
-        random_features: RandomFourierFeatures | Literal[False] | None = None,
+        random_features: RandomFeatures | Literal[False] | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,
         validation_fraction: float = 0.1,

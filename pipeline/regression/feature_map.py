@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,19 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags import Bags
 from ..bags.labelled import LabelledBags, naming
-from ..bags.sampling import CHOICE_SAMPLE, DISTANCE_SAMPLE
+from ..bags.sampling import CHOICE_SAMPLE, RunSample
 from ..embeddings import Embedding, EmbeddingSpec, spec_from_dict, spec_to_dict
 from ..errors import BagError, DataError
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..random_features import FourierSpec, RandomFourierFeatures
+from ..execution.costs import Cost
+from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, FeatureSpec, RandomFeatures
+from ..random_features.base import Arrays
 
 logger = logging.getLogger(__name__)
 
 # The mean of exp(−d²/2σ²) over pairs of bags is .6 where σ is their median distance, .995 where it
 # is ten times that: bags hardly differ in their features; below .01 each is like itself alone.
 USUAL_SIMILARITY = (0.01, 0.995)
+SECOND_BASIS = "random_features"  # in descriptions
 FEW_BAGS = 20  # of fewer the mean similarity says little
 ROWS_PER_BLOCK = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
@@ -32,7 +35,7 @@ class FeatureMap:
     """z(A(X)): an embedding and, unless None, random features of it."""
 
     embedding: EmbeddingSpec
-    fourier: FourierSpec | None
+    second: FeatureSpec | None
 
     @property
     def n_dims(self) -> int:
@@ -42,7 +45,7 @@ class FeatureMap:
     @property
     def n_features(self) -> int:
         """Features of a bag, D; s without random features."""
-        return self.fourier.n_features if self.fourier else self.embedding.n_features
+        return self.second.n_features if self.second else self.embedding.n_features
 
     @property
     def cost(self) -> Cost:
@@ -53,12 +56,8 @@ class FeatureMap:
         """Return what features of bags take; the block of features itself is the caller's."""
         s = self.embedding.n_features
         second = Cost(bytes_per_bag=8 * s)  # the embeddings in another precision
-        if self.fourier is not None:
-            second += Cost(
-                seconds_per_bag=self.n_features * s * SECONDS_PER_PRODUCT,
-                bytes_per_bag=4 * self.n_features,  # phases of the sines
-                bytes_per_task=self.fourier.frequency_bytes(precision),
-            )
+        if self.second is not None:
+            second += self.second.cost_in(precision)
         return self.embedding.cost + second
 
     def embed(self, bags: Bags, dtype: DTypeLike) -> tuple[NDArray[Any], int]:
@@ -79,10 +78,10 @@ class FeatureMap:
 
     def features_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write z of each embedding into ``out``, shape (n, D)."""
-        if self.fourier is None:
+        if self.second is None:
             out[:] = embeddings
         else:
-            self.fourier.transform(embeddings, out)
+            self.second.transform(embeddings, out)
 
     def blocks(self, bags: Bags, dtype: DTypeLike) -> Iterator[tuple[int, NDArray[Any], int]]:
         """(first bag, features, points outside) of consecutive blocks; the array is reused."""
@@ -97,22 +96,34 @@ class FeatureMap:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe both bases in types that JSON knows."""
-        fourier = None if self.fourier is None else self.fourier.to_dict()
-        return {"embedding": spec_to_dict(self.embedding), "random_features": fourier}
+        second = None if self.second is None else self.second.to_dict()
+        return {"embedding": spec_to_dict(self.embedding), SECOND_BASIS: second}
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return what a saved model keeps beside the description."""
+        return {} if self.second is None else self.second.arrays()
+
+    @staticmethod
+    def array_names(values: dict[str, Any]) -> tuple[str, ...]:
+        """Return the names of the `arrays` of a map that `to_dict` described."""
+        second = values[SECOND_BASIS]
+        return () if second is None else _spec_kind(second).array_names()
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> FeatureMap:
-        """Make the map that `to_dict` described."""
-        fourier = values["random_features"]
-        return cls(
-            spec_from_dict(values["embedding"]), None if fourier is None else FourierSpec(**fourier)
-        )
+    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> FeatureMap:
+        """Make the map that `to_dict` and `arrays` described."""
+        first, second = spec_from_dict(values["embedding"]), values[SECOND_BASIS]
+        return cls(first, second and _spec_kind(second).from_dict(second, arrays))
+
+
+def _spec_kind(values: dict[str, Any]) -> type[FeatureSpec]:
+    return RANDOM_FEATURES[values.get("name", DEFAULT_FEATURES)].spec_kind
 
 
 def resolve_features(
-    source: LabelledBags, embedding: Embedding, random_features: RandomFourierFeatures | None
+    source: LabelledBags, embedding: Embedding, random_features: RandomFeatures | None
 ) -> FeatureMap:
-    """Decide box, index set and σ from samples of the data; fitted parts stay as they are.
+    """Decide both bases from samples of the data; fitted parts stay as they are.
 
     ``random_features`` None leaves the embedding alone.
 
@@ -131,39 +142,41 @@ def resolve_features(
     first = FeatureMap(spec, None)
     if random_features is None:
         return first
-    fourier = getattr(random_features, "spec_", None)
-    if fourier is None:
-        fourier = random_features.resolve(
-            spec.n_features, lambda: _sampled(source, first), spec.blocks
-        )
-    if fourier.n_inputs != spec.n_features:
+    second = getattr(random_features, "spec_", None)
+    if second is None:
+        sample = partial(sampled_embeddings, source, first)
+        second = random_features.resolve(spec.n_features, sample, spec.blocks)
+    if second.n_inputs != spec.n_features:
         raise DataError(
             f"embeddings have {spec.n_features} coefficients, the random features were fitted for "
-            f"{fourier.n_inputs}"
+            f"{second.n_inputs}"
         )
-    return FeatureMap(spec, fourier)
+    return FeatureMap(spec, second)
 
 
 def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> None:
     """Warn of a σ far from the distances of bags, by the mean of n features, shape (D,)."""
-    if features.fourier is None or n < FEW_BAGS:
+    if features.second is None or n < FEW_BAGS:
         return
-    similarity = float((n * mean @ mean - 1) / (n - 1))  # ‖z‖ = 1: without a bag and itself
+    # without a bag and itself: ‖z‖ = 1, or a little less of Nyström features
+    similarity = float((n * mean @ mean - 1) / (n - 1))
     least, most = USUAL_SIMILARITY
     if not least <= similarity <= most:
         far, way = ("small", "larger") if similarity < least else ("large", "smaller")
         logger.warning(
             "the scale of the random features, %g, is %s for these bags (mean similarity of two "
             "%.3g): a %s one may be better; bags tune searches it",
-            *(features.fourier.scale, far, similarity, way),
+            *(features.second.scale, far, similarity, way),
         )
 
 
-def _sampled(source: LabelledBags, first: FeatureMap) -> NDArray[np.float64]:
+def sampled_embeddings(source: LabelledBags, first: FeatureMap, n_rows: int) -> NDArray[np.float64]:
+    """Return embeddings of about so many bags, evenly spread runs of them, in double."""
+    runs = RunSample.of_about(n_rows)
     try:
-        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(DISTANCE_SAMPLE)]
+        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(runs)]
     except BagError as error:
         raise DataError(f"{source.url or 'bags in memory'}: a bag: {error.reason}") from error
     if not rows:
-        raise DataError(f"{source.url or 'bags in memory'}: no bags to take the median distance of")
+        raise DataError(f"{source.url or 'bags in memory'}: no bags to choose random features from")
     return np.concatenate(rows)

@@ -266,6 +266,7 @@ class LinearModel(BaseEstimator):
         if self.weights_ is not None:
             attributes["weights"] = self.weights_
         arrays = {name.rstrip("_"): getattr(self, name) for name in self.saved_arrays}
+        arrays |= self.features_.arrays()
         for kind in self.optional_parts:
             part = getattr(self, f"{kind.key}_")
             if part is not None:
@@ -277,6 +278,7 @@ class LinearModel(BaseEstimator):
     def array_names(cls, attributes: dict[str, Any]) -> list[str]:
         """Return the names of the arrays of a saved model with these attributes."""
         own = [name.rstrip("_") for name in cls.saved_arrays]
+        own += FeatureMap.array_names(attributes["features"])
         return own + [n for kind in cls.optional_parts for n in kind.array_names(attributes)]
 
     @classmethod
@@ -292,7 +294,7 @@ class LinearModel(BaseEstimator):
         model = cls(**params_from_dict(values))
         for name in cls.saved_arrays:
             setattr(model, name, state.arrays[name.rstrip("_")])
-        model.features_ = FeatureMap.from_dict(values["features"])
+        model.features_ = FeatureMap.from_dict(values["features"], state.arrays)
         model.alpha_ = values["alpha"]
         model.holdout_ = values["holdout"]
         model.weights_ = values.get("weights")
@@ -312,7 +314,7 @@ class LinearModel(BaseEstimator):
 
     def check_shapes(self) -> None:
         """Raise ValueError unless the arrays of a loaded model fit together."""
-        first, second = self.features_.embedding, self.features_.fourier
+        first, second = self.features_.embedding, self.features_.second
         if second is not None and second.n_inputs != first.n_features:
             raise ValueError("the random features do not fit the embedding")
         expected = (len(self.intercept_), self.features_.n_features)

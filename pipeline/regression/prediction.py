@@ -17,7 +17,7 @@ from ..execution import lane
 from ..execution.costs import plan_blocks
 from ..execution.passes import lazy_pass, rows_of
 from ..params import checked
-from ..random_features import RandomFourierFeatures
+from ..random_features import RandomFeatures
 from .feature_map import FeatureMap, resolve_features
 
 LazyArray = Any
@@ -33,7 +33,7 @@ class _Model(Protocol):
 def features(
     store: BagStore,
     embedding: Embedding,
-    random_features: RandomFourierFeatures | None = None,
+    random_features: RandomFeatures | None = None,
     dtype: str = "float32",
 ) -> LazyArray:
     """Return features of every bag, a dask.array of shape (n_bags, s or D), chunked by bags.
@@ -43,7 +43,7 @@ def features(
     store : BagStore
     embedding : embedding, fitted or not
         An unfitted one takes the store's box, and "auto" is chosen on a sample of its bags.
-    random_features : RandomFourierFeatures, fitted or not, optional
+    random_features : RandomFourierFeatures or NystroemFeatures, fitted or not, optional
         None gives the embeddings A themselves.
     dtype : {"float32", "float64"}
     """

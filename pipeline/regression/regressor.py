@@ -31,7 +31,7 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
     ----------
     embedding : embedding, default `ProjectionEmbedding()`
         The first basis.
-    random_features : `RandomFourierFeatures` or False, default with its defaults
+    random_features : `RandomFourierFeatures`, `NystroemFeatures` or False, default the first
         The second basis. False: the model is linear in the embedding (001, §5.2).
     alpha : float ≥ 0, list of float ≥ 0, "gcv" (default) or "validation"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);

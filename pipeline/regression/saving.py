@@ -21,7 +21,7 @@ from ..bags import Box
 from ..embeddings import EMBEDDINGS, Embedding
 from ..errors import ModelError, StoreError, shown
 from ..params import checked
-from ..random_features import RandomFourierFeatures
+from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import normalize_url
@@ -33,12 +33,12 @@ from ..storage.zarr_stores import (
     read_group,
     zarr_store,
 )
+from .feature_map import SECOND_BASIS
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
 RUN = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
-SECOND_BASIS = "random_features"
 PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
 
 
@@ -225,7 +225,7 @@ def params_to_dict(params: dict[str, Any]) -> dict[str, Any]:
     nested = {name: _embedding_to_dict(params[name]) for name in EMBEDDING_PARAMS if name in params}
     plain = {n: _plain(v) for n, v in params.items() if n not in (*EMBEDDING_PARAMS, SECOND_BASIS)}
     second = params[SECOND_BASIS]
-    return {"params": plain, **nested, SECOND_BASIS: second and _plain_params(second)}
+    return {"params": plain, **nested, SECOND_BASIS: second and _second_to_dict(second)}
 
 
 def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
@@ -235,7 +235,8 @@ def params_from_dict(values: dict[str, Any]) -> dict[str, Any]:
         name: _embedding_from_dict(values[name]) for name in EMBEDDING_PARAMS if name in values
     }
     if second is not None and second is not False:
-        second = RandomFourierFeatures(**second)
+        second = dict(second)
+        second = RANDOM_FEATURES[second.pop("name", DEFAULT_FEATURES)](**second)
     return {**values["params"], **nested, SECOND_BASIS: second}
 
 
@@ -274,13 +275,18 @@ def _embedding_to_dict(embedding: Embedding | None) -> dict[str, Any] | None:
     )
 
 
+def _second_to_dict(second: RandomFeatures) -> dict[str, Any] | None:
+    """Return parameters with the registered name, which the default has not."""
+    name = next(name for name, kind in RANDOM_FEATURES.items() if type(second) is kind)
+    named = {} if name == DEFAULT_FEATURES else {"name": name}
+    return {**named, **_plain_params(second)}
+
+
 def _embedding_from_dict(values: dict[str, Any] | None) -> Embedding | None:
     return None if values is None else EMBEDDINGS[values["name"]][0].from_params(values["params"])
 
 
-def _plain_params(estimator: HasParams | None) -> dict[str, Any] | None:
-    if estimator is None:
-        return None
+def _plain_params(estimator: HasParams) -> dict[str, Any]:
     return {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
 
 

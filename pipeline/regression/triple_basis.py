@@ -17,7 +17,7 @@ from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import Progress
 from ..params import checked
-from ..random_features import RandomFourierFeatures
+from ..random_features import RandomFeatures
 from .accumulate import FitStatistics
 from .base import DoubleBasis, PenaltiesLike
 from .checkpoints import CheckpointsLike
@@ -72,7 +72,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
     def __init__(
         self,
         embedding: Embedding | None = None,
-        random_features: RandomFourierFeatures | Literal[False] | None = None,
+        random_features: RandomFeatures | Literal[False] | None = None,
         response_embedding: Embedding | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,

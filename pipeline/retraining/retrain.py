@@ -37,6 +37,7 @@ GONE_SETTINGS = ("model.embedding.method", "model.embedding.n_integration")
 NEW_SETTINGS = {
     "model.solver": "auto",
     "model.random_features.structure": "dense",
+    "model.random_features.name": "fourier",
     "model.uncertainty": False,
 }
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 from sklearn.base import clone
 
 from ..bags.labelled import LabelledBags
 from ..errors import ParameterError
 from ..execution import lane
-from ..random_features import RandomFourierFeatures
+from ..random_features import RandomFeatures, RandomFourierFeatures
 from ..regression import FeatureMap
 from ..regression.base import DoubleBasis
-from ..regression.feature_map import resolve_features
+from ..regression.feature_map import resolve_features, sampled_embeddings
 from .search import Search
 
 
@@ -45,7 +46,7 @@ class Candidate:
 def resolve_candidates(source: LabelledBags, base: DoubleBasis, search: Search) -> list[Candidate]:
     """Every embedding with every multiplier of σ; those that come to the same are one.
 
-    The median distance is taken once an embedding.
+    The sample that widths and landmarks follow from is embedded once an embedding.
 
     Raises
     ------
@@ -62,17 +63,16 @@ def resolve_candidates(source: LabelledBags, base: DoubleBasis, search: Search) 
     for i, embedding in enumerate(search.embeddings):
         try:
             with lane():
-                features = resolve_features(
-                    source, clone(embedding), clone(second).set_params(scale_multiplier=1.0)
-                )
+                first = resolve_features(source, clone(embedding), None)
+                sample = lru_cache(partial(sampled_embeddings, source, first))
+                for multiplier in search.scale_multipliers:
+                    width = clone(second).set_params(scale_multiplier=multiplier)
+                    resolved = width.resolve(first.n_features, sample, first.embedding.blocks)
+                    candidate = Candidate(i, float(multiplier), replace(first, second=resolved))
+                    found.setdefault(digest(candidate.features.to_dict()), candidate)
         except ParameterError as error:
             text = " ".join(repr(embedding).split())
             raise ParameterError(f"embedding {i + 1} of the search, {text}: {error}") from error
-        assert features.fourier is not None
-        for multiplier in search.scale_multipliers:
-            fourier = replace(features.fourier, scale=multiplier * features.fourier.scale)
-            candidate = Candidate(i, float(multiplier), replace(features, fourier=fourier))
-            found.setdefault(digest(candidate.features.to_dict()), candidate)
     return list(found.values())
 
 
@@ -82,7 +82,7 @@ def digest(values: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _random_features(base: DoubleBasis) -> RandomFourierFeatures:
+def _random_features(base: DoubleBasis) -> RandomFeatures:
     second = base.random_features
     if second is False:
         raise ParameterError("random_features=False has no width to compare: fit the model")

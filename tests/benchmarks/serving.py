@@ -21,7 +21,7 @@ def serving() -> list[Row]:
     bags = [rng.random((N_POINTS, 3), dtype=np.float32) for _ in range(N_BAGS)]
     model = fitted(bags[:64])
     at = rng.random((N_POINTS, 3))
-    frequencies = model.features_.fourier.frequencies().astype(np.float32)
+    frequencies = model.features_.second.frequencies().astype(np.float32)
     coef = model.coef_.astype(np.float32)
     s, r = len(frequencies), len(coef)
     a, batch = rng.random((N_BAGS, s), dtype=np.float32), Bags.from_list(bags)

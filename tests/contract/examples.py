@@ -213,6 +213,17 @@ EXAMPLES: dict[str, Example] = {
         random_features.RandomFourierFeatures(16).fit(w.features).get_feature_names_out,
         {},
     ),
+    "random_features.NystroemFeatures": lambda w: (
+        lambda **values: random_features.NystroemFeatures(**values).fit_transform(w.features),
+        {"n_features": 4},
+    ),
+    **{
+        f"random_features.NystroemFeatures.{method}": lambda w, method=method, given=given: (
+            getattr(random_features.NystroemFeatures(4).fit(w.features), method),
+            {"X": w.features} if given else {},
+        )
+        for method, given in (("fit", 1), ("transform", 1), ("get_feature_names_out", 0))
+    },
     "random_features.FourierSpec": lambda w: (
         random_features.FourierSpec,
         {"n_inputs": 3, "n_features": 16, "scale": 1.0},

@@ -7,20 +7,21 @@ OUR_NAMES = """
     bags.concatenate bases.evaluate_series bases.norms bases.project datasets.Dataset
     embeddings.Embedding embeddings.EmbeddingSpec embeddings.HDDSpec.densities
     evaluation.evaluate_together evaluation.judge_fit
-    random_features.FourierSpec.transform regression.FeatureMap
+    random_features.FeatureSpec random_features.FourierSpec.transform random_features.NystroemSpec
+    random_features.RandomFeatures regression.FeatureMap
     regression.RidgeStatistics retraining.Outcome
 """
 OUR_METHODS = """
-    arguments array array_names blocks centred_cross centred_gram centred_yy check
+    arguments array array_names arrays blocks centred_cross centred_gram centred_yy check
     check_ends check_groups check_memory check_parameters check_shapes checked coefficients
-    current damage decide decision_rows decision_scores density_values describe determination
-    directions discard draw embed embed_coefficients estimates estimator feature_names features
-    features_of fill fit_problem frequencies frequency_bytes from_dict from_params from_state
-    given_penalties history is_matrix_free keeper keeps_rows labelled learn learn_on list
-    load_current
-    measure more_column needed_posterior of_sums pair_map parts penalties place predicted
-    probabilities problem read_array resolve rollback run score_rows start state steps task
-    to_dict trusted values values_and_deviations weighed with_columns
+    cost_in current damage decide decision_rows decision_scores density_values describe
+    determination directions discard draw embed embed_coefficients estimates estimator
+    feature_names features features_of fill fit_problem frequencies frequency_bytes from_dict
+    from_params from_state given_penalties history is_matrix_free keeper keeps_rows labelled
+    learn learn_on list load_current measure more_column needed_posterior of_sums pair_map parts
+    penalties place predicted probabilities problem read_array resolve resolve_scale rollback
+    run score_rows start state steps task to_dict trusted values values_and_deviations weighed
+    with_columns
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors

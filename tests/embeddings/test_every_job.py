@@ -62,10 +62,11 @@ def section_of(name, marginals):
     return section | ({} if marginals is None else {"marginals": marginals})
 
 
-def model_settings(name, marginals):
+def model_settings(name, marginals, second="fourier"):
     """``--set`` of the model of a job."""
     section = yaml.safe_dump(section_of(name, marginals), default_flow_style=True).strip()
-    return settings(model__embedding=section, model__random_features__n_features=16)
+    features = f"{{name: {second}, n_features: 16}}"
+    return settings(model__embedding=section, model__random_features=features)
 
 
 def fit(folder, case):
@@ -109,12 +110,15 @@ def test_fit_evaluate_predict_and_info(case, tmp_path):
     assert (spec.describe().series is not None) == (name in SERIES)
 
 
-@pytest.mark.parametrize("case", WHOLE)
-def test_tune_and_retrain(case, tmp_path):
+@pytest.mark.parametrize(
+    ("case", "second"),
+    [(case, "fourier") for case in WHOLE] + [(("projection", None, 2), "nystroem")],
+)
+def test_tune_and_retrain(case, second, tmp_path):
     """Tuning finds a scale, its best.yaml fits; retraining follows the store as it grows."""
     name, marginals, n_dims = case
     store = make_store(tmp_path, n_dims)
-    model = model_settings(name, marginals)
+    model = model_settings(name, marginals, second)
     section = yaml.safe_dump(section_of(name, marginals), default_flow_style=True).strip()
     search = settings(
         search__embedding=section, search__random_features__scale_multiplier="[0.5, 2]"

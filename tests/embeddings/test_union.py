@@ -61,13 +61,13 @@ def test_kernels(join, second):
     features = model.resolve(model.labelled(BAGS, Y, None))
     z = np.empty((len(BAGS), 2**14))
     features.features_of(features.embed(Bags.from_list(BAGS), np.float64)[0], z)
-    squares = part_distances(BAGS) ** 2 / (2 * features.fourier.scale**2)
+    squares = part_distances(BAGS) ** 2 / (2 * features.second.scale**2)
     exponent = -np.tensordot(WEIGHTS, squares, 1)
     expected = np.exp(exponent) if join == "product" else np.tensordot(WEIGHTS, np.exp(-squares), 1)
     np.testing.assert_allclose(z @ z.T, expected, atol=0.04)
     assert np.abs(z @ z.T - expected).mean() < 0.007
     if join == "sum" and not second:
-        assert features.fourier.scale == pytest.approx(1, rel=1e-6)
+        assert features.second.scale == pytest.approx(1, rel=1e-6)
 
 
 def test_a_frequency_sees_one_block():

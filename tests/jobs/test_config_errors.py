@@ -11,7 +11,7 @@ from pydantic import Field
 from bagbasis.config_errors import accepted_by
 from bagbasis.errors import ConfigError
 from bagbasis.jobs.config import ReportConfig, Section, load_config, parse_override, read_yaml
-from bagbasis.jobs.sections import embedding_section, union_of
+from bagbasis.jobs.sections import named_section, union_of
 from bagbasis.jobs.signatures import parameters_of
 from tests.jobs.running import CONFIGS, refused, settings
 
@@ -181,7 +181,8 @@ def config_with_two_embeddings() -> type[ReportConfig]:
     other = parameters_of("OtherEmbedding", library=Path(__file__))
     projection = parameters_of("ProjectionEmbedding")
     registry = {"projection": projection, "other": other}
-    section: Any = union_of({name: embedding_section(name, p) for name, p in registry.items()})
+    sections = {name: named_section(name, p, "embedding") for name, p in registry.items()}
+    section: Any = union_of(sections, "projection")
 
     class Model(Section):
         embedding: section = Field(description="either")

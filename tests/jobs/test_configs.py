@@ -10,6 +10,7 @@ import yaml
 from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    NystroemFeatures,
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
@@ -18,7 +19,7 @@ from bagbasis.config_errors import key_sections
 from bagbasis.datasets import make_dataset
 from bagbasis.jobs.cli import ON_CLUSTER
 from bagbasis.jobs.config import ClusterConfig, load_config
-from bagbasis.jobs.sections import FourierSection, ModelSection
+from bagbasis.jobs.sections import ModelSection
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.jobs.running import CONFIGS, done, refused
 
@@ -49,8 +50,8 @@ def test_one_file_a_job():
 
 @pytest.mark.parametrize("job", JOBS)
 def test_file_is_valid_and_has_every_key(job):
-    """The file passes validation and shows each key the job knows; those of the embedding or
-    holdout that it does not use stand in a comment of fit.yaml."""
+    """The file passes validation and shows each key the job knows; those of the embedding,
+    random features or holdout that it does not use stand in a comment of fit.yaml."""
     path = CONFIGS / f"{job}.yaml"
     load_config(config_of(job), path)
     known = {key for key, _ in rows_of(job)}
@@ -59,7 +60,7 @@ def test_file_is_valid_and_has_every_key(job):
     alternatives = (CONFIGS / "fit.yaml").read_text()
     for key in known - shown:
         section, _, name = key.rpartition(".")
-        assert section.endswith("embedding") or section == "holdout", key
+        assert section.endswith(("embedding", "random_features")) or section == "holdout", key
         assert f"    # {name}: " in alternatives, key
 
 
@@ -98,7 +99,7 @@ def test_keys_of_each_embedding_have_a_heading():
     assert "model.embedding with name: moments" in sections
     for rows in sections.values():
         assert len({key for key, _ in rows}) == len(rows)
-    assert "model.random_features:" in done("fit", "--help")
+    assert "model.random_features with name: nystroem:" in done("fit", "--help")
 
 
 def test_generate_has_parameters_of_its_dataset():
@@ -116,8 +117,10 @@ def test_cluster_option_where_the_config_has_it():
 def test_model_section_mirrors_the_estimators():
     """Keys and defaults of the model section are parameters and defaults of the estimators."""
     nested = {"embedding", "random_features"}
+    nystroem = ModelSection(random_features={"name": "nystroem"})
     pairs = [
-        (FourierSection(), RandomFourierFeatures, set(), ()),
+        (ModelSection().random_features, RandomFourierFeatures, set(), ("name",)),
+        (nystroem.random_features, NystroemFeatures, set(), ("name",)),
         (ModelSection(), DoubleBasisRegressor, nested, ("response_embedding", "class_weight")),
         (ModelSection(), DoubleBasisClassifier, nested, ("response_embedding",)),
         (ModelSection(task="densities"), TripleBasisRegressor, nested, ("class_weight",)),

@@ -45,7 +45,7 @@ def stored(
 
 def features_by_loop(model: Any, bags: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
     """z(A(X)) of a fitted estimator's two bases, by the oracles of both."""
-    first, second = model.features_.embedding, model.features_.fourier
+    first, second = model.features_.embedding, model.features_.second
     size = first.marginals or first.n_dims
     embeddings, _ = series.project_by_loop(
         bags,

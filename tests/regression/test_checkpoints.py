@@ -188,12 +188,12 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
     targets, the store's bags, a store made anew, and the code."""
     task = task_of(store)
     kept = Checkpoints(tmp_path / "kept")
-    spec, fourier = task.features.embedding, task.features.fourier
+    spec, fourier = task.features.embedding, task.features.second
     changed = [
         task,
         replace(task, features=replace(task.features, embedding=replace(spec, max_norm=2.0))),
-        replace(task, features=replace(task.features, fourier=replace(fourier, seed=1))),
-        replace(task, features=replace(task.features, fourier=replace(fourier, scale=0.7))),
+        replace(task, features=replace(task.features, second=replace(fourier, seed=1))),
+        replace(task, features=replace(task.features, second=replace(fourier, scale=0.7))),
         replace(task, outcome=Classes((1.0,))),
         replace(task, outcome=Classes((2.0,))),
         replace(task, source=replace(task.source, left_out=None)),

@@ -64,7 +64,7 @@ def test_features(store, dtype):
     """features() gives z of every bag, or the embeddings alone, in chunks of bags, for any
     other library."""
     model = fitted("one target")
-    first, second = model.features_.embedding, model.features_.fourier
+    first, second = model.features_.embedding, model.features_.second
     embedding, random_features = bases()
     z = features(store, embedding, random_features, dtype=dtype)
     a = features(store, embedding, dtype=dtype)

@@ -84,8 +84,8 @@ def density_errors_by_solve(
     """Held-out squared L2 error of the response densities over their variance, each penalty's
     normal equations solved by themselves, from coefficients in the precision of the cache."""
     first, _ = features.embed(bags, np.float32)
-    assert features.fourier is not None
-    z, y = fourier.features(first, features.fourier.frequencies()), coefficients_by_loop()
+    assert features.second is not None
+    z, y = fourier.features(first, features.second.frequencies()), coefficients_by_loop()
     used = ANSWERED & ~Split(holdout, HOLDOUT_SEED).members(0, len(z))
     apart = Split(SHARE, VALIDATION_SEED).members(0, len(z))
     train, held = used & ~apart, used & apart

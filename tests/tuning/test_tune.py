@@ -244,10 +244,11 @@ def test_bags_without_label_and_holdout_are_not_used(tmp_path, monkeypatch):
     search = Search(
         [ProjectionEmbedding(n_per_dim=4, out_of_box="error")], (0.5, 2.0), first_bags=N
     )
-    monkeypatch.setattr(
-        "bagbasis.regression.feature_map._sampled",
-        lambda source, first: first.embed(source.data.read()[~out], np.float64)[0],
-    )
+    for module in ("tuning.candidates", "regression.feature_map"):
+        monkeypatch.setattr(
+            f"bagbasis.{module}.sampled_embeddings",
+            lambda source, first, n: first.embed(source.data.read()[~out], np.float64)[0],
+        )
     result = tune(store, estimator(), search, holdout=0.2)
     score = result.scores[0][0]
     assert score.n_train + score.n_held_out == int((~out).sum())
@@ -333,7 +334,7 @@ def test_bad_estimators_are_refused(store):
         tune(store, base, SEARCH)
     search = replace(SEARCH, scale_multipliers=(1.0,), first_bags=N)
     result = tune(store, base, search)
-    assert {c.features.fourier.scale for c in result.candidates} == {2.0}
+    assert {c.features.second.scale for c in result.candidates} == {2.0}
 
 
 def test_too_few_labels_are_refused(tmp_path):

@@ -1,0 +1,156 @@
+"""What the second bases share: the estimator that people configure, the spec that travels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
+from ..errors import ParameterError, shown
+from ..execution.costs import Cost
+from ..execution.passes import check_memory
+from ..params import check_integer, check_number
+from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
+
+FEWER = "take fewer features, or transform fewer rows at a time"
+SCALES = (1e-30, 1e30)  # beyond, embeddings over the width may leave float32
+
+Sample = Callable[[int], NDArray[Any]]
+"""Gives about so many rows; called only where something is chosen from data."""
+Arrays = Mapping[str, NDArray[Any]]
+Blocks = tuple[tuple[int, float], ...]
+"""Consecutive inputs that have a kernel of their own: how many, and its weight. (): one kernel."""
+
+
+class FeatureSpec(Protocol):
+    """A second basis with everything decided: immutable and picklable."""
+
+    @property
+    def n_inputs(self) -> int:
+        """Length s of what it is made of."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """Length D of what it makes."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """Width σ of the kernel."""
+        ...
+
+    def cost_in(self, precision: str) -> Cost:
+        """Return what features of a row take; their own block is the caller's."""
+        ...
+
+    def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the features of rows (n, s) into ``out``, shape (n, D), in its dtype."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able description, equal for equal specs alone."""
+        ...
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return what a saved model keeps beside the description."""
+        ...
+
+    @classmethod
+    def array_names(cls) -> tuple[str, ...]:
+        """Return the names of `arrays`."""
+        ...
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> Self:
+        """Make the spec that `to_dict` and `arrays` described."""
+        ...
+
+
+class RandomFeatures(TransformerMixin, BaseEstimator):
+    """A transformer of rows whose inner products approximate a kernel.
+
+    Attributes
+    ----------
+    spec_ : FeatureSpec
+    """
+
+    spec_: FeatureSpec
+    scale: float | str
+    scale_multiplier: float
+    spec_kind: ClassVar[type[FeatureSpec]]
+
+    @abstractmethod
+    def resolve(self, n_inputs: int, sample: Sample, blocks: Blocks = ()) -> FeatureSpec:
+        """Return the spec for rows of R^n_inputs, of a sum of kernels where there are blocks."""
+
+    def resolve_scale(
+        self,
+        sample: Sample,
+        blocks: Blocks,
+        median: Callable[[NDArray[Any]], float] = median_distance,
+    ) -> float:
+        """Return σ, the ``median`` of a sample only if it has to be.
+
+        Of ``blocks`` it is the geometric mean of theirs, as their kernels see the inputs.
+
+        Raises
+        ------
+        ParameterError
+            A scale or a multiplier that can not be used.
+        """
+        scale = check_number("scale", self.scale, *SCALES, other=("median",))
+        multiplier = check_number("scale_multiplier", self.scale_multiplier, above=0)
+        if not isinstance(scale, str):
+            return scale
+        rows = sample(MEDIAN_ROWS)
+        if not blocks:
+            return multiplier * median(rows)
+        ends = np.cumsum([n for n, _ in blocks])[:-1]
+        medians = [median(part) for part in np.split(rows, ends, axis=1)]
+        halves = 0.5 * np.log([weight for _, weight in blocks])
+        return multiplier * float(np.exp(np.mean(np.log(medians) - halves)))
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Decide what depends on data from rows of X, shape (n_samples, n_inputs)."""
+        rows = validated(self, X, dtype=[np.float32, np.float64])
+        self.spec_ = self.resolve(rows.shape[1], lambda n: spread_rows(rows, n))
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Features, shape (n_samples, n_features), in the dtype of X (float32 or float64)."""
+        check_is_fitted(self)
+        rows = validated(self, X, dtype=[np.float32, np.float64], reset=False)
+        cost = self.spec_.cost_in(rows.dtype.name)
+        needed = cost.bytes_per_task + len(rows) * rows.itemsize * self.spec_.n_features
+        check_memory(f"{self.spec_.n_features:,} features of {len(rows):,} rows", needed, FEWER)
+        out = np.empty((len(rows), self.spec_.n_features), dtype=rows.dtype)
+        self.spec_.transform(rows, out)
+        return out
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn that float32 stays float32."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def check_blocks(blocks: object, n_inputs: int) -> Blocks:
+    """Return blocks as plain numbers; ParameterError for what does not fit the inputs."""
+    if not isinstance(blocks, (list, tuple)):
+        raise ParameterError(f"blocks is {shown(blocks)}; expected (inputs, weight) pairs")
+    for pair in blocks:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise ParameterError(f"a block is {shown(pair)}; expected (inputs, weight)")
+        check_integer("the inputs of a block", pair[0])
+        check_number("the weight of a block", pair[1], above=0)
+    found = tuple((int(n), float(weight)) for n, weight in blocks)
+    if found and sum(n for n, _ in found) != n_inputs:
+        raise ParameterError(f"blocks is {found}; expected {n_inputs} inputs in all")
+    return found

@@ -1,0 +1,299 @@
+"""`NystroemFeatures`: the second basis that is made of landmarks among the bags."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, cholesky, lapack
+from scipy.spatial.distance import cdist
+from sklearn.utils.validation import check_is_fitted
+
+from ..bags.sampling import MEDIAN_ROWS, median_distance, median_l1_distance, spread_rows
+from ..errors import ParameterError
+from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.passes import check_memory
+from ..params import check_choice, check_integer, check_number, check_seed
+from .base import Arrays, Blocks, RandomFeatures, Sample, check_blocks
+from .kernel_profiles import KERNELS_OF_DISTANCES, LAPLACIAN, kernel_profile
+from .landmarks import LANDMARKS, Floats, Index, choose_by_cholesky, choose_spread
+
+SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
+# Of the trace of the landmarks' kernel, which is added to its diagonal: eigenvalues below it come
+# from the rounding of float32 kernel values, and whitening would blow them up.
+SHIFT = 1e-7
+BLOCK_BYTES = 2**23  # of kernel values that are worked on at a time: they stay in a cache
+SECONDS_PER_VALUE = 1e-9  # of a kernel's exponential
+SECONDS_PER_GAP = 1e-9  # of a coordinate of an L1 distance, which is no matrix product
+FARTHEST = 1e15  # in widths: squares of what is farther away would leave float32
+
+
+@dataclass(frozen=True)
+class LandmarkKernel:
+    """A kernel of rows in units of its width, or the weighted mean of those of blocks of inputs.
+
+    A block of weight w holds inputs times √w, as `EmbeddingUnion` does, and so its width is √w.
+    """
+
+    name: str
+    nu: float
+    blocks: Blocks = ()
+
+    def __call__(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        """Return k of all pairs of rows, in their type."""
+        if not self.blocks:
+            return self._of(a, b)
+        values, start = np.zeros((len(a), len(b)), a.dtype), 0
+        for n, weight in self.blocks:
+            x, y = (rows[:, start : start + n] / weight**0.5 for rows in (a, b))
+            values += weight * self._of(x, y)
+            start += n
+        values /= sum(weight for _, weight in self.blocks)
+        return values
+
+    def _of(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        if self.name == LAPLACIAN:
+            distances = cdist(a, b, "cityblock").astype(a.dtype, copy=False)
+        else:  # by one matrix product
+            distances = a @ (-2 * b.T)
+            distances += np.einsum("ij,ij->i", a, a)[:, None]
+            distances += np.einsum("ij,ij->i", b, b)
+            np.maximum(distances, 0, out=distances)
+        return kernel_profile(self.name, distances, self.nu)
+
+
+@dataclass(frozen=True, eq=False)
+class NystroemSpec:
+    """Nyström features with everything decided: z(a) = Wᵀ k(L, a).
+
+    Attributes
+    ----------
+    landmarks : float64, shape (n_features, n_inputs)
+    whitening : float64, shape (n_features, n_features)
+        W = R⁻¹, upper triangular, for k(L, L) + shift = RᵀR.
+    scale : float
+    kernel : LandmarkKernel
+    """
+
+    landmarks: Floats
+    whitening: Floats
+    scale: float
+    kernel: LandmarkKernel
+
+    @property
+    def n_inputs(self) -> int:
+        """See `FeatureSpec`."""
+        return self.landmarks.shape[1]
+
+    @property
+    def n_features(self) -> int:
+        """See `FeatureSpec`."""
+        return len(self.landmarks)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all bits are the same."""
+        return isinstance(other, NystroemSpec) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        """Return one for `__eq__`."""
+        return hash(self.digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of every field."""
+        found = hashlib.sha256(repr((self.scale, self.kernel)).encode())
+        for array in self.arrays().values():
+            found.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()[:32]
+
+    def cost_in(self, precision: str) -> Cost:
+        """See `FeatureSpec`."""
+        m, itemsize = len(self.landmarks), np.dtype(precision).itemsize
+        seconds = m * (2 * self.n_inputs + m) * SECONDS_PER_PRODUCT
+        seconds += m * SECONDS_PER_VALUE
+        if self.kernel.name == LAPLACIAN:
+            seconds += m * self.n_inputs * SECONDS_PER_GAP
+        # kernel values of a block: in double too, and the temporaries of Matérn's forms
+        blocks = 6 * max(BLOCK_BYTES, 8 * max(self.landmarks.shape))
+        held = 2 * itemsize * (self.landmarks.size + self.whitening.size)
+        return Cost(
+            seconds_per_bag=seconds,
+            bytes_per_task=blocks + held,
+        )
+
+    def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write Wᵀ k(L, a), shape (n, D), in out's dtype."""
+        typed = _typed(self, out.dtype.name)
+        step = max(1, BLOCK_BYTES // (8 * max(self.landmarks.shape)))
+        for start in range(0, len(out), step):
+            values = self._values(embeddings[start : start + step], typed)
+            # a triangular product, in place; BLAS has columns where numpy has rows
+            trmm = blas.strmm if values.dtype == np.float32 else blas.dtrmm
+            product = trmm(1.0, typed.whitening.T, values.T, lower=1, overwrite_b=1)
+            out[start : start + step] = product.T
+
+    def _values(self, rows: NDArray[Any], typed: _Typed) -> NDArray[Any]:
+        """Return k(a, L), shape (n, n_landmarks)."""
+        scaled = ((rows - typed.centre) / self.scale).astype(typed.landmarks.dtype)
+        np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
+        return self.kernel(scaled, typed.landmarks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a JSON-able description; the digest stands for the arrays."""
+        names = ("n_inputs", "n_features", "scale", "digest")
+        values = {name: getattr(self, name) for name in names}
+        kernel = {"kernel": self.kernel.name, "nu": self.kernel.nu}
+        blocks = [list(block) for block in self.kernel.blocks]
+        return {"name": "nystroem", **kernel, "blocks": blocks, **values}
+
+    def arrays(self) -> dict[str, Floats]:
+        """See `FeatureSpec`."""
+        return {"landmarks": self.landmarks, "whitening": self.whitening}
+
+    @classmethod
+    def array_names(cls) -> tuple[str, ...]:
+        """See `FeatureSpec`."""
+        return ("landmarks", "whitening")
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> NystroemSpec:
+        """Make the spec that `to_dict` and `arrays` described; ValueError if they differ."""
+        blocks = check_blocks(values["blocks"], values["n_inputs"])
+        kernel = LandmarkKernel(values["kernel"], values["nu"], blocks)
+        spec = cls(arrays["landmarks"], arrays["whitening"], values["scale"], kernel)
+        if spec.to_dict() != values:
+            raise ValueError("the landmarks are not those that the description is of")
+        return spec
+
+
+class NystroemFeatures(RandomFeatures):
+    """Nyström features: z(a)ᵀz(b) = k(a, L) (k(L, L) + εI)⁻¹ k(L, b) for landmarks L, some bags.
+
+    ε is 1e-7 of the trace of k(L, L).
+    They follow the bags that there are, where `RandomFourierFeatures` approximate the kernel
+    everywhere: fewer of them reach the same error where embeddings lie close together or the
+    kernel is smooth. Each takes more time: n_features products more per bag.
+
+    Parameters
+    ----------
+    n_features : int ≥ 1, default 1024
+        Landmarks. Fewer are taken where these leave less than 1e-7 of the kernel of the bags
+        sampled.
+    scale : float from 1e-30 to 1e30, or "median"
+        σ. "median": the median pairwise distance (L1 for the Laplacian kernel) of up to 1,024 of
+        the rows sampled, times ``scale_multiplier``.
+    scale_multiplier : float > 0
+        Of the median; not used when scale is a number.
+    kernel : {"gaussian", "laplacian", "matern", "cauchy"}
+        exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), Matérn's with ν and length σ, or 1 / (1 + ‖Δ‖₂² / σ²).
+    nu : float ≥ 0.5
+        ν of the Matérn kernel; not used by others.
+    landmarks : {"rpcholesky", "kmeans++"}
+        How they are chosen among twice as many sampled bags: by a randomly pivoted Cholesky
+        factorisation of their kernel, or by the seeding of k-means++.
+    seed : int ≥ 0
+        Of the choice.
+
+    Attributes
+    ----------
+    spec_ : NystroemSpec
+
+    See Also
+    --------
+    bagbasis.divergences.NystroemFeatures : from a matrix of kernel values that is there already.
+    """
+
+    spec_kind = NystroemSpec
+
+    def __init__(
+        self,
+        n_features: int = 1024,
+        scale: float | str = "median",
+        scale_multiplier: float = 1.0,
+        kernel: str = "gaussian",
+        nu: float = 1.5,
+        landmarks: str = "rpcholesky",
+        seed: int = 0,
+    ) -> None:
+        self.n_features = n_features
+        self.scale = scale
+        self.scale_multiplier = scale_multiplier
+        self.kernel = kernel
+        self.nu = nu
+        self.landmarks = landmarks
+        self.seed = seed
+
+    def resolve(self, n_inputs: int, sample: Sample, blocks: Blocks = ()) -> NystroemSpec:
+        """Return the spec for rows of R^n_inputs, whose landmarks are among those sampled.
+
+        Raises
+        ------
+        ParameterError
+            A parameter that can not be used, more landmarks than rows in the sample, or than
+            memory holds.
+        """
+        n_landmarks = check_integer("n_features", self.n_features)
+        name = check_choice("kernel", self.kernel, KERNELS_OF_DISTANCES)
+        nu = check_number("nu", self.nu, 0.5)
+        check_choice("landmarks", self.landmarks, LANDMARKS)
+        check_seed("seed", self.seed)
+        n_sampled = max(MEDIAN_ROWS, SAMPLED_PER_LANDMARK * n_landmarks)
+        needed = 8 * n_landmarks * (2 * n_sampled + 4 * n_landmarks)
+        check_memory(f"choosing {n_landmarks:,} landmarks", needed, "take fewer features")
+        rows = np.asarray(sample(n_sampled), np.float64)
+        if n_landmarks > len(rows):
+            raise ParameterError(
+                f"n_features is {n_landmarks:,} landmarks of {len(rows):,} sampled bags; take at "
+                f"most {len(rows):,}, or more bags"
+            )
+        kernel = LandmarkKernel(name, nu, blocks)
+        median = median_l1_distance if name == LAPLACIAN else median_distance
+        scale = self.resolve_scale(lambda n: spread_rows(rows, n), blocks, median)
+        scaled = (rows - rows.mean(axis=0)) / scale
+        chosen = self._chosen(scaled, kernel)
+        return NystroemSpec(rows[chosen], _whitening(kernel, scaled[chosen]), scale, kernel)
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Return the names nystroem0 …."""
+        check_is_fitted(self)
+        names = [f"nystroem{j}" for j in range(self.spec_.n_features)]
+        return np.array(names, dtype=object)
+
+    def _chosen(self, rows: Floats, kernel: LandmarkKernel) -> Index:
+        """Return which rows, in units of the width, are landmarks."""
+        if self.landmarks == "kmeans++":
+            return choose_spread(rows, self.n_features, self.seed)
+        return choose_by_cholesky(
+            lambda a, b: kernel(rows[a], rows[b]),
+            *(len(rows), self.n_features, self.seed, SHIFT),
+        )
+
+
+def _whitening(kernel: LandmarkKernel, landmarks: Floats) -> Floats:
+    """Return the inverse of the Cholesky factor of the kernel of landmarks, in widths."""
+    shifted = kernel(landmarks, landmarks)
+    shifted[np.diag_indices(len(shifted))] += SHIFT * len(shifted)
+    factor = cholesky(shifted, overwrite_a=True, check_finite=False)
+    return np.ascontiguousarray(lapack.dtrtri(factor, overwrite_c=1)[0])
+
+
+class _Typed(NamedTuple):
+    """What `transform` multiplies with, in one type."""
+
+    centre: Floats  # of the landmarks: distances from it have fewer digits to lose
+    landmarks: NDArray[Any]  # less the centre, in units of the width
+    whitening: NDArray[Any]
+
+
+@lru_cache(maxsize=4)
+def _typed(spec: NystroemSpec, dtype: str) -> _Typed:
+    centre = spec.landmarks.mean(axis=0)
+    scaled = ((spec.landmarks - centre) / spec.scale).astype(dtype)
+    typed = _Typed(centre, scaled, spec.whitening.astype(dtype))
+    for array in typed:
+        array.setflags(write=False)
+    return typed
