@@ -68,6 +68,12 @@ def bags_of(place: Place) -> list[str] | None:
     return [digest(*(part[i] for part in parts)) for i in range(store.n_bags)]
 
 
+def store_of(place: Place) -> str | None:
+    """A hash of all bags, of which the job writes all or none."""
+    bags = bags_of(place)
+    return digest(bags) if bags else None
+
+
 def model_of(place: Place) -> str | None:
     return model_at(place.at("m.zarr"))
 

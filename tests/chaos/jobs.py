@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from bagbasis import BagStore
+from bagbasis.bags import merge_stores
 from bagbasis.datasets import generate
 from bagbasis.errors import StoreError
 from bagbasis.execution.costs import pass_limits
@@ -27,9 +28,18 @@ from bagbasis.jobs.retrain import CHAMPION_KEPT
 from bagbasis.registry import Registry
 from tests.bags.processes import BATCH, append_batch
 from tests.chaos.children import tell
-from tests.chaos.contents import Place, bags_of, changes_of, line_of, model_of, predictions_at
+from tests.chaos.contents import (
+    Place,
+    bags_of,
+    changes_of,
+    line_of,
+    model_of,
+    predictions_at,
+    store_of,
+)
 from tests.datasets.generating import SHIFTED
 from tests.jobs.running import bags, settings
+from tests.oracles.labelled import labelled_bags
 from tests.retraining.problems import create, estimator, grow
 
 N_BAGS = 120
@@ -157,6 +167,34 @@ def generate_bags(place: Place, **more: Any) -> None:
     generate(SHIFTED, place.store, 3 * SHIFTED.block_bags - 1, commit_seconds=0, **more)
 
 
+def change(place: Place) -> None:
+    """Its two halves leave the same bags: the second deletes what the first has removed."""
+    BagStore.open(place.store).remove(range(10, 50)).compact()
+
+
+def relabel(place: Place) -> None:
+    BagStore.open(place.store).relabel("y", {i: float(i) for i in range(0, N_BAGS, 3)})
+
+
+def two_stores(place: Place) -> None:
+    for name, first in (("one.zarr", 0), ("other.zarr", N_BAGS)):
+        bags, y = labelled_bags(N_BAGS, seed=first, most=12)
+        ids = range(first, first + N_BAGS)
+        create(place.local / name).append(bags, y, ids).remove(ids[:7])
+
+
+def merge(place: Place, overwrite: bool = False) -> None:
+    try:
+        merge_stores(
+            [place.local / "one.zarr", place.local / "other.zarr"],
+            place.store,
+            overwrite=overwrite,
+        )
+    except StoreError as error:
+        if "exists already" not in str(error):
+            raise
+
+
 # ------------------------------------------------------------------ models
 
 
@@ -279,6 +317,9 @@ JOBS = (
         bags_of,
         lambda place: generate_bags(place, overwrite=True),
     ),
+    Job("remove", labelled_store, change, store_of, change),
+    Job("relabel", labelled_store, relabel, store_of, relabel),
+    Job("merge", two_stores, merge, store_of, lambda place: merge(place, overwrite=True)),
     Job("fit", labelled_store, fit, model_of, refit),
     Job("refit", store_and_model, refit, model_of, refit),
     *(
