@@ -15,7 +15,8 @@ from tests.chaos.contents import Place
 from tests.chaos.jobs import ALONE, JOBS, REFUSALS
 from tests.chaos.kills import Files, Killed, check_between
 
-REPLACED = ("overwrite", "ingest", "generate")  # stores that the second call may make anew
+# stores that the second call may make anew, or whose points it deletes under a reader of before
+REPLACED = ("overwrite", "ingest", "generate", "remove")
 
 
 def keep_looking(place: Place, look: Callable[[Place], Any]) -> None:
