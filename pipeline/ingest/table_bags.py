@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..bags.bags import AnyRagged, Bags, offsets_of
 from ..bags.responses import Responses
 from ..errors import DataError
-from .table_files import Columns
+from .table_columns import Columns
 from .table_scans import Coding
 from .table_surveys import CheckedTable
 

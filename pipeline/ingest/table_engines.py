@@ -25,7 +25,8 @@ from ..errors import DataError
 from ..execution import Progress, Report, map_tasks
 from ..execution.frames import shuffle_frames
 from ..execution.progress import silent
-from .table_files import Columns, TableFile
+from .table_columns import Columns
+from .table_files import TableFile
 from .table_scans import Coding, Database, Scan, scans_of
 from .table_surveys import (
     SAMPLE,

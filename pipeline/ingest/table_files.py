@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from glob import has_magic
 from itertools import accumulate, pairwise
 from typing import IO
@@ -26,6 +26,7 @@ import pyarrow.parquet
 from ..errors import DataError, closest
 from ..storage.urls import filesystem, normalize_url
 from .table_bytes import DuckFiles
+from .table_columns import Columns
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -43,30 +44,6 @@ NUMBERS = (*INTEGERS, "halffloat", "float", "double")  # and decimals, which hav
 TEXTS = ("string", "large_string", "string_view")
 
 Source = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns that are read: those of the bag's id, the coordinates, the targets.
-
-    ``dates``, ``decimal``, ``missing``, ``missing_values``, ``target_types`` and ``target_rules``
-    are those of `TableIngest`.
-    """
-
-    ids: tuple[str, ...]
-    coordinates: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    target_types: Mapping[str, str] = field(default_factory=dict)
-    target_rules: Mapping[str, str] = field(default_factory=dict)
-    dates: tuple[str, ...] = ()
-    decimal: str = "."
-    missing: str = "refuse"
-    missing_values: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """Each column once."""
-        return list(dict.fromkeys((*self.ids, *self.coordinates, *self.targets)))
 
 
 @dataclass(frozen=True)
@@ -292,7 +269,7 @@ def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
 
 def _lists_of(file: str, schema: pa.Schema, columns: Columns) -> tuple[str, ...]:
     """Return the coordinates that are lists, as all of them are, or none."""
-    kinds = {name: schema.field(name).type for name in columns.coordinates}
+    kinds = {name: schema.field(name).type for name in columns.of_coordinates}
     lists = tuple(name for name, kind in kinds.items() if is_list(kind))
     if lists and len(lists) < len(kinds):
         other = next(name for name in kinds if name not in lists)
@@ -339,9 +316,9 @@ def _check_types(file: str, types: Mapping[str, str], columns: Columns) -> None:
                 f"{file}: id column {name!r} is {types[name]}; ids are integers or text "
                 "(in pandas, missing values turn integers into floats)"
             )
-    for name in columns.coordinates:
+    for name in columns.of_coordinates:
         kind = types[name]
-        if not (is_number(kind) or is_time(kind) or kind == "bool" or name in columns.dates):
+        if not (is_number(kind) or is_time(kind) or kind == "bool" or name in columns.texts):
             raise DataError(f"{file}: coordinate column {name!r} is {types[name]}, not numbers")
     for name in columns.targets:
         if not (is_number(types[name]) or types[name] in (*TEXTS, "bool", "null")):

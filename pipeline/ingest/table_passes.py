@@ -17,8 +17,9 @@ from ..execution import Progress
 from ..execution.notebook import watched
 from ..execution.progress import silent
 from .table_bags import Labelled, SortedRows, join_tables
+from .table_columns import Columns
 from .table_engines import LocalEngine
-from .table_files import Columns, TableFile
+from .table_files import TableFile
 from .table_scans import Coding, Database
 from .table_surveys import (
     CheckedTable,
@@ -201,7 +202,7 @@ def warn_of(tally: Tally, store: BagStore, points: CheckedTable) -> None:
             "%s: %d of %d points lie outside the box; coordinate %r reaches from %.6g to %.6g, the "
             "box from %.6g to %.6g: remove wrong values, or give box=",
             *(store.url, tally.points_outside_box, tally.points),
-            *(points.columns.coordinates[far], lo, hi, store.box.lo[far], store.box.hi[far]),
+            *(points.columns.coordinates[far].name, lo, hi, store.box.lo[far], store.box.hi[far]),
         )
 
 

@@ -20,7 +20,8 @@ import pyarrow as pa
 from ..errors import DataError, StoreError
 from ..execution.lanes import lane_cores
 from .table_bytes import DuckFiles
-from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile, is_number, is_time
+from .table_columns import Columns, quoted
+from .table_files import INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
@@ -69,8 +70,10 @@ class Scan:
         """
         selected = ["file_index AS file", f"{self._row(starts)} AS row"]
         selected += [f"{self._id()} AS id"]
-        for j, name in enumerate(self.columns.coordinates):
-            selected += [f"{self._value(name)} AS r{j}", f"{self._number(name)} AS x{j}"]
+        for j, one in enumerate(self.columns.coordinates):
+            value = self._value(one.column)
+            made = one.sql(value, self._number(one.column))
+            selected += [f"{value} AS r{j}", f"{made} AS x{j}"]
         for j, name in enumerate(self.columns.targets):
             selected += [f"{self._value(name)} AS y{j}", f"{self._number(name)} AS z{j}"]
         return f"SELECT {', '.join(selected)} FROM {self._source()}"
@@ -312,11 +315,6 @@ def is_nan(number: str) -> str:
 def _is_numeral(word: str) -> bool:
     """Return whether a text is a finite number, as Python and SQL both write it."""
     return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word, re.ASCII) is not None
-
-
-def quoted(text: str) -> str:
-    """Return a text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _reason(message: str) -> str:

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ..bags.box import Box
 from ..errors import DataError
-from .table_files import INTEGERS, TEXTS, UNTYPED, Columns, TableFile, check_pages
+from .table_columns import Columns, Indicator
+from .table_files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
 from .table_scans import SQL_TYPES, Database, Report, Scan, is_nan, scans_of
 
 RANGE = (("lo", "min"), ("hi", "max"))  # names of the answers, and of what is asked
@@ -135,10 +136,10 @@ def check_table(columns: Columns, surveys: Iterable[Survey]) -> CheckedTable:
             raise DataError(f"{table.place_of(start + row)}: {what}")
     if not table.n_rows:
         raise DataError(f"{table.surveys[0].file.url}: the table has no rows")
-    for name, least in zip(columns.coordinates, table.range[0], strict=True):
+    for one, least in zip(columns.coordinates, table.range[0], strict=True):
         if least == inf:
             raise DataError(
-                f"{table.surveys[0].file.url}: coordinate {name!r} is missing in all rows"
+                f"{table.surveys[0].file.url}: coordinate {one.column!r} is missing in all rows"
             )
     return table
 
@@ -371,8 +372,12 @@ def _describe(row: Sequence[Any], columns: Columns, dtype: str) -> str:
     bag, values = row[2], list(zip(row[3::2], row[4::2], strict=True))
     if bag is None or bag == "":
         return "the bag id is missing; give every row its bag's id or remove it"
-    for name, (given, number) in zip(columns.coordinates, values, strict=False):
+    for one, (given, number) in zip(columns.coordinates, values, strict=False):
+        name = one.column
         if given is not None and number is None:
+            if isinstance(one, Indicator):
+                none = f"none of its categories {list(one.labels)}"
+                return f"bag {bag!r}: coordinate {one.column!r} is {given!r}, {none}"
             return f"bag {bag!r}: coordinate {name!r} is {given!r}, not a number"
         with np.errstate(over="ignore"):
             if number is None or not np.isfinite(np.dtype(dtype).type(number)):

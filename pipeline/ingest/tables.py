@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -24,8 +24,9 @@ from ..execution import Progress, current_client
 from ..params import check_choice, check_fields
 from .arrays import check_mode, new_store
 from .table_bags import RULES
+from .table_columns import Columns, Coordinate, check_made, coordinates_of
 from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
-from .table_files import Columns, Source, open_table
+from .table_files import Source, open_table
 from .table_passes import TablePasses, Tally, warn_of
 from .table_scans import Coding, Database
 from .table_surveys import CheckedTable
@@ -70,6 +71,12 @@ class TableIngest:
         a row: then a row is a bag, or a part of it.
     dates : list of str, optional
         Coordinates that are text of dates or times, as 2026-03-31 or 2026-03-31 12:30, in CSV.
+    cyclic : mapping from coordinate to its period, optional
+        Numbers that begin again after a period, as hours after 24, angles after 360, or dates
+        after 365.2425 days: each becomes two coordinates, its cosine and its sine.
+    categories : mapping from coordinate to its labels, optional
+        Text or whole numbers that stand for kinds, as {"band": ["g", "r", "i"]}: a coordinate per
+        label, 1 where a point has it, else 0. Another label is refused.
     decimal : {".", ","}
         What stands before the decimals of numbers in CSV.
     targets : list of str, optional
@@ -147,6 +154,8 @@ class TableIngest:
     id_column: str | Sequence[str]
     coordinates: Sequence[str]
     dates: Sequence[str] | None = None
+    cyclic: Mapping[str, float] | None = None
+    categories: Mapping[str, Sequence[str | int]] | None = None
     decimal: str = "."
     targets: Sequence[str] | None = None
     target_types: Mapping[str, str] | None = None
@@ -185,7 +194,9 @@ class TableIngest:
                 raise ParameterError(
                     f"{name} is {names!r}; expected a list of different column names"
                 )
-        n_dims = len(self.coordinates)
+        columns = (*self.coordinates, *(self.response_coordinates or ()))
+        check_made(columns, self.cyclic, self.categories)
+        n_dims = len(self._of_points)
         check_parameters(n_dims, tuple(self.targets or ()), {}, self.dtype, self.chunk_points)
         if self.target_table is None and self.target_id_column is not None:
             raise ParameterError("target_id_column is given, but no target_table")
@@ -202,7 +213,7 @@ class TableIngest:
             object.__setattr__(self, "missing_values", tuple(self.missing_values))
         check_choice("decimal", self.decimal, (".", ","))
         for name in () if self.dates is None else self.dates:
-            if name not in (*self.coordinates, *(self.response_coordinates or ())):
+            if name not in columns:
                 raise ParameterError(f"dates has {name!r}, which is no coordinate")
         for name in ("id_column", "target_id_column", "response_id_column"):
             if getattr(self, name) is not None and not _names_of(getattr(self, name)):
@@ -272,27 +283,36 @@ class TableIngest:
     ) -> BagStore:
         of_responses = "responses" in tables
         return create(
-            len(self.coordinates),
+            len(self._of_points),
             target_names=tuple(self.targets or ()),
             box=tables["points"].box(boxes["points"]),
-            response_dims=len(self.response_coordinates or ()) if of_responses else None,
+            response_dims=len(self._of_responses) if of_responses else None,
             response_box=tables["responses"].box(boxes["responses"]) if of_responses else None,
             class_names=codings["targets" if "targets" in tables else "points"].classes,
             dtype=self.dtype,
             chunk_points=self.chunk_points,
         )
 
+    @cached_property
+    def _of_points(self) -> tuple[Coordinate, ...]:
+        return coordinates_of(self.coordinates, self.cyclic, self.categories)
+
+    @cached_property
+    def _of_responses(self) -> tuple[Coordinate, ...]:
+        columns = self.response_coordinates or ()
+        return coordinates_of(columns, self.cyclic, self.categories)
+
     def _boxes(self) -> dict[str, Box | float]:
         """Return the boxes of points and responses, or the quantiles they are measured by."""
-        boxes = {"points": box_or_quantile(self.box, len(self.coordinates))}
+        boxes = {"points": box_or_quantile(self.box, len(self._of_points))}
         if self.responses is not None:
-            n_dims = len(self.response_coordinates or ())
+            n_dims = len(self._of_responses)
             boxes["responses"] = box_or_quantile(self.response_box, n_dims, "response_box")
         return boxes
 
     def _columns(self, kept: BagStore | None) -> dict[str, Columns]:
         """Return what is read of the tables: of "points", and of "targets" and "responses"."""
-        coordinates, targets = tuple(self.coordinates), tuple(self.targets or ())
+        targets = tuple(self.targets or ())
         types = dict(self.target_types or {})
         if kept is not None:
             known = kept.meta.class_names
@@ -305,28 +325,29 @@ class TableIngest:
         )
         of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
         of_targets["target_rules"] = dict(self.target_rules or {})
+        of_points = replace(rules, coordinates=self._of_points)
         if self.target_table is None:
-            found = {"points": replace(rules, coordinates=coordinates, **of_targets)}
+            found = {"points": replace(of_points, **of_targets)}
         else:
             target_ids = _names_of(self.target_id_column or ids)
-            found = {"points": replace(rules, coordinates=coordinates)}
+            found = {"points": of_points}
             found["targets"] = replace(rules, ids=target_ids, **of_targets)
         if self.responses is not None:
             answer_ids = _names_of(self.response_id_column or ids)
-            answers = tuple(self.response_coordinates or ())
-            found["responses"] = replace(rules, ids=answer_ids, coordinates=answers)
+            found["responses"] = replace(rules, ids=answer_ids, coordinates=self._of_responses)
         return found
 
     def _check_fits(self, kept: BagStore) -> None:
         """Refuse tables that are unlike the store that they are appended to."""
         given: dict[str, tuple[Any, Any]] = {
-            "coordinates": (len(self.coordinates), kept.n_dims),
-            "response_coordinates": (len(self.response_coordinates or ()), kept.response_dims or 0),
+            "coordinates": (len(self._of_points), kept.n_dims),
+            "response_coordinates": (len(self._of_responses), kept.response_dims or 0),
             "targets": (list(self.targets or ()), list(kept.target_names)),
         }
-        for name in ("coordinates", "response_coordinates"):
+        made = {"coordinates": self._of_points, "response_coordinates": self._of_responses}
+        for name, coordinates in made.items():
             if kept.meta.source.get(name):
-                given[name] = list(getattr(self, name) or ()), kept.meta.source[name]
+                given[name] = [one.name for one in coordinates], kept.meta.source[name]
         optional = {"targets": not self.targets, "response_coordinates": self.responses is None}
         for name, (found, expected) in given.items():
             if found != expected and not optional.get(name):
@@ -340,11 +361,11 @@ class TableIngest:
         source: dict[str, Any] = {
             "job": "ingest",
             "from": [_as_given(self.points), _as_given(self.target_table)],
-            "coordinates": list(self.coordinates),
+            "coordinates": [one.name for one in self._of_points],
         }
         if self.responses is not None:
             source["responses"] = _as_given(self.responses)
-            source["response_coordinates"] = list(self.response_coordinates or ())
+            source["response_coordinates"] = [one.name for one in self._of_responses]
         return source
 
 

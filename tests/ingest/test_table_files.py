@@ -15,13 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagbasis.errors import DataError, StoreError
+from bagbasis.ingest.table_columns import Columns, coordinates_of
 from bagbasis.ingest.table_engines import SPILL_PREFIX, range_starts, spill_folder
-from bagbasis.ingest.table_files import Columns, check_pages, open_table
+from bagbasis.ingest.table_files import check_pages, open_table
 from bagbasis.ingest.table_scans import Coding, Database, Scan, scans_of
 from bagbasis.ingest.table_surveys import Kind, resolve_kinds, sample_ids, survey_scan
 from bagbasis.ingest.tables import ingest_tables
 
-COLUMNS = Columns(("id",), ("x",), ("c",))
+X = coordinates_of(["x"], None, None)
+COLUMNS = Columns(("id",), X, ("c",))
 ROWS = [
     ("1", 1.0, "short"),
     ("22", -2.5, None),
@@ -137,7 +139,7 @@ def test_kinds_of_several_files_are_resolved():
 def test_ranges_of_ids_hold_about_the_same_number_of_rows(tmp_path):
     """Whatever the order of the rows and the sizes of the pieces; a huge bag has its own range."""
     ids = [*range(4000), *[10**6] * 4000, *range(4000, 8000)]
-    frame, columns = pd.DataFrame({"id": ids, "x": 0.0}), Columns(("id",), ("x",))
+    frame, columns = pd.DataFrame({"id": ids, "x": 0.0}), Columns(("id",), X)
     surveys = []
     for name, part in (("a", frame[:1000]), ("b", frame[1000:9000]), ("c", frame[9000:])):
         part.to_parquet(tmp_path / f"{name}.parquet")
