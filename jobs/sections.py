@@ -169,17 +169,24 @@ def named_embedding(name: str) -> Section:
 
 
 def build(section: Section) -> Embedding:
-    """Make the embedding that a section stands for; parts of a union are named as `title_of`."""
+    """Make the embedding of a section; parts of a union have the names of `name_parts`."""
     from bagbasis import embeddings
 
     values = section.model_dump()
     kind = EMBEDDINGS[values.pop("name")]
-    parts = getattr(section, "parts", None)
-    if parts is not None:
-        titles = [title_of(part.model_dump()) for part in parts]
-        names = [t if titles.count(t) == 1 else f"{t}{i + 1}" for i, t in enumerate(titles)]
-        values["parts"] = [(name, build(part)) for name, part in zip(names, parts, strict=True)]
+    if values.get("parts") is not None:
+        parts: list[Section] = getattr(section, "parts")  # noqa: B009 - the union's section alone
+        values["parts"] = embeddings.name_parts([build(part) for part in parts])
     return getattr(embeddings, kind)(**values)
+
+
+def section_of(embedding: Embedding[Any]) -> Section:
+    """Return the section that `build` makes the embedding of."""
+    name = next(name for name, kind in EMBEDDINGS.items() if kind == type(embedding).__name__)
+    values = embedding.get_params(deep=False)
+    if values.get("parts") is not None:
+        values["parts"] = [section_of(part) for _, part in values["parts"]]
+    return _SECTIONS[name](**{k: v for k, v in values.items() if k not in NOT_CONFIGURED})
 
 
 def title_of(values: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from bagbasis.storage.files import writing
 
 from .cluster import running_on
 from .config import DirectoryConfig, Section
-from .sections import FeaturesSection, FittingConfig, build
+from .sections import FeaturesSection, FittingConfig, build, section_of
 from .terminal import Terminal
 from .tune_search import RUNGS, SearchSection, embeddings_of, labels_of
 
@@ -54,12 +55,15 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     begun = time.perf_counter()
     place = ModelPlace("tune", config, console.run)
     config.model.check_target(config.target)
-    embeddings = embeddings_of(config.search.embedding, config.model.embedding)
-    search = Search(
-        [build(section) for section in embeddings],
-        config.search.multipliers(_random_features(config).scale),
-        **config.search.model_dump(include=set(RUNGS)),
-    )
+    multipliers = config.search.multipliers(_random_features(config).scale)
+    settings = config.search.model_dump(include=set(RUNGS))
+    given = config.search.embedding
+    if given == "auto":
+        search = replace(Search.auto(), **{**settings, "join": True})
+    else:
+        sections = embeddings_of(given, config.model.embedding)
+        search = Search([build(section) for section in sections], **settings)
+    search = replace(search, scale_multipliers=multipliers)
     store = BagStore.open(config.data_url)
     out_dir = Path(config.out_dir)
     with running_on(config.cluster, store.url), console.progress("tune") as progress:
@@ -79,6 +83,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         except ParameterError as error:
             raise ConfigError(f"sections 'search' and 'model': {error}") from error
     place.save(result.model)
+    embeddings = [section_of(embedding) for embedding in result.embeddings]
     names = candidate_names(result, labels_of(embeddings))
     best = write_best(out_dir / "best.yaml", config, result, embeddings)
     picture = draw_tuning(out_dir / "tune.png", result.rungs, result.scores, names, result.winner)
@@ -93,6 +98,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "winner": describe(result, names, result.winner),
         "alpha": result.model.alpha_,
         "candidates": [describe(result, names, c) for c in range(len(names))],
+        "leads": [{"name": names[one.candidate], **vars(one)} for one in result.leads],
         "rungs": rungs_of(result, names),
         "fit": result.model.report_,
         "best_config": str(best),
@@ -103,7 +109,12 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 def candidate_names(result: Tuning, labels: list[str]) -> list[str]:
     """Name each candidate by embedding and multiplier of σ."""
-    return [f"{labels[c.embedding]}; σ × {c.scale_multiplier:g}" for c in result.candidates]
+    multipliers = [c.scale_multiplier for c in result.candidates]
+    widths = ["linear" if m is None else f"σ × {m:g}" for m in multipliers]
+    return [
+        f"{labels[c.embedding]}; {width}"
+        for c, width in zip(result.candidates, widths, strict=True)
+    ]
 
 
 def describe(result: Tuning, names: list[str], c: int) -> dict[str, Any]:
@@ -146,8 +157,10 @@ def ranked(scores: dict[int, Score]) -> list[tuple[int, Score]]:
 def write_best(path: Path, config: Config, result: Tuning, embeddings: list[Section]) -> Path:
     """Write the winner as a config of ``bags fit``."""
     winner = result.candidates[result.winner]
-    widths = {"scale_multiplier": winner.scale_multiplier}
-    second = _random_features(config).model_copy(update=widths)
+    second: FeaturesSection | bool = False
+    if winner.scale_multiplier is not None:
+        widths = {"scale_multiplier": winner.scale_multiplier}
+        second = _random_features(config).model_copy(update=widths)
     model = config.model.model_copy(
         update={"embedding": embeddings[winner.embedding], "random_features": second}
     )
@@ -182,16 +195,29 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
         f"{names[result.winner]}, fitted to {result.model.report_['n_bags_fitted']:,} bags with "
         f"penalty {result.model.alpha_:.3g} (best on {winner.n_bags:,} bags: {winner.alpha:.3g})"
     )
-    edge = at_the_edge(result)
-    if edge:
-        console.line(edge)
+    for line in (at_the_edge(result), *leads_of(result, names)):
+        if line:
+            console.line(line)
+
+
+def leads_of(result: Tuning, names: list[str]) -> list[str]:
+    """Say by how many standard errors the winner leads the best candidate of each embedding."""
+    said = []
+    for lead in result.leads:
+        name, errors = names[lead.candidate], f"{abs(lead.gap):.2g}"
+        if lead.standard_error:
+            errors += f", {abs(lead.gap) / lead.standard_error:.1f} standard errors"
+        behind = f"is behind by {errors}"
+        said.append(f"{name} {behind if lead.gap >= 0 else f'leads by {errors}: too few to join'}")
+    return said
 
 
 def at_the_edge(result: Tuning) -> str | None:
     """Say that the best σ is the smallest or the largest one tried; None if it is not."""
-    tried = sorted({candidate.scale_multiplier for candidate in result.candidates})
+    multipliers = {candidate.scale_multiplier for candidate in result.candidates}
+    tried = sorted(one for one in multipliers if one is not None)
     best = result.candidates[result.winner].scale_multiplier
-    if len(tried) == 1 or best not in (tried[0], tried[-1]):
+    if best is None or len(tried) == 1 or best not in (tried[0], tried[-1]):
         return None
     which, other = ("smallest", "smaller") if best == tried[0] else ("largest", "larger")
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -17,7 +17,7 @@ from .sections import NAMED, named_embedding, title_of, with_parameters, without
 Positive = Annotated[float, Field(gt=0)]
 
 KEY = "search.embedding"
-RUNGS = ("eta", "first_bags", "seed")
+RUNGS = ("eta", "first_bags", "seed", "join")
 MULTIPLIERS = [0.5, 0.7, 1.0, 1.4, 2.0]
 SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins")  # the first that is set is searched
 AROUND = (0.7, 1.0, 1.4)
@@ -38,10 +38,11 @@ class ScaleSearch(Section):
 class SearchSection(Section):
     """What is compared, and on how many bags."""
 
-    embedding: dict[str, Any] | list[Any] | None = Field(
+    embedding: Literal["auto"] | dict[str, Any] | list[Any] | None = Field(
         default=None,
         description="{parameter: [values]} of model.embedding, or a list of embeddings (names, or "
-        "sections with lists in them); null: values about its main smoothness parameter",
+        "sections with lists in them); null: values about its main smoothness parameter; auto: "
+        "ridge on means, moments, mean_map, js, and what joins them",
     )
     random_features: ScaleSearch = Field(
         default=ScaleSearch(), description="what is searched of the random features"

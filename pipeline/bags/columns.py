@@ -16,6 +16,7 @@ from .bags import Bags
 from .store import BagStore
 
 ROWS_PER_READ = 2**20  # bags whose values are read at a time
+MOST_HELD = 2**17  # bags whose values travel with every task: 1 MiB
 GAP = 2**14  # bags between two runs that are read apart
 
 
@@ -62,6 +63,13 @@ class Column:
             raise ParameterError(f"{what} names a target of a BagStore; give one value per bag")
         data.target_columns([column])
         return cls(column, store=data)
+
+    def held(self) -> Column:
+        """Return the same with its values in memory, where there are few, for many reads of it."""
+        store = self.store
+        if store is None or store.n_bags > MOST_HELD or store.meta.n_changes:
+            return self
+        return Column(self.name, given=self.members(0, store.n_bags))
 
     def members(self, start: int, stop: int) -> NDArray[Any]:
         """Return the values of bags start … stop − 1, shape (stop − start,); NaN of removed ones.

@@ -14,7 +14,7 @@ from .mean_map import MeanMapEmbedding, MeanMapSpec, mmd_squared
 from .moments import MomentsEmbedding, MomentsSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
 from .sliced import SlicedWassersteinEmbedding, SlicedWassersteinSpec
-from .union import EmbeddingUnion, UnionSpec
+from .union import EmbeddingUnion, UnionSpec, name_parts
 
 # name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
 EMBEDDINGS: dict[str, tuple[Any, Any]] = {**PARTS, "union": (EmbeddingUnion, UnionSpec)}
@@ -54,6 +54,7 @@ __all__ = [
     "SlicedWassersteinSpec",
     "UnionSpec",
     "mmd_squared",
+    "name_parts",
     "spec_from_dict",
     "spec_to_dict",
 ]

@@ -208,6 +208,17 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         return cls(**{**params, "parts": parts})
 
 
+def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:
+    """Name embeddings for a union: "js", "moments"; with a number where names would be the same."""
+    names = [name for e in embeddings for name, (kind, _) in PARTS.items() if type(e) is kind]
+    pairs = list(zip(names, embeddings, strict=True))
+    names = [str(e.distance) if isinstance(e, HDDEmbedding) else name for name, e in pairs]
+    return [
+        (name if names.count(name) == 1 else f"{name}{i + 1}", e)
+        for i, (name, e) in enumerate(zip(names, embeddings, strict=True))
+    ]
+
+
 def _check_parts(parts: Sequence[Named] | None) -> list[Named]:
     """Return the parts, or the default ones; ParameterError for what can not be joined."""
     if parts is None:

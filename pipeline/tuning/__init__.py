@@ -3,7 +3,7 @@
 from .candidates import Candidate
 from .halving import tune
 from .order import Rung
-from .records import Score, Tuning
+from .records import Lead, Score, Tuning
 from .search import Search
 
-__all__ = ["Candidate", "Rung", "Score", "Search", "Tuning", "tune"]
+__all__ = ["Candidate", "Lead", "Rung", "Score", "Search", "Tuning", "tune"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 from sklearn.base import clone
 
 from ..bags.labelled import LabelledBags
+from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import lane
 from ..random_features import RandomFeatures, RandomFourierFeatures
@@ -26,27 +29,31 @@ class Candidate:
     Attributes
     ----------
     embedding : int
-        Position in `Search.embeddings`.
-    scale_multiplier : float
+        Position in `Tuning.embeddings`.
+    scale_multiplier : float or None
+        None: without random features.
     features : FeatureMap
+    first : Embedding
+        The embedding itself, not fitted.
     """
 
     embedding: int
-    scale_multiplier: float
+    scale_multiplier: float | None
     features: FeatureMap
+    first: Embedding[Any]
 
-    def estimator(self, base: DoubleBasis, search: Search) -> DoubleBasis:
+    def estimator(self, base: DoubleBasis) -> DoubleBasis:
         """Return ``base`` with the candidate's parameters, not fitted."""
-        second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
-        return clone(base).set_params(
-            embedding=clone(search.embeddings[self.embedding]), random_features=second
-        )
+        second: RandomFeatures | bool = False
+        if self.scale_multiplier is not None:
+            second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
+        return clone(base).set_params(embedding=clone(self.first), random_features=second)
 
 
 def resolve_candidates(source: LabelledBags, base: DoubleBasis, search: Search) -> list[Candidate]:
-    """Every embedding with every multiplier of σ; those that come to the same are one.
+    """Every embedding with every multiplier of σ, then the linear ones.
 
-    The sample that widths and landmarks follow from is embedded once an embedding.
+    Those that come to the same are one.
 
     Raises
     ------
@@ -60,20 +67,41 @@ def resolve_candidates(source: LabelledBags, base: DoubleBasis, search: Search) 
             "choose scale='median' or scale_multipliers=(1.0,)"
         )
     found: dict[str, Candidate] = {}
-    for i, embedding in enumerate(search.embeddings):
+    for i, embedding in enumerate([*search.embeddings, *search.linear]):
+        multipliers = search.scale_multipliers if i < len(search.embeddings) else ()
         try:
-            with lane():
-                first = resolve_features(source, clone(embedding), None)
-                sample = lru_cache(partial(sampled_embeddings, source, first))
-                for multiplier in search.scale_multipliers:
-                    width = clone(second).set_params(scale_multiplier=multiplier)
-                    resolved = width.resolve(first.n_features, sample, first.embedding.blocks)
-                    candidate = Candidate(i, float(multiplier), replace(first, second=resolved))
-                    found.setdefault(digest(candidate.features.to_dict()), candidate)
+            made = resolve_widths(source, base, embedding, i, multipliers)
         except ParameterError as error:
             text = " ".join(repr(embedding).split())
             raise ParameterError(f"embedding {i + 1} of the search, {text}: {error}") from error
+        for candidate in made:
+            found.setdefault(digest(candidate.features.to_dict()), candidate)
     return list(found.values())
+
+
+def resolve_widths(
+    source: LabelledBags,
+    base: DoubleBasis,
+    embedding: Embedding[Any],
+    place: int,
+    multipliers: Sequence[float],
+) -> list[Candidate]:
+    """Return an embedding with every multiplier of σ, without any the linear one.
+
+    The sample that widths and landmarks follow from is embedded once. ``place`` is where the
+    embedding stands.
+    """
+    with lane():
+        first = resolve_features(source, clone(embedding), None)
+        if not multipliers:
+            return [Candidate(place, None, first, embedding)]
+        sample, made = lru_cache(partial(sampled_embeddings, source, first)), []
+        for multiplier in multipliers:
+            width = _random_features(base).set_params(scale_multiplier=multiplier)
+            second = width.resolve(first.n_features, sample, first.embedding.blocks)
+            features = replace(first, second=second)
+            made.append(Candidate(place, float(multiplier), features, embedding))
+    return made
 
 
 def digest(values: object) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,24 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore
+from ..bags.column_splits import GroupSplit
 from ..bags.holdout import Holdout, HoldoutLike
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.notebook import watched
+from ..execution.progress import silent
 from ..params import checked
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import identify_outcome
 from ..regression.penalties import Penalties
-from ..regression.ridge import score_validation
+from ..regression.ridge import score_validation, solve
 from ..regression.summary import Summary
 from ..regression.weights import SampleWeight
 from ..storage.files import discard_empty
 from ..storage.urls import normalize_url
 from .cache import RowCache, discard_others, store_identity
-from .candidates import digest, resolve_candidates
+from .candidates import Candidate, digest, resolve_candidates
+from .joining import Joining
+from .leads import Losses, held_out_losses
 from .order import Rung, RunOrder, first_rung, plan_rungs, run_order
-from .records import Records, Score, Tuning
+from .records import Lead, Records, Score, Tuning
 from .scoring import CachedBags, score_statistics
 from .search import Search
 
@@ -96,7 +100,7 @@ def tune(
     """
     tuner = _Tuner(store, estimator, search, target, sample_weight, holdout, records, cache_url)
     result = tuner.run(watched(progress))
-    tuner.clean(result.candidates[result.winner].embedding if keep_cache else None)
+    tuner.clean(result.winner if keep_cache else None)
     return result
 
 
@@ -127,16 +131,21 @@ class _Tuner:
         self.source = replace(self.problem.source, left_out=out.split(self.problem.source))
         self.outcome = self.problem.outcome
         self.estimator, self.search, self.holdout = estimator, search, out
+        self.embeddings = [*search.embeddings, *search.linear]
         self.candidates = resolve_candidates(self.source, estimator, search)
         for candidate in self.candidates:
-            few = estimator.keeps_rows(store.n_bags, candidate.features)
-            estimator.check_memory(candidate.features, store.n_bags if few else None)
-        n_bags, longest = store.n_bags, max(self._length(i) for i in range(len(self.candidates)))
+            self.check_memory(candidate)
+        lengths = {c.embedding: c.features.embedding.n_features for c in self.candidates}
+        n_bags = store.n_bags
+        longest = sum(lengths.values()) if search.join else max(lengths.values())
         first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
         row_bytes = 4 * longest + 8 * self.outcome.n_targets
         self.order: RunOrder = run_order(n_bags, first, row_bytes, search.seed)
         self.rungs = plan_rungs(self.order, first, len(self.candidates), search.eta)
-        self.validation = out.validation(estimator.validation_fraction, self.problem.source)
+        validation = out.validation(estimator.validation_fraction, self.problem.source)
+        if isinstance(validation, GroupSplit):  # asked of every block of every candidate
+            validation = replace(validation, column=validation.column.held())
+        self.validation = validation
         self.identity = store_identity(store)
         self.folder = normalize_url(cache_url) if cache_url else f"{store.url}.cache"
         self.records = Records(records, self.identity)
@@ -149,15 +158,20 @@ class _Tuner:
         for r in range(len(self.rungs)):
             found.append(self._compare(r, left, progress))
             left = sorted(left, key=lambda c: (found[-1][c].error, c))[: self.rungs[r].n_kept]
-            self._discard({self.candidates[c].embedding for c in left})
-        model = self.candidates[left[0]].estimator(self.estimator, self.search)
+            self._discard(range(len(self.candidates)) if self.search.join else left)
+        self._held.clear()
+        winner = left[0]
+        leads: list[Lead] = []
+        if self.search.join:
+            winner, leads = Joining(self, found, progress).run()
+        model = self.candidates[winner].estimator(self.estimator)
         self._held.clear()
         model.fit_problem(self.problem, self.holdout, progress)
-        return Tuning(self.candidates, self.rungs, found, left[0], model)
+        return Tuning(self.embeddings, self.candidates, self.rungs, found, winner, model, leads)
 
     def clean(self, kept: int | None) -> None:
-        """Delete the caches but that of one embedding and of the targets; None: these as well."""
-        self._discard(set() if kept is None else {kept})
+        """Delete the caches but that of a candidate and of the targets; None: these as well."""
+        self._discard([] if kept is None else [kept])
         if kept is None:
             self._targets.remove()
         discard_empty(self.folder)
@@ -169,14 +183,40 @@ class _Tuner:
         before = self.rungs[r - 1].n_bags if r else 0
         new = rung.n_bags - before
         for done, c in enumerate(left):
-            key = self._record_key(c, rung)
-            score = self.records.get(key)
-            if score is None:
-                score = self._score(c, r, _part(progress, done * new, len(left) * new))
-                self.records.put(key, score)
-            scores[c] = score
+            scores[c] = self.score(c, r, _part(progress, done * new, len(left) * new))
             self._hold_best(scores, rung.n_kept)
         return scores
+
+    def score(self, c: int, r: int, progress: Progress) -> Score:
+        """Compare a candidate on the bags of a rung, unless the records have its score."""
+        key = self._record_key(c, self.rungs[r])
+        score = self.records.get(key)
+        if score is None:
+            score = self._score(c, r, progress)
+            self.records.put(key, score)
+        return score
+
+    def losses(self, c: int, score: Score) -> Losses:
+        """Return what the error of a score of the last rung is the mean of, bag by bag."""
+        statistics = self._statistics(c, len(self.rungs) - 1, silent)
+        held_out, weights = statistics.validation, self.problem.weights
+        assert held_out is not None
+        units = self._units(held_out)
+        if units is None:
+            variance = np.ldexp(held_out.centred_yy() / held_out.weight, 2 * held_out.exponents)
+            units = np.where(variance > 0, variance, 1.0)
+        with lane():
+            solution = solve(statistics.train, score.alpha, self.estimator.rounding)
+        self._held.pop(c, None)
+        blocks = (0, self.rungs[-1].n_blocks)
+        given = (self.validation, solution, units, blocks, weights)
+        return held_out_losses(self._cached(c), *given)
+
+    def check_memory(self, candidate: Candidate) -> None:
+        """Refuse a candidate that this process can not solve for."""
+        n_bags, features = self.problem.source.n_bags, candidate.features
+        few = self.estimator.keeps_rows(n_bags, features)
+        self.estimator.check_memory(features, n_bags if few else None)
 
     def _score(self, c: int, r: int, progress: Progress) -> Score:
         begun = time.perf_counter()
@@ -212,17 +252,7 @@ class _Tuner:
             return held[1]
         before = self._statistics(c, r - 1, progress) if r else None
         blocks = (self.rungs[r - 1].n_blocks if r else 0, self.rungs[r].n_blocks)
-        coefficients = self._coefficients(self.candidates[c].embedding)
-        for cache in (coefficients, self._targets):
-            cache.open()  # so that workers find it, and only one process makes it
-        bags = CachedBags(
-            self.source,
-            self.order,
-            coefficients,
-            self._targets,
-            self.candidates[c].features,
-            self.outcome,
-        )
+        bags = self._cached(c)
         keeps_rows = self.estimator.keeps_rows(self.rungs[r].n_bags, self.candidates[c].features)
         given = (bags, self.validation, self.estimator.precision, blocks, progress, keeps_rows)
         statistics = score_statistics(*given, self.problem.weights)
@@ -230,6 +260,13 @@ class _Tuner:
             statistics = (before if keeps_rows else before.summed()) + statistics
         self._held[c] = (r, statistics)
         return statistics
+
+    def _cached(self, c: int) -> CachedBags:
+        coefficients, features = self._coefficients(c), self.candidates[c].features
+        for cache in (coefficients, self._targets):
+            cache.open()  # so that workers find it, and only one process makes it
+        given = (coefficients, self._targets, features, self.outcome)
+        return CachedBags(self.source, self.order, *given)
 
     def _hold_best(self, scores: dict[int, Score], n_kept: int) -> None:
         """Let go of statistics of candidates that fall out, or that do not fit in memory."""
@@ -280,10 +317,10 @@ class _Tuner:
         names = list(self.source.target_names)
         return [self.identity, names, self.holdout.saved, order, *weights]
 
-    def _coefficients(self, embedding: int) -> RowCache:
-        c = next(c for c in self.candidates if c.embedding == embedding)
-        key = c.features.to_dict()["embedding"]
-        return self._cache(key, c.features.embedding.n_features, "float32")
+    def _coefficients(self, c: int) -> RowCache:
+        features = self.candidates[c].features
+        key = features.to_dict()["embedding"]
+        return self._cache(key, features.embedding.n_features, "float32")
 
     @property
     def _targets(self) -> RowCache:
@@ -293,13 +330,13 @@ class _Tuner:
         url = f"{self.folder}/{self.identity}-{digest([self._data_key(), key])}.zarr"
         return RowCache(url, self.order.n_bags, n_columns, self.order.block_length, dtype)
 
-    def _discard(self, kept: set[int]) -> None:
-        """Delete the caches of embeddings that are out."""
-        for embedding in {candidate.embedding for candidate in self.candidates} - kept:
-            self._coefficients(embedding).remove()
-
-    def _length(self, c: int) -> int:
-        return self.candidates[c].features.embedding.n_features
+    def _discard(self, kept: Iterable[int]) -> None:
+        """Delete the caches of embeddings that none of these candidates has."""
+        left = {self._coefficients(c).url for c in kept}
+        caches = map(self._coefficients, range(len(self.candidates)))
+        for cache in {cache.url: cache for cache in caches}.values():
+            if cache.url not in left:
+                cache.remove()
 
 
 def _part(progress: Progress, before: int, total: int) -> Progress:

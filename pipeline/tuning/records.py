@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ..embeddings import Embedding
 from ..storage.files import read_json, write_json
 from .candidates import Candidate
 from .order import Rung
@@ -41,11 +42,31 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """By how much the winner leads a candidate on the bags held out.
+
+    Attributes
+    ----------
+    candidate : int
+    gap : float
+        Error of the candidate less that of the winner.
+    standard_error : float
+        Of the gap, over bags, or over the groups of ``holdout``.
+    """
+
+    candidate: int
+    gap: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
 class Tuning:
     """What `tune` found.
 
     Attributes
     ----------
+    embeddings : list of embeddings
+        Those of the search, the linear ones, and those that were joined of them.
     candidates : list of Candidate
     rungs : list of Rung
     scores : list of dict
@@ -54,13 +75,17 @@ class Tuning:
         Position of the winning candidate.
     model : fitted estimator
         The winner, fitted to all bags.
+    leads : list of Lead
+        Over the best candidate of each embedding; none without ``join``.
     """
 
+    embeddings: list[Embedding[Any]]
     candidates: list[Candidate]
     rungs: list[Rung]
     scores: list[dict[int, Score]]
     winner: int
     model: Any
+    leads: list[Lead]
 
 
 class Records:

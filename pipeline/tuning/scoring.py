@@ -16,7 +16,7 @@ from ..bags.labels import take_rows
 from ..bags.plan import Range, split_evenly
 from ..bags.splits import Membership
 from ..execution import Progress
-from ..execution.costs import count_tasks
+from ..execution.costs import Cost, count_tasks
 from ..execution.passes import Index, Reduction, RowsOfBags, run_pass
 from ..regression import FeatureMap
 from ..regression.accumulate import FitStatistics, SplitSums
@@ -158,15 +158,19 @@ def score_statistics(
     n_targets, before = source.outcome.n_targets, source.order.bags_before
     given = (source.features, n_targets, validation, precision, keeps_rows, weights)
     sums = partial(ScoreSums, *given)
-    first, stop = blocks
-    n_bags = before(stop) - before(first)
+    n_bags = before(blocks[1]) - before(blocks[0])
     sizes = (source.features.n_features, n_targets, precision)
     cost = source.features.cost_in(precision)
     cost += rows_cost(*sizes, n_bags) if keeps_rows else statistics_cost(*sizes, n_parts=2)
+    scoring = Reduction(sums, operator.add, cost, name="score")
+    ranges = block_ranges(source, blocks, cost)
+    return run_pass(source, scoring, ranges=ranges, progress=progress)
+
+
+def block_ranges(source: CachedBags, blocks: Range, cost: Cost) -> list[Range]:
+    """Return the tasks of a pass over a range of blocks, as bags in tuning's order."""
+    before, (first, stop) = source.order.bags_before, blocks
+    n_bags = before(stop) - before(first)
     n_points = n_bags * source.n_points // max(1, source.n_bags)
     n_tasks = count_tasks(n_bags, n_points, source.n_dims, cost)
-    ranges = [
-        (before(first + a), before(first + b)) for a, b in split_evenly(stop - first, n_tasks)
-    ]
-    scoring = Reduction(sums, operator.add, cost, name="score")
-    return run_pass(source, scoring, ranges=ranges, progress=progress)
+    return [(before(first + a), before(first + b)) for a, b in split_evenly(stop - first, n_tasks)]

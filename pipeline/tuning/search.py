@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from ..embeddings import Embedding
+from ..embeddings import Embedding, HDDEmbedding, MeanMapEmbedding, MomentsEmbedding
 from ..errors import ParameterError
-from ..params import check_fields, check_integer, check_number, check_seed
+from ..params import check_fields, check_flag, check_integer, check_number, check_seed
 
 DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
@@ -29,6 +29,11 @@ class Search:
         for the fit to all bags, and at least 2,000.
     seed : int in [0, 18446744073709551616)
         Of the order in which bags are taken.
+    linear : sequence of embeddings
+        Tried besides, without random features.
+    join : bool
+        After the rungs the best embedding is joined with others by `EmbeddingUnion`, one at a
+        time, as long as that lowers the error by more than its standard error.
     """
 
     embeddings: Sequence[Embedding[Any]]
@@ -36,6 +41,17 @@ class Search:
     eta: int = 3
     first_bags: int | None = None
     seed: int = 0
+    linear: Sequence[Embedding[Any]] = ()
+    join: bool = False
+
+    @classmethod
+    def auto(cls) -> Self:
+        """Return a search for whoever has no embedding in mind.
+
+        Ridge on the means of bags, moments, mean map, Jensen-Shannon, and what joins them.
+        """
+        kernels: list[Embedding[Any]] = [MomentsEmbedding(), MeanMapEmbedding(), HDDEmbedding("js")]
+        return cls(kernels, linear=[MomentsEmbedding(covariance=False)], join=True)
 
     def check(self) -> None:
         """Raise ParameterError for what can not be used."""
@@ -49,3 +65,4 @@ class Search:
         check_integer("eta", self.eta, 2)
         check_integer("first_bags", self.first_bags, other=(None,))
         check_seed("seed", self.seed)
+        check_flag("join", self.join)

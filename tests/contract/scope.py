@@ -10,6 +10,7 @@ OUR_NAMES = """
     random_features.FeatureSpec random_features.FourierSpec.transform random_features.NystroemSpec
     random_features.RandomFeatures regression.FeatureMap
     regression.RidgeStatistics retraining.Outcome
+    embeddings.EmbeddingUnion.get_params embeddings.name_parts tuning.Search.auto
 """
 OUR_METHODS = """
     arguments array array_names arrays blocks centred_cross centred_gram centred_yy check
@@ -27,7 +28,8 @@ RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors
     hypotheses.HypothesisResult monitoring.CoordinateShift monitoring.DriftResult
     registry.ModelRecord regression.PredictedBlock
-    retraining.Round retraining.RoundResult tuning.Candidate tuning.Rung tuning.Score tuning.Tuning
+    retraining.Round retraining.RoundResult tuning.Candidate tuning.Lead tuning.Rung tuning.Score
+    tuning.Tuning
 """
 
 # Values that a parameter takes although its annotation, which is that of the attribute, has none.

@@ -99,6 +99,24 @@ def test_classes_and_whole_embeddings(classification, tmp_path):
     assert load_model(tmp_path / "model.zarr").holdout_ == 0.1
 
 
+def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
+    """Candidates of every kind and unions of them, leads in standard errors; best.yaml fits."""
+    auto = settings(search__embedding="auto", search__random_features__scale_multiplier="[1]")
+    printed = done("tune", *SMALL, *auto, *urls(regression, tmp_path))
+    report = json.loads((tmp_path / "tune" / "report.json").read_text())
+    names = [candidate["name"] for candidate in report["candidates"]]
+    assert {"moments, covariance True; σ × 1", "moments, covariance False; linear"} < set(names)
+    assert any(" × " in name.partition(";")[0] for name in names)
+    assert {lead["name"] for lead in report["leads"]} < set(names)
+    for lead in report["leads"]:
+        assert f"{lead['name']} " in printed
+        assert f"{abs(lead['gap']) / lead['standard_error']:.1f} standard errors" in printed
+    best = tmp_path / "tune" / "best.yaml"
+    done("fit", best, *settings(model_url=tmp_path / "again.zarr"))
+    again = load_model(tmp_path / "again.zarr")
+    assert again.features_ == load_model(tmp_path / "model.zarr").features_
+
+
 def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
     """A killed tune, run again, takes no score twice and finds what an undisturbed one finds."""
     many = settings(

@@ -54,7 +54,7 @@ def test_one_rung_is_brute_force(store):
     winner = result.candidates[result.winner]
     assert result.model.features_ == winner.features
     assert result.model.alpha_ == result.scores[0][result.winner].alpha
-    again = winner.estimator(estimator(), SEARCH).fit(store)
+    again = winner.estimator(estimator()).fit(store)
     np.testing.assert_array_equal(result.model.coef_, again.coef_)
 
 

@@ -72,7 +72,7 @@ def test_one_rung_is_brute_force(store, precision, holdout, rtol):
     assert score.n_train + score.n_held_out == int((ANSWERED & ~out).sum())
     assert isinstance(result.model, TripleBasisRegressor)
     assert result.model.alpha_ == score.alpha
-    winner = result.candidates[result.winner].estimator(base, SEARCH)
+    winner = result.candidates[result.winner].estimator(base)
     again = winner.fit(store, holdout=holdout)
     np.testing.assert_array_equal(result.model.coef_, again.coef_)
     assert result.model.response_spec_ == again.response_spec_
