@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -105,5 +106,16 @@ def test_lost_data(saved, array, lost):
         chunk_of(saved, array).unlink()
     else:
         shutil.rmtree(saved / array)
+    with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize("current", ["../other.zarr", "coef", f"generation-{'0' * 32}", 7])
+def test_a_model_that_points_nowhere(saved, current):
+    """What holds the arrays is a generation within the model, and nothing else."""
+    fitted("one target").save(saved.parent / "other.zarr")
+    metadata = json.loads((saved / "zarr.json").read_text())
+    metadata["attributes"]["bagbasis_current"] = current
+    (saved / "zarr.json").write_text(json.dumps(metadata))
     with pytest.raises(ModelError, match=r"m\.zarr: damaged model"):
         load_model(saved)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import uuid
 from pathlib import Path
 
@@ -275,9 +274,11 @@ def test_embedding_that_is_not_registered(fitted, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_model_moves(fitted, tmp_path):
-    """A model is its folder: it can be copied anywhere."""
-    fitted.save(tmp_path / "a.zarr")
-    shutil.copytree(tmp_path / "a.zarr", tmp_path / "elsewhere" / "b.zarr")
+def test_model_moves(fitted, url, tmp_path):
+    """A model is its folder: it can be copied anywhere, and replaced there."""
+    fitted.save(url)
+    fs, path = fsspec.core.url_to_fs(str(url))
+    fs.get(path, str(tmp_path / "elsewhere" / "b.zarr"), recursive=True)
     loaded = load_model(Path(tmp_path / "elsewhere" / "b.zarr"))
     np.testing.assert_array_equal(loaded.predict(BAGS), fitted.predict(BAGS))
+    loaded.save(tmp_path / "elsewhere" / "b.zarr", overwrite=True)
