@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Beside the links, new links would take the compiled kernels with them.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 
-.PHONY: demo test test-clusters venv lint bench chaos clean clean-kernels FORCE
+.PHONY: demo test test-clusters venv lint docs bench chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
@@ -40,6 +40,10 @@ lint: venv
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run.
+docs: venv
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
+
 bench: venv
 	$(BIN)/python -m tests.benchmarks
 
@@ -48,7 +52,7 @@ chaos: venv
 	$(BIN)/python -m tests.chaos $(if $(HOURS),--hours $(HOURS)) $(if $(MINUTES),--minutes $(MINUTES))
 
 clean: clean-kernels
-	rm -rf .venv build demo-output bench-output experiment-output
+	rm -rf .venv build docs/api docs/experiments docs/gallery demo-output bench-output experiment-output
 
 clean-kernels:
 	rm -rf .venv/kernels

@@ -1,18 +1,23 @@
-"""The examples of docs/your-data.md run as they stand, on files made by the libraries they name."""
+"""The programs of docs/your-data.md run as they stand, on files made by the libraries they name;
+the links of all pages lead somewhere."""
 
 from __future__ import annotations
 
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import bagbasis
+from bagbasis.yaml_text import parse_yaml
 from tests.ingest.annotated import write_h5ad
 
-PAGE = Path(__file__).parents[1] / "docs" / "your-data.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "your-data.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 N = 300
 
@@ -83,3 +88,26 @@ def test_example(example, folder, monkeypatch, capsys):
     assert errors.subset == "holdout"
     assert errors.values()["age"]["r2"] > 0.5
     assert str(errors.values()) in capsys.readouterr().out
+
+
+PAGES = [
+    page
+    for pattern in ("*.md", "docs/*.md", "deploy/*.md", "tests/*/README.md")
+    for page in sorted(ROOT.glob(pattern))
+    if page.name not in ("changes.md", "deploying.md")  # copies, which `make docs` makes
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    """Relative links of pages that are read without `make docs`, too: files that are there."""
+    made = ("deploying.md", "api/")
+    for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
+        assert (page.parent / link).exists() or link.startswith(made), link
+
+
+def test_the_version_is_told_once_and_the_same():
+    """In the package, its metadata and its citation."""
+    cited = parse_yaml((ROOT / "CITATION.cff").read_bytes(), "CITATION.cff")["version"]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert cited == declared == bagbasis.__version__
