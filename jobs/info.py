@@ -51,7 +51,7 @@ def describe_store(store: BagStore) -> dict[str, Any]:
         "n_points": store.n_points,
         "n_dims": store.n_dims,
         "points_a_bag": _size_range(store, store.offsets)[1],
-        "dtype": str(store.dtype),
+        "dtype": str(store.stored_dtype),
         "ids": store.meta.id_kind,
         "targets": list(store.target_names),
         "labelled": _labelled(store),

@@ -165,8 +165,8 @@ def check_flag(name: str, value: object) -> bool:
     raise ParameterError(f"{name} is {shown(value)}; expected True or False")
 
 
-def check_dtype(name: str, value: object) -> np.dtype[Any]:
-    """Return the dtype if it is float32 or float64.
+def check_dtype(name: str, value: object, *more: DTypeLike) -> np.dtype[Any]:
+    """Return the dtype if it is float32, float64 or one ``more``.
 
     Raises
     ------
@@ -177,9 +177,11 @@ def check_dtype(name: str, value: object) -> np.dtype[Any]:
         dtype = np.dtype(value) if value is not None else None  # type: ignore[call-overload]
     except (TypeError, ValueError):
         dtype = None
-    if dtype in (np.float32, np.float64):
+    names = [np.dtype(kind).name for kind in (np.float32, np.float64, *more)]
+    if dtype is not None and dtype.isnative and dtype.name in names:
         return dtype
-    raise ParameterError(f"{name} is {shown(value)}; expected float32 or float64")
+    expected = f"{', '.join(names[:-1])} or {names[-1]}"
+    raise ParameterError(f"{name} is {shown(value)}; expected {expected}")
 
 
 def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDArray[Any]:

@@ -215,11 +215,15 @@ def check_finite(
         return
     row, column = np.argwhere(~finite)[0]
     bag = int(np.searchsorted(offsets, row, side="right") - 1)
-    name = f"bag {bag}" if ids is None else f"bag with id {np.asarray(ids).tolist()[bag]!r}"
     raise DataError(
-        f"{owner}{name}, row {row - offsets[bag]}: coordinate {column} is {points[row, column]}; "
-        "remove the point or the bag"
+        f"{owner}{bag_name(bag, ids)}, row {row - offsets[bag]}: coordinate {column} is "
+        f"{points[row, column]}; remove the point or the bag"
     )
+
+
+def bag_name(bag: int, ids: IdsLike | None) -> str:
+    """Return what messages call a bag: by its id, else by its index."""
+    return f"bag {bag}" if ids is None else f"bag with id {np.asarray(ids).tolist()[bag]!r}"
 
 
 def _as_points(points: ArrayLike) -> NDArray[Any]:

@@ -49,7 +49,7 @@ def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
         rows = np.concatenate([_read_chunk(array, a, b) for a, b in pairwise(cuts)])
     if len(rows) < stop - start:
         raise ChunkError(array, start + len(rows), f"is beyond the {array.shape[0]} rows there")
-    if _has_fill_values(rows, array.fill_value):  # Zarr reads a missing object as these
+    if is_fill(rows, array.fill_value).any():  # Zarr reads a missing object as these
         check_objects(array, start, stop)
     return rows
 
@@ -77,9 +77,10 @@ def _read_chunk(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
         raise ChunkError(array, start, reason) from error
 
 
-def _has_fill_values(rows: NDArray[Any], fill: object) -> bool:
-    same = np.isnan(rows) if rows.dtype.kind == "f" else rows == fill
-    return bool(same.any())
+def is_fill(rows: NDArray[Any], fill: object) -> NDArray[np.bool_]:
+    """Return which values are those of rows that were never written."""
+    same: NDArray[np.bool_] = np.isnan(rows) if rows.dtype.kind == "f" else rows == fill
+    return same
 
 
 def shard_rows(array: zarr.Array) -> int:

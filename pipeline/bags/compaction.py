@@ -1,8 +1,8 @@
 """Deleting what removed bags leave on the disk: their points, responses and labels.
 
-Nothing moves: offsets, ids and indices stay, and the rows become NaN, which compress to nothing.
-Each object is replaced in one step. So a process that is killed leaves a store that reads as before
-and that the next `compact` finishes; who still reads what was removed gets an error.
+Nothing moves: offsets, ids and indices stay, and the rows become fill values, which compress to
+nothing. Each object is replaced in one step. So a process that is killed leaves a store that reads
+as before and that the next `compact` finishes; who still reads what was removed gets an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from .chunks import shard_rows
+from .chunks import is_fill, shard_rows
 from .schema import CHANGES, TARGETS, Array, points_of
 from .snapshot import Snapshot
 
@@ -34,7 +34,7 @@ def rows_to_erase(store: Snapshot) -> Iterator[tuple[Array, Rows, int]]:
 
 
 def erase(array: zarr.Array, rows: Rows, column: int, n_rows: int) -> None:
-    """Put NaN into rows, from a column on, object by object; ``n_rows`` are committed."""
+    """Put fill values into rows, from a column on, object by object; ``n_rows`` are committed."""
     starts, stops = rows
     step = shard_rows(array)
     full = stops > starts
@@ -47,7 +47,7 @@ def erase(array: zarr.Array, rows: Rows, column: int, n_rows: int) -> None:
         a, b = np.searchsorted(stops, first, "right"), np.searchsorted(starts, last)
         for i in range(int(a), int(b)):
             wrong[max(0, starts[i] - first) : stops[i] - first] = True
-        if np.isnan(block[wrong, column:]).all():
+        if is_fill(block[wrong, column:], array.fill_value).all():
             continue  # by a compaction before
-        block[wrong, column:] = np.nan
+        block[wrong, column:] = array.fill_value
         array[first:last] = block

@@ -14,7 +14,7 @@ from .labels import take_rows
 from .reading import partitions
 from .store import BagStore
 
-SAME = ("n_dims", "target_names", "response_dims", "dtype")
+SAME = ("n_dims", "target_names", "response_dims", "stored_dtype")
 
 
 @checked
@@ -64,7 +64,7 @@ def merge_stores(
         response_dims=first.response_dims,
         response_box=_around(boxes) if boxes else None,
         class_names=first.meta.class_names,
-        dtype=first.dtype,
+        dtype=first.stored_dtype,
         overwrite=overwrite,
     )
     with merged.appending() as session:

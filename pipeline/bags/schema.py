@@ -26,12 +26,13 @@ FORMAT_VERSION = 1
 RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
 # left out where they are 0, as in older stores; versions that do not know them refuse the others
-CHANGE_FIELDS = ("n_changes", "n_erased", "merged")
+OPTIONAL_FIELDS = ("n_changes", "n_erased", "merged", "fractions")
 ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
 ROWS_PER_CHUNK = 2**16  # of the arrays with one row per bag
-FILLS = {"f": np.nan, "i": -1, "T": ""}  # by kind of dtype: missing rows never read as a value
+# by kind of dtype: missing rows never read as a value; "u" is of 16-bit fractions
+FILLS = {"f": np.nan, "i": -1, "T": "", "u": 2**16 - 1}
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class StoreMeta:
     ``response_dims`` and ``response_box`` are None in a store without responses. ``n_changes`` is
     the committed length of the log of changes, see `Changes`; of the bags that its first
     ``n_erased`` removed, points and labels are deleted or being deleted. ``merged`` tells a store
-    that was merged from others from any other.
+    that was merged from others from any other. Points are stored as ``fractions`` of their box.
     """
 
     n_dims: int
@@ -62,13 +63,14 @@ class StoreMeta:
     n_changes: int = 0
     n_erased: int = 0
     merged: str | None = None
+    fractions: bool = False
 
     def to_attributes(self) -> dict[str, Any]:
         """Return the attributes of the Zarr group, as JSON has them."""
         values = asdict(self)
         values["box"] = self.box.bounds
         values["target_names"] = list(self.target_names)
-        values = {k: value for k, value in values.items() if value or k not in CHANGE_FIELDS}
+        values = {k: value for k, value in values.items() if value or k not in OPTIONAL_FIELDS}
         version = FORMAT_VERSION
         if self.response_box is None:
             values = {name: values[name] for name in values if name not in RESPONSE_FIELDS}
@@ -240,11 +242,20 @@ class PointArray(Array):
         The rows at which the bags begin, and behind them the row at which the last one ends.
     fewest : int
         The fewest points a bag may have.
+    box_of : callable
+        Their box, by the metadata.
     """
 
     dtype: str = "points"
     offsets: Array
     fewest: int
+    box_of: Callable[[StoreMeta], Box | None]
+
+    def box(self, meta: StoreMeta) -> Box:
+        """Return the box that the points are scaled by."""
+        box = self.box_of(meta)
+        assert box is not None, "a store with an array has its box"
+        return box
 
 
 ID_DTYPES: dict[str, np.dtype[Any]] = {
@@ -266,6 +277,7 @@ POINTS = PointArray(
     columns=lambda meta: meta.n_dims,
     offsets=OFFSETS,
     fewest=1,
+    box_of=lambda meta: meta.box,
 )
 RESPONSE_OFFSETS = Array(
     name="responses/offsets", count=lambda meta: meta.n_bags, dtype="int64", leading=1
@@ -276,6 +288,7 @@ RESPONSE_POINTS = PointArray(
     columns=lambda meta: meta.response_dims,
     offsets=RESPONSE_OFFSETS,
     fewest=0,
+    box_of=lambda meta: meta.response_box,
 )
 # of every change the bag, the target's column or -1 for a removal, and the new value
 CHANGES = Array(

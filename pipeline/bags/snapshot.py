@@ -18,6 +18,7 @@ from .bags import Bags, offsets_of
 from .box import Box
 from .changes import Changes
 from .chunks import ChunkError, read_rows, shard_rows
+from .fractions import FRACTIONS, decode, points_dtype
 from .html_table import html_table
 from .responses import Responses
 from .schema import (
@@ -103,7 +104,12 @@ class Snapshot:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype of the points, those of responses among them."""
+        """Dtype that points are read as, those of responses among them."""
+        return points_dtype(self.stored_dtype)
+
+    @property
+    def stored_dtype(self) -> np.dtype[Any]:
+        """Dtype of the points on the disk; uint16 for fractions of the box."""
         return np.dtype(self.array(POINTS.name).dtype)
 
     @property
@@ -151,7 +157,7 @@ class Snapshot:
             "points": self.n_points,
             "points per bag": f"mean {mean}",
             "box": [f"{lo:.4g} to {hi:.4g}" for lo, hi in self.box.bounds],
-            "dtype": self.dtype,
+            "dtype": self.stored_dtype,
             "targets": self.target_names,
         }
         if self.response_dims is not None:
@@ -275,9 +281,12 @@ class Snapshot:
                 f"{array.row_shape(self.meta)} as the attributes say"
             )
         try:
-            return read_rows(found, start, stop)
+            rows = read_rows(found, start, stop)
         except ChunkError as error:
             raise self.damage(array, error) from error
+        if isinstance(array, PointArray) and rows.dtype == FRACTIONS:
+            return decode(rows, array.box(self.meta))
+        return rows
 
     def damage(self, array: Array, error: ChunkError) -> StoreError:
         """Return the error for a chunk that can not be read, which names its first bag."""
@@ -307,8 +316,8 @@ class Snapshot:
         """
         points = self.read_array(array, int(offsets[0]), int(offsets[-1]))
         present, sizes = self.present(first, first + len(offsets) - 1), np.diff(offsets)
-        damaged = ~np.isfinite(points).all(axis=1)
-        if damaged.any() and (damaged := damaged & np.repeat(present, sizes)).any():
+        damaged = ~np.isfinite(points)
+        if damaged.any() and (damaged := damaged.any(axis=1) & np.repeat(present, sizes)).any():
             row = int(offsets[0] + np.argmax(damaged))
             bag = first + int(np.searchsorted(offsets, row, side="right")) - 1
             chunk = row // int(self.array(array.name).chunks[0])

@@ -20,6 +20,7 @@ from .bags import Bags, IdsLike, as_bags
 from .box import Box
 from .changes import relabellings, removals
 from .creation import check_parameters, check_place, create_store
+from .fractions import FRACTIONS
 from .ids import find_ids
 from .responses import Responses
 from .schema import StoreMeta, read_attributes
@@ -72,8 +73,10 @@ class BagStore(Snapshot):
             As ``box``, of the responses.
         class_names : mapping from target name to sequence of str, optional
             Names of the classes 0, 1, …; text labels are then accepted for that target.
-        dtype : float32 (default) or float64
-            Dtype of the stored points.
+        dtype : float32 (default), float64 or uint16
+            Dtype of the stored points. uint16 holds them as fractions of their box, in half the
+            bytes of float32: off by up to 7.6e-6 of a side, and read as float32. Points outside
+            the box are refused.
         chunk_points : int, optional
             Points in a stored chunk, of bags and of responses; default two MiB of them.
             Sixteen chunks are one object.
@@ -101,6 +104,7 @@ class BagStore(Snapshot):
             target_names=tuple(target_names),
             box=Box.of(box, n_dims),
             class_names=classes,
+            fractions=bool(np.dtype(dtype) == FRACTIONS),
             response_dims=None if response_dims is None else int(response_dims),
             response_box=(
                 None

@@ -18,6 +18,7 @@ from ..storage.zarr_writer import remove_partials
 from .bags import Bags, IdsLike, check_finite
 from .box import Box
 from .compaction import erase, rows_to_erase
+from .fractions import GIVE_BOX, encode, points_dtype
 from .ids import LARGEST_ID, TakenIds, as_ids
 from .responses import Responses, as_responses
 from .schema import (
@@ -203,7 +204,14 @@ class AppendSession:
             return meta, self._out.commit()
 
     def set_box(self, box: Box) -> None:
-        """Give the store a box with the commit: that of points measured while they are written."""
+        """Give the store a box with the commit: that of points measured while they are written.
+
+        Raises
+        ------
+        DataError
+            Points are fractions of the box that the store has.
+        """
+        self._check_movable()
         self._meta = replace(self._meta, box=Box.of(box, self._meta.n_dims))
 
     def set_response_box(self, box: Box) -> None:
@@ -212,10 +220,16 @@ class AppendSession:
         Raises
         ------
         DataError
-            The store holds no responses, or has another number of dimensions.
+            The store holds no responses, or has another number of dimensions; or points are
+            fractions of the box that it has.
         """
+        self._check_movable()
         dims = self._response_dims()
         self._meta = replace(self._meta, response_box=Box.of(box, dims, "response_box"))
+
+    def _check_movable(self) -> None:
+        if self._meta.fractions:
+            raise DataError(f"{self._url}: dtype uint16 holds fractions of a box: {GIVE_BOX}")
 
     def close(self) -> None:
         """Return when nothing is written any more; for `BagStore.appending`."""
@@ -239,6 +253,9 @@ class AppendSession:
                 f"bags have dimension {bags.n_dims}, {self._url} holds dimension "
                 f"{self._meta.n_dims}"
             )
+        if self._meta.fractions:
+            check_finite(bags.points, bags.offsets, ids)
+            return encode(bags.points, self._meta.box, bags.offsets, ids)
         with np.errstate(over="ignore"):  # an overflow is infinite, and refused below
             points = bags.points.astype(self._tail(POINTS).array.dtype, copy=False)
         check_finite(points, bags.offsets, ids)
@@ -272,13 +289,17 @@ class AppendSession:
     def _check_responses(
         self, n_new: int, responses: ResponsesLike, ids: IdsLike | None
     ) -> Responses | None:
-        """Return responses in the dtype of the store; None where it holds none."""
+        """Return responses as the store keeps them; None where it holds none."""
         if responses is None and self._meta.response_dims is None:
             return None
         dims, dtype = self._response_dims(), self._tail(POINTS).array.dtype
         if responses is None:
-            return Responses.none(n_new, dims, dtype)
-        return as_responses(responses, n_new, dims, ids, dtype)
+            return Responses.none(n_new, dims, points_dtype(dtype))
+        if not self._meta.fractions:
+            return as_responses(responses, n_new, dims, ids, dtype)
+        found, box = as_responses(responses, n_new, dims, ids), RESPONSE_POINTS.box(self._meta)
+        codes = encode(found.points, box, found.offsets, ids, "response of ")
+        return Responses.trusted(codes, found.offsets)
 
     def _response_dims(self) -> int:
         if self._meta.response_dims is None:

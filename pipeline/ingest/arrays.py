@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags.box import MOST_DIMS, Box, box_or_quantile, range_of
 from ..bags.creation import check_place, is_vacant
+from ..bags.fractions import FRACTIONS, GIVE_BOX
 from ..bags.store import BagStore
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
 from ..params import check_choice, check_integer, checked, is_iterable
@@ -101,7 +102,7 @@ def ingest_arrays(
         Default that of the first response; needed where the first bags have none.
     box, response_box : sequence of (lo, hi) or {"quantile": share}, optional
         Default: the range of the points but for outliers, see `TableIngest`.
-    dtype : float32 (default) or float64
+    dtype : float32 (default), float64, or uint16 with a given box
         Of the stored points.
     overwrite : bool
         Replace a store that is there.
@@ -317,6 +318,8 @@ def _write(
     of_points = Measured(boxes.points, first.bags.n_dims)
     of_responses = None if dims is None else Measured(boxes.responses, dims, "response_box")
     given = [m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)]
+    if np.dtype(options["dtype"]) == FRACTIONS and None in given[: 1 if dims is None else 2]:
+        raise ParameterError(f"dtype uint16 holds fractions of a box: {GIVE_BOX}")
     store = create(
         first.bags.n_dims,
         target_names=list(first.targets),

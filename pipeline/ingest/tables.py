@@ -14,11 +14,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, wraps
 from typing import Any, ParamSpec
 
-import numpy as np
-
 from ..bags import BagStore, Box
 from ..bags.box import box_or_quantile
 from ..bags.creation import check_parameters
+from ..bags.fractions import points_dtype
 from ..errors import DataError, ParameterError
 from ..execution import Progress, current_client
 from ..params import check_choice, check_fields
@@ -112,8 +111,8 @@ class TableIngest:
         stretch it. {"quantile": 0} is the range, whatever lies there.
     response_box : list of (lo, hi) or {"quantile": share}, optional
         The same for the responses.
-    dtype : {"float32", "float64"}
-        Type of the stored points.
+    dtype : {"float32", "float64", "uint16"}
+        Type of the stored points. uint16 holds fractions of the box, see `BagStore.create`.
     mode : {"create", "append", "overwrite"}
         "append" adds to the store that is there, which keeps its box and its classes; all bags,
         or none. "overwrite" replaces one. It is replaced when all rows are checked; what fails
@@ -258,7 +257,7 @@ class TableIngest:
             engine = engine or (local if current_client() is None else ClusterEngine())
             engines = dict.fromkeys(columns, engine)
             engines["targets"] = local  # of one row per bag, and errors name the row
-            dtype = np.dtype(self.dtype if kept is None else kept.dtype).name
+            dtype = points_dtype(self.dtype if kept is None else kept.dtype).name
             passes = TablePasses(columns, files, engines, dtype, self.progress)
             boxes = {} if kept is not None else self._boxes()
             passes.check(boxes, database)

@@ -17,6 +17,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import RidgeCV
 
 from bagbasis import (
+    BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
     NystroemFeatures,
@@ -26,6 +27,7 @@ from bagbasis import (
     cross_val_score,
 )
 from bagbasis.bags import Bags, concatenate
+from bagbasis.bags.reading import partitions
 from bagbasis.datasets import Digits
 from bagbasis.datasets.base import BLOCK
 from bagbasis.execution import lane
@@ -35,7 +37,7 @@ from bagbasis.regression.ridge import solve, solve_gcv
 from bagbasis.regression.statistics import StatisticsBuilder
 from tests.oracles.table import TIMED
 
-from .data import mixture_store
+from .data import OUTPUT, mixture_store
 from .hdd import hdd
 from .pairing import Row, pair
 from .serving import serving
@@ -186,6 +188,30 @@ def nystroem(n_bags: int = 50_000) -> list[Row]:
     return rows
 
 
+def fractions(n_bags: int = 50_000) -> list[Row]:
+    """Points as 16-bit fractions against float32: bytes on the disk, and seconds to read all."""
+    source = mixture_store(n_bags)
+    stores, sizes = [], []
+    for dtype in ("uint16", "float32"):
+        url = OUTPUT / f"gmm-{n_bags}-{dtype}.zarr"
+        store = BagStore.create(url, source.n_dims, (), source.box, dtype=dtype, overwrite=True)
+        stores.append(store.append(source.read()))
+        files = (path for path in (url / "points").rglob("*") if path.is_file())
+        sizes.append(sum(path.stat().st_size for path in files))
+    ratio = sizes[0] / sizes[1]
+    reads = [partial(_read_through, store) for store in stores]
+    name = f"uint16 / float32, {source.n_points:,} points"
+    return [
+        Row(f"{name}: bytes", *sizes, ratio, ratio, ratio, "≤ .55"),
+        pair(f"{name}: reading", *reads, repeats=15, target="≤ .7", floor=True),
+    ]
+
+
+def _read_through(store: BagStore) -> None:
+    for start, stop in partitions(store, 0, store.n_bags):
+        store.read(start, stop)
+
+
 def folds(n_bags: int = 200_000, n_features: int = 1024) -> list[Row]:
     """Five folds from one pass against one fit; both choose their penalties by GCV."""
     store = mixture_store(n_bags)
@@ -240,6 +266,7 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
     "solving": solving,
     "gradients": gradients,
     "nystroem": nystroem,
+    "fractions": fractions,
     "folds": folds,
     "hdd": hdd,
     "serving": serving,
