@@ -21,13 +21,13 @@ from bagbasis.execution.lanes import use_cores
 
 from ..terminal import Callback
 from .data.samples import blobs
+from .fastmmd import compare
 from .gmm_components import BOX
 from .gram_peer import GramPeer
 from .kit.experiment import Params
 from .kit.timing import in_turn, one_thread, timed_in_turn
 from .learning import Learner, draw_bags, errors
 from .peers_regression import bag_features
-from .two_sample import exact_mmd, random_feature_mmd
 
 SETTINGS = {"upsampfac 2": (2.0, 1e-6), "upsampfac 1.25": (1.25, 1e-4)}
 """Factors of finufft, and the least tolerance that each has in float32 without a warning."""
@@ -171,8 +171,10 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
     rng = np.random.default_rng([seed, n])
     X, Y = blobs(rng, n, 1.0), blobs(rng, n, RATIO)
     calls: dict[str, Callable[[], float]] = {
-        "all pairs": lambda: exact_mmd(X, Y, SIGMA)[0],
-        "random features": lambda: random_feature_mmd(X, Y, SIGMA, params["L"], seed)[0],
+        "all pairs": lambda: compare(X, Y, "mmd_b", SIGMA).statistic,
+        "random features": lambda: compare(X, Y, "fourier", SIGMA, params["L"], seed).details[
+            "biased"
+        ],
         "hyppo": lambda: hyppo_statistic(X, Y),
     }
     with use_cores(1), one_thread():
@@ -180,7 +182,7 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
             call()
         progress(1, 2)
         rounds = in_turn(calls, params["n_rounds"])
-        truth = exact_mmd(X, Y, SIGMA, "float64")[0]
+        truth = rounds.last["all pairs"]
         theirs = mmd_of_statistic(rounds.last["hyppo"], X, Y)
     progress(2, 2)
     return {

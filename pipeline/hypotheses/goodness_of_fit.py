@@ -128,7 +128,8 @@ class FSSD(FitStatistic):
         weights = moments.weights() / n
         null = mixture_null(observed, weights, points.n_draws, points.seed, -float(weights.sum()))
         details = {"locations": v.tolist(), "bandwidth": width, "n_tested": n}
-        effect = observed * n / moments.squares
+        # 0 where the search left the points, since nothing it saw was above 0
+        effect = observed * n / moments.squares if moments.squares else 0.0
         return Measured(observed, null, moments.standard_error(), effect, details)
 
 

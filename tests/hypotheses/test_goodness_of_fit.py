@@ -47,6 +47,16 @@ def test_the_right_density_is_told_from_others(statistic):
     assert found.to_dict()["question"] == "fit"
 
 
+def test_a_search_that_leaves_the_points_finds_nothing(monkeypatch):
+    """Where no location has a positive value the search may end far away: p is 1, effect 0."""
+    monkeypatch.setattr(
+        "bagbasis.hypotheses.goodness_of_fit.learn_stein_locations",
+        lambda scored, v, width: (v + 1e6, width),
+    )
+    found = fit_test(np.random.default_rng(0).normal(size=40), NORMAL, statistic=FSSD(learn=0.3))
+    assert (found.p_value, found.effect) == (1.0, 0.0)
+
+
 @pytest.mark.parametrize(("statistic", "n"), [("ksd", 60), ("fssd", 300)])
 def test_level(statistic, n):
     """p ≤ .1 in a tenth of 200 samples of the right law, within three standard errors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,9 @@ MEASURED_AT = 100  # midpoints per side
 
 # Of `blobs`.
 SPACING = 10.0  # of the grid of blobs, in standard deviations of a round one
+
+# Of `histograms`.
+WORDS = 0.002  # the sum of the squares of a vector's numbers, about
 
 
 @dataclass(frozen=True)
@@ -145,3 +149,16 @@ def ring(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
 def uniform(rng: np.random.Generator, n: int, d: int) -> tuple[Floats, Floats]:
     """Draw n points of [0, 0.95]^d and n of [0.95, 1]^d (002, §4.3)."""
     return rng.uniform(0, 0.95, size=(n, d)), rng.uniform(0.95, 1, size=(n, d))
+
+
+def histograms(rng: np.random.Generator, sizes: Sequence[int], d: int) -> list[Floats]:
+    """Draw two sets of sparse vectors (n, d) of sum 1, whose numbers have other mean sizes.
+
+    As histograms of visual words: about 500 of them have a large part in a vector (002, §4.4).
+    """
+    shape = 1 / max(1.0, WORDS * d - 1)
+    sets = []
+    for n in sizes:
+        values = rng.standard_gamma(shape, (n, d)) * np.exp(0.5 * rng.standard_normal(d))
+        sets.append(values / values.sum(axis=1, keepdims=True))
+    return sets

@@ -1,0 +1,82 @@
+"""`Independence`: where tests of independence find dependence, and where they do not (003).
+
+Dependence that is local and has many peaks (a sinusoid), of a sign that no pair of coordinates
+shows, and that is spread out (a correlation); and none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagbasis.hypotheses import NFSIC, independence_test
+
+from .power_over_sizes import PowerOverSizes, Test
+
+Floats = NDArray[np.float64]
+Drawn = tuple[Floats, Floats]
+
+FREQUENCY = 2.0  # ω of the sinusoid
+SIGNS = 2  # coordinates of x whose signs decide that of y
+CORRELATION = 0.15
+
+
+def independent(rng: np.random.Generator, n: int) -> Drawn:
+    """Draw normal x in R² and y in R."""
+    return rng.standard_normal((n, 2)), rng.standard_normal(n)
+
+
+def sinusoid(rng: np.random.Generator, n: int) -> Drawn:
+    """Draw of the density ∝ 1 + sin(ωx) sin(ωy) on [−π, π]², by rejection."""
+    drawn = rng.uniform(-np.pi, np.pi, (6 * n + 100, 2))
+    kept = 2 * rng.random(len(drawn)) < 1 + np.sin(FREQUENCY * drawn).prod(axis=1)
+    x, y = drawn[kept][:n].T
+    return x, y
+
+
+def sign(rng: np.random.Generator, n: int) -> Drawn:
+    """Draw normal x, and y = |normal| · Π sign(x_j): y is independent of each x_j."""
+    x = rng.standard_normal((n, SIGNS))
+    return x, np.abs(rng.standard_normal(n)) * np.sign(x).prod(axis=1)
+
+
+def correlation(rng: np.random.Generator, n: int) -> Drawn:
+    """Draw two normal numbers with a correlation."""
+    x, noise = rng.standard_normal((2, n))
+    return x, CORRELATION * x + (1 - CORRELATION**2) ** 0.5 * noise
+
+
+def _test(statistic: Any, null: str) -> Test:  # noqa: ANN401 - a name or an instance
+    def p_value(data: Drawn, seed: int) -> float:
+        return independence_test(
+            *data, statistic=statistic, null=null, n_permutations=199, seed=seed
+        ).p_value
+
+    return p_value
+
+
+class Independence(PowerOverSizes):
+    """See the module."""
+
+    name = "independence"
+    title = "Tests of independence"
+    source = "003"
+    of_paper = "003 draws its demos and prints no numbers"
+    nothing = "independent"
+    problems: ClassVar = {
+        "sinusoid": sinusoid,
+        "sign": sign,
+        "correlation": correlation,
+        "independent": independent,
+    }
+    methods: ClassVar = {
+        "NFSIC": _test("nfsic", "chi_square"),
+        "NFSIC, learnt": _test(NFSIC(5, learn=0.5), "chi_square"),
+        "RFF-HSIC": _test("hsic_fourier", "spectral"),
+        "Nyström-HSIC": _test("hsic_nystroem", "spectral"),
+        "HSIC": _test("hsic_u", "gamma"),
+        "RDC": _test("rdc", "permutation"),
+        "dCov": _test("dcov", "gamma"),
+    }

@@ -1,0 +1,74 @@
+"""`GoodnessOfFit`: what KSD and FSSD find of points that are of another law than the tested one.
+
+Points of other variance, of a Laplace law with the same moments, of a mixture whose components are
+apart; and of the law itself (003; Jitkrittum et al. 2017).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagbasis.hypotheses import FSSD, MixtureScore, fit_test
+
+from .power_over_sizes import PowerOverSizes, Test
+
+Floats = NDArray[np.float64]
+
+DIMS = 3
+NORMAL = MixtureScore(np.zeros(DIMS))
+VARIANCE = 1.3  # of the first coordinate
+SHIFT = 0.6  # of both components, each to its side; the covariance stays I
+
+
+def right(rng: np.random.Generator, n: int) -> Floats:
+    """Draw of the law itself."""
+    return rng.standard_normal((n, DIMS))
+
+
+def variance(rng: np.random.Generator, n: int) -> Floats:
+    """Draw with another variance of one coordinate."""
+    return right(rng, n) * np.array([VARIANCE**0.5, *[1.0] * (DIMS - 1)])
+
+
+def laplace(rng: np.random.Generator, n: int) -> Floats:
+    """Draw Laplace numbers of variance 1."""
+    return rng.laplace(0, 2**-0.5, (n, DIMS))
+
+
+def mixture(rng: np.random.Generator, n: int) -> Floats:
+    """Draw of two components, apart along the first coordinate, with covariance I in all."""
+    points = right(rng, n)
+    sides = SHIFT * rng.choice([-1.0, 1.0], n)
+    points[:, 0] = sides + (1 - SHIFT**2) ** 0.5 * points[:, 0]
+    return points
+
+
+def _test(statistic: Any) -> Test:  # noqa: ANN401 - a name or an instance
+    def p_value(points: Floats, seed: int) -> float:
+        return fit_test(points, NORMAL, statistic=statistic, n_draws=199, seed=seed).p_value
+
+    return p_value
+
+
+class GoodnessOfFit(PowerOverSizes):
+    """See the module."""
+
+    name = "goodness-of-fit"
+    title = "Tests of goodness of fit"
+    source = "003"
+    of_paper = "003 names the tests and prints no numbers"
+    nothing = "the law itself"
+    problems: ClassVar = {
+        "other variance": variance,
+        "Laplace": laplace,
+        "mixture": mixture,
+        "the law itself": right,
+    }
+    methods: ClassVar = {
+        "KSD": _test("ksd"),
+        "FSSD": _test("fssd"),
+        "FSSD, learnt": _test(FSSD(learn=0.3)),
+    }
