@@ -113,7 +113,7 @@ def annotations_of(function: Any) -> dict[str, Any]:
     for name, parameter in inspect.signature(function).parameters.items():
         text = parameter.annotation
         try:
-            found[name] = eval(text, dict(space)) if isinstance(text, str) else text  # noqa: S307
+            found[name] = eval(text, dict(space)) if isinstance(text, str) else text  # noqa: S307 - of our own source
         except NameError:
             found[name] = object
     return found
