@@ -106,6 +106,16 @@ def test_links_lead_somewhere(page):
         assert (page.parent / link).exists() or link.startswith(made), link
 
 
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_modules_that_pages_name_are_there(page):
+    """A walk through the code leads past no module that has moved."""
+    named = re.findall(r"`([a-z_/]+\.py)`", (ROOT / page).read_text())
+    assert named
+    for name in named:
+        places = [ROOT / name, ROOT / "pipeline" / name, ROOT / "jobs" / name]
+        assert any(place.exists() for place in places), name
+
+
 def test_the_version_is_told_once_and_the_same():
     """In the package, its metadata and its citation."""
     cited = parse_yaml((ROOT / "CITATION.cff").read_bytes(), "CITATION.cff")["version"]
