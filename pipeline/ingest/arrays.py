@@ -19,7 +19,7 @@ from ..bags.creation import check_place, is_vacant
 from ..bags.fractions import FRACTIONS, GIVE_BOX
 from ..bags.store import BagStore
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
-from ..params import check_choice, check_integer, checked, is_iterable
+from ..params import check_choice, check_dtype, check_integer, checked, is_iterable
 from ..storage.files import remove
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
@@ -318,7 +318,8 @@ def _write(
     of_points = Measured(boxes.points, first.bags.n_dims)
     of_responses = None if dims is None else Measured(boxes.responses, dims, "response_box")
     given = [m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)]
-    if np.dtype(options["dtype"]) == FRACTIONS and None in given[: 1 if dims is None else 2]:
+    dtype = check_dtype("dtype", options["dtype"], FRACTIONS)
+    if dtype == FRACTIONS and None in given[: 1 if dims is None else 2]:
         raise ParameterError(f"dtype uint16 holds fractions of a box: {GIVE_BOX}")
     store = create(
         first.bags.n_dims,
