@@ -20,7 +20,7 @@ from .terminal import Terminal
 from .tune_search import RUNGS, SearchSection, embeddings_of, labels_of
 
 if TYPE_CHECKING:
-    from bagbasis.tuning import Score, Tuning
+    from bagbasis.tuning import Score, Search, Tuning
 
 STATE = "state.json"
 
@@ -46,7 +46,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Tune, save the best model, write its config and the picture; returns the report."""
     from bagbasis import BagStore
     from bagbasis.errors import ParameterError
-    from bagbasis.tuning import Search, tune
+    from bagbasis.tuning import tune
 
     from .model_place import ModelPlace
     from .pictures.tune_part import tune_part
@@ -55,15 +55,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     begun = time.perf_counter()
     place = ModelPlace("tune", config, console.run)
     config.model.check_target(config.target)
-    multipliers = config.search.multipliers(_random_features(config).scale)
-    settings = config.search.model_dump(include=set(RUNGS))
-    given = config.search.embedding
-    if given == "auto":
-        search = replace(Search.auto(), **{**settings, "join": True})
-    else:
-        sections = embeddings_of(given, config.model.embedding)
-        search = Search([build(section) for section in sections], **settings)
-    search = replace(search, scale_multipliers=multipliers)
+    search = search_of(config)
     store = BagStore.open(config.data_url)
     out_dir = Path(config.out_dir)
     with running_on(config.cluster, store.url), console.progress("tune") as progress:
@@ -105,6 +97,21 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "pictures": [str(picture)],
         "seconds": time.perf_counter() - begun,
     }
+
+
+def search_of(config: Config) -> Search:
+    """Return what is searched."""
+    from bagbasis.tuning import Search
+
+    multipliers = config.search.multipliers(_random_features(config).scale)
+    settings = config.search.model_dump(include=set(RUNGS))
+    given = config.search.embedding
+    if given == "auto":
+        search = replace(Search.auto(), **{**settings, "join": True})
+    else:
+        sections = embeddings_of(given, config.model.embedding)
+        search = Search([build(section) for section in sections], **settings)
+    return replace(search, scale_multipliers=multipliers)
 
 
 def candidate_names(result: Tuning, labels: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from .comparison import TwoSamples, TwoSampleStatistic
 from .exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
 from .feature_mmd import FastfoodMMD, FourierMMD
 from .kernel_choice import CRITERIA, choose_kernel
-from .kernels import resolve_kernel
+from .kernels import Kernel, resolve_kernel
 from .locations import MeanEmbeddings, SmoothedCharacteristicFunctions
 from .permutation import MOST_PERMUTATIONS
 from .registry import find_statistic
@@ -157,17 +157,7 @@ def two_sample_test(
     _check(samples, found)
     if bandwidth is not None and not kernel:
         raise ParameterError(f"bandwidth is {bandwidth}; {found.name!r} has no kernel")
-    used, choice = None, dict[str, Any]()
-    if kernel and isinstance(bandwidth, str) and bandwidth in CRITERIA:
-        if null == WILD:
-            raise ParameterError(
-                f"bandwidth is {bandwidth!r}; of a series the halves that choose and are tested "
-                "would be neighbours: give a number"
-            )
-        _require_halves(samples)
-        used, samples, choice = choose_kernel(kernel, bandwidth, samples)
-    elif kernel:
-        used = resolve_kernel(kernel, bandwidth, samples.sampled_rows)
+    used, samples, choice = _kernel_of(kernel, bandwidth, samples)
     with lane():
         fitted, used, samples, learnt = found.learn_on(samples, used)
     tested = samples
@@ -191,6 +181,23 @@ def two_sample_test(
             **learnt,
         },
     )
+
+
+def _kernel_of(
+    name: str | None, bandwidth: float | str | None, samples: TwoSamples
+) -> tuple[Kernel | None, TwoSamples, dict[str, Any]]:
+    """Return the kernel, the samples that are tested with it, and how it was chosen."""
+    if not name:
+        return None, samples, {}
+    if not (isinstance(bandwidth, str) and bandwidth in CRITERIA):
+        return resolve_kernel(name, bandwidth, samples.sampled_rows), samples, {}
+    if samples.null == WILD:
+        raise ParameterError(
+            f"bandwidth is {bandwidth!r}; of a series the halves that choose and are tested "
+            "would be neighbours: give a number"
+        )
+    _require_halves(samples)
+    return choose_kernel(name, bandwidth, samples)
 
 
 def _labels(groups: object) -> dict[str, ArrayLike]:
