@@ -21,8 +21,8 @@ class TestFastMMD(Contract):
         for name in FAST:
             for form in ("biased", "unbiased"):
                 n, errors = pair(rows, "L", f"{name}.{form}")
-                assert exponent(n, errors) == pytest.approx(-0.5, abs=0.2)
-            assert pair(rows, "L", f"{name}.biased")[1][-1] < 0.15
+                assert exponent(n, errors) == pytest.approx(-0.5, abs=0.12)
+            assert pair(rows, "L", f"{name}.biased")[1][-1] < 0.12
 
     def test_less_spread_than_blocks_and_pairs(self, results):
         """At every bandwidth random features deviate less than the B-test, that less than
@@ -31,7 +31,7 @@ class TestFastMMD(Contract):
             linear, blocks = row["mmd_linear"][1], row["mmd_block"][1]
             assert blocks < 0.6 * linear
             for name in FAST:
-                assert row[name][1] < (1.3 if row["sigma"] < 0.5 else 0.8) * blocks
+                assert row[name][1] < (0.95 if row["sigma"] < 0.5 else 0.7) * blocks
             for name in FEW:
                 mean, deviation = row[name]
                 error = deviation / row["n_trials"] ** 0.5
@@ -42,11 +42,11 @@ class TestFastMMD(Contract):
         that of blocks and pairs, and without a difference little is found."""
         powers = frame(results, measure="power")
         for name in FAST:
-            assert powers[name].iloc[-1] > powers[name].iloc[0] + 0.3
+            assert powers[name].iloc[-1] > powers[name].iloc[0] + 0.4
         null, other = (row for _, row in frame(results, measure="test").iterrows())
-        assert null[list(NAMES)].max() < 0.16
+        assert null[list(NAMES)].max() < 0.13
         assert other["mmd_u"] > 0.9
-        assert other[list(FAST)].min() > other[["mmd_block", "mmd_linear"]].max() + 0.2
+        assert other[list(FAST)].min() > other[["mmd_block", "mmd_linear"]].max() + 0.3
 
     def test_nulls_and_vectors(self, report, results):
         """Every null finds the difference; means of vectors are near the exact value, and those of
