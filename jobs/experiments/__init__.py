@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "levels": "levels:Levels",
     "scaling": "scaling:Scaling",
     "peers": "peers:Peers",
+    "embeddings": "embeddings:Embeddings",
 }
 
 

@@ -1,0 +1,20 @@
+"""What `search.embedding: auto` finds at small scale."""
+
+from __future__ import annotations
+
+from bagbasis.jobs.experiments.embeddings import AUTO, DATA, PEERS, SINGLES
+from tests.jobs.experiments.contract import Contract
+
+
+class TestEmbeddings(Contract):
+    name = "embeddings"
+
+    def test_methods(self, report, results):
+        """Every method on every set of bags; auto learns, and is behind itself by nothing."""
+        assert [r.params["data"] for r in results] == list(DATA)
+        for r in results:
+            methods = r.values["methods"]
+            assert set(methods) == {AUTO, *SINGLES, *PEERS}
+            assert methods[AUTO]["behind"] == 0
+            assert methods[AUTO]["error"] < r.values["constant"]
+        assert len(report["tables"][0]["rows"]) == len(DATA) * (3 + len(SINGLES))
