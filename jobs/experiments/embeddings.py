@@ -97,8 +97,8 @@ class Embeddings(Experiment[Sizes]):
         predicted = {AUTO: found.model.predict(bags[test])}
         last = {found.candidates[c].embedding: c for c in _by_error(found.scores)}
         for place, name in enumerate(SINGLES):
-            model = found.candidates[last[place]].estimator(base).fit(store, target="y")
-            predicted[name] = model.predict(bags[test])
+            model: Any = found.candidates[last[place]].estimator(base)
+            predicted[name] = model.fit(store, target="y").predict(bags[test])
         rows = MomentsEmbedding(dtype="float64").fit(bags[train])
         for name, peer in zip(PEERS, _peers(is_class, s.n_trees, self.seed), strict=True):
             peer.fit(rows.transform(bags[train]), y[train])
