@@ -133,7 +133,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
     Raises
     ------
     StoreError
-        Nothing is there, or no group.
+        Nothing is there, or no group; or it can not be read.
     """
     if not exists(url):
         raise StoreError(f"{url}: not found")
@@ -141,6 +141,8 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
         group = zarr.open_group(
             zarr_store(url, read_only=True, snapshot=snapshot), mode="r", zarr_format=3
         )
+    except StoreError:
+        raise
     except Exception as error:  # Zarr and its codecs raise anything for what they can not parse
         if is_empty(url):
             raise InterruptedStoreError(

@@ -115,10 +115,11 @@ class AppendSession:
         self._meta = snapshot.meta
         remove_partials(self._url)
         snapshot.check_ends()
-        self._out = writer_store(self._url, still_ours, snapshot.snapshot)
-        self._group = zarr.open_group(self._out, mode="r+", zarr_format=3)
-        self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
-        self._open_ids()
+        with storage_errors(self._url, *WRITING):
+            self._out = writer_store(self._url, still_ours, snapshot.snapshot)
+            self._group = zarr.open_group(self._out, mode="r+", zarr_format=3)
+            self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
+            self._open_ids()
         self._torn = False
 
     def write(

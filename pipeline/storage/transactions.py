@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import zarr
 from zarr.abc.store import Store
+from zarr.core.sync import sync
 
 from ..errors import StoreError, WriterBusyError
-from .files import staged, storage_errors
+from .files import GROUP, staged, storage_errors
 from .folders import replace_folder
 from .lock import Hold, take_lock
 from .urls import ICECHUNK, filesystem
@@ -99,8 +100,8 @@ def reader(url: str, snapshot: str | None) -> Store:
     with storage_errors(url, "can not be read"):
         repository = _repository(url)
         if snapshot is None:
-            return repository.readonly_session(BRANCH).store
-        return repository.readonly_session(snapshot_id=snapshot).store
+            return _readable(repository.readonly_session(BRANCH))
+        return _readable(repository.readonly_session(snapshot_id=snapshot))
 
 
 class Transaction(WriterStore):
@@ -124,9 +125,10 @@ class Transaction(WriterStore):
         with storage_errors(url, "can not be written", NOTHING_COMMITTED):
             repository = _repository(url, make=since is None)
             self._session = repository.writable_session(BRANCH)
+            store = _readable(self._session)
         if since is not None and self._session.snapshot_id != since:
             raise _overtaken(url)
-        super().__init__(url, self._session.store, still_ours)
+        super().__init__(url, store, still_ours)
 
     def new_group(self, attributes: dict[str, Any]) -> zarr.Group:
         """Return a group with these attributes, empty, in the place of what was there."""
@@ -191,6 +193,16 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
     if path is not None and not path.is_dir():  # there Icechunk panics
         raise StoreError(f"{url}: not a folder")
     return icechunk.Repository.open(_storage(url))
+
+
+def _readable(session: icechunk.Session) -> Store:
+    """Return the store of a session whose snapshot has been read.
+
+    Icechunk reads it with the first key, and keeps it; where that fails, its `get` tells Zarr that
+    there is no such key: a bad network would look like an empty store.
+    """
+    sync(session.store.exists(GROUP))
+    return session.store
 
 
 def _make(url: str) -> None:

@@ -18,6 +18,7 @@ from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore
 
 from bagbasis.bags import Bags, BagStore
+from bagbasis.bags.snapshot import Snapshot
 from bagbasis.errors import StoreError, WriterBusyError
 from bagbasis.storage import zarr_writer
 from bagbasis.storage.zarr_writer import WriterStore
@@ -289,6 +290,13 @@ def test_a_session_with_a_failed_write_commits_nothing(store, monkeypatch):
         swallow_an_error()
     model_of(BATCH).check(BagStore.open(store.url))
     store.verify()
+
+
+def test_a_store_that_vanishes_before_an_append(store, monkeypatch):
+    """One error of ours, though the writer has just looked at it."""
+    monkeypatch.setattr(Snapshot, "check_ends", lambda it: Path(it.url, "zarr.json").unlink())
+    with pytest.raises(StoreError, match=r"writing failed .*; nothing was committed"):
+        append_batch(store)
 
 
 def test_a_commit_that_fails_is_no_commit(store, monkeypatch):

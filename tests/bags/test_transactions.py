@@ -19,6 +19,7 @@ from bagbasis.bags.writer import AppendSession
 from bagbasis.errors import DataError, ModelError, StoreError, WriterBusyError
 from bagbasis.regression import Checkpoints
 from bagbasis.storage import lock, transactions
+from bagbasis.storage.zarr_stores import writer_store
 from bagbasis.tuning.cache import store_identity
 from tests.bags.processes import (
     BATCH,
@@ -267,6 +268,22 @@ def test_refusals(store, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "icechunk", None)
     with pytest.raises(StoreError, match=r"needs pip install 'bagbasis\[icechunk\]'"):
         BagStore.open(store.url)
+
+
+def test_half_a_snapshot_is_no_empty_store(store, tmp_path):
+    """What a network that broke off leaves of it: an error for readers and writers, each alone."""
+    (file,) = (tmp_path / "data/r/snapshots").glob(store.snapshot)
+    whole = file.read_bytes()
+    for look in (
+        lambda: BagStore.open(store.url),
+        lambda: store.array("points"),
+        lambda: writer_store(store.url, lambda: None, store.snapshot),
+    ):
+        file.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(StoreError, match=r"/r: can not be (read|written) \("):
+            look()
+        file.write_bytes(whole)
+    append_batch(store)
 
 
 def test_folders_that_are_no_repository(tmp_path):
