@@ -35,6 +35,11 @@ class Config(ClusterConfig, DirectoryConfig):
         default=False, description="draw the second coordinate downwards, as in images"
     )
     n_pictured: int = Field(default=3, ge=1, le=6, description="bags drawn with their densities")
+    importance: bool = Field(
+        default=False,
+        description="measure how much the score drops where a coordinate's values are exchanged "
+        "between bags, of up to 2,000 bags",
+    )
     n_smoothed: int = Field(
         default=0, ge=0, description="bags that a kernel smoother predicts too; of densities"
     )
@@ -43,21 +48,29 @@ class Config(ClusterConfig, DirectoryConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Evaluate; writes the pictures, returns the report."""
     from bagbasis import BagStore, load_model
-    from bagbasis.evaluation import evaluate
+    from bagbasis.evaluation import evaluate, permutation_importance
     from bagbasis.evaluation.baselines import judge_means
 
     from .evaluation import choose_view
     from .pictures import errors_part, model_part
+    from .pictures.importance_part import importance_part
 
     begun = time.perf_counter()
     model = load_model(config.model_url)
     store = BagStore.open(config.data_url)
     view = choose_view(model, store, config.coordinate_names, config.downwards)
     with running_on(config.cluster, store.url), console.progress("evaluate") as progress:
-        given = {"subset": config.subset, "sample_weight": config.sample_weight}
-        errors = evaluate(model, store, **given, progress=progress)
+        weight = config.sample_weight
+        errors = evaluate(
+            model, store, subset=config.subset, sample_weight=weight, progress=progress
+        )
         found = view.report(errors, config.n_smoothed, progress)
-        means = judge_means(model, store, errors.subset, progress, config.sample_weight)
+        means = judge_means(model, store, errors.subset, progress, weight)
+        drops = None
+        if config.importance:
+            drops = permutation_importance(
+                model, store, subset=errors.subset, sample_weight=weight, progress=progress
+            )
     pictures = view.draw(errors, Path(config.out_dir), config.n_pictured)
     report = {
         "model_url": config.model_url,
@@ -66,6 +79,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "n_bags": errors.n,
         "n_unlabelled": errors.n_unlabelled,
         **found,
+        **({} if drops is None else {"importance": drops.values()}),
         "pictures": [str(path) for path in pictures],
         "seconds": time.perf_counter() - begun,
     }
@@ -75,6 +89,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     header = model_part.header_of(model, config.model_url, store.url)
     of_model = [*model_part.worries_of_penalty(model), *model_part.worries_of_model(model)]
     console.parts.append(replace(part, header=header, worries=[*part.worries, *of_model]))
+    if drops is not None:
+        part = importance_part(drops)
+        console.parts.append(part)
+        for table in part.details:
+            console.table(table.title, table.columns, table.rows)
     for path in report["pictures"]:
         console.line(path)
     return report

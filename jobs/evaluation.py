@@ -17,6 +17,7 @@ from bagbasis.densities import Densities
 from bagbasis.errors import ConfigError
 from bagbasis.evaluation import Errors, evaluate, evaluate_together
 from bagbasis.evaluation.errors import ClassDetails
+from bagbasis.evaluation.importance import names_of_coordinates
 from bagbasis.execution import Progress
 from bagbasis.regression.linear_model import LinearModel
 
@@ -53,11 +54,8 @@ class TargetView:
         downwards: bool = False,
     ) -> None:
         self.model, self.store, self.downwards = model, store, downwards
-        known = store.meta.source.get("coordinates")
-        are_known = isinstance(known, (list, tuple)) and len(known) == store.n_dims
-        if coordinate_names is None and are_known:
-            coordinate_names = [str(name) for name in known or ()]
-        self.coordinate_names = _checked_names(coordinate_names, store.n_dims, f"{store.url} has")
+        names = names_of_coordinates(store) if coordinate_names is None else coordinate_names
+        self.coordinate_names = _checked_names(names, store.n_dims, f"{store.url} has")
 
     def draw(self, errors: Errors, out_dir: Path, n_pictured: int) -> list[Path]:
         """Draw the errors, and a few bags with their densities; return the files."""

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from .pictures.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
+from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from .pictures.parts import Part, facts
 from .terminal import cell_text
 
@@ -22,6 +22,7 @@ PACKAGES = ("bagbasis", "numpy", "scipy", "numba", "scikit-learn", "zarr")
 SIZE = {
     **{"width": WIDTH, "height": HEIGHT, "left": LEFT, "top": TOP},
     **{"right": WIDTH - RIGHT, "bottom": HEIGHT - BOTTOM},
+    "bar_left": BAR_LEFT,
 }
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 # Units of the drawing, which is as wide as a phone shows it: its letters stay readable there.
 WIDTH, HEIGHT = 460, 340
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 46
+BAR, BAR_LEFT, BAR_LETTERS = 24, 150, 20  # height, and room and length of a name
 PAD = 0.04  # of an axis, on each side of the values
 TICKS = 6  # at most
 
@@ -99,6 +100,50 @@ class Scale:
         at = 10.0**at if decades else at
         low, high = self.ends
         return [(self(value), f"{value:.6g}") for value in at.tolist() if low <= value <= high]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A chart of bars that lie one below the other.
+
+    Attributes
+    ----------
+    title, x_label : str
+    names : sequence of str
+    values, spreads : sequences of float
+        Ends of the bars, which begin at 0, and half the lengths of their error bars.
+    note : str
+    """
+
+    title: str
+    x_label: str
+    names: Sequence[str]
+    values: Sequence[float]
+    spreads: Sequence[float]
+    note: str = ""
+
+    @property
+    def bottom(self) -> float:
+        """Where the last bar ends."""
+        return TOP + BAR * len(self.names)
+
+    @property
+    def scale(self) -> Scale:
+        """The axis."""
+        pairs = [*zip(self.values, self.spreads, strict=True)]
+        ends = [value + sign * spread for value, spread in pairs for sign in (-1, 1)]
+        return Scale([0.0, *ends], BAR_LEFT, WIDTH - RIGHT, False)
+
+    def drawn(self) -> list[tuple[str, float, float, float, float, float, str]]:
+        """Return of each bar its name, middle, both ends, those of its error bar, and a title."""
+        x, found = self.scale, []
+        for i, row in enumerate(zip(self.names, self.values, self.spreads, strict=True)):
+            name, value, spread = row
+            short = name if len(name) <= BAR_LETTERS else f"{name[: BAR_LETTERS - 1]}…"
+            title, y = f"{name}: {value:.4g} ± {spread:.2g}", TOP + BAR * (i + 0.5)
+            start, end = sorted((x(0.0), x(value)))
+            found.append((short, y, start, end, x(value - spread), x(value + spread), title))
+        return found
 
 
 @dataclass(frozen=True)

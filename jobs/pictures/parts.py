@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .charts import Chart
+from .charts import Bars, Chart
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Part:
         In this order.
     card : Table or None
         What a user of the model has to know.
+    bars
+        They follow the charts.
     """
 
     title: str
@@ -63,3 +65,4 @@ class Part:
     charts: Sequence[Chart] = ()
     details: Sequence[Table] = ()
     card: Table | None = None
+    bars: Sequence[Bars] = ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from .errors import (
     Rows,
     Sample,
 )
+
+T = TypeVar("T")
 
 TOO_LARGE = "the targets, or what is predicted, are too large to be squared: divide them"
 ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
@@ -68,17 +70,38 @@ def evaluate(
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
-    subsets = (subset,) if subset else natural_subsets(model, data)
-    check_predictable(model, data, subsets[0])
+    check_predictable(model, data, subset or "all")
     bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
     weights = Weights.of_bags(bags.data, sample_weight)
-    for name in subsets if bags.n_bags else ():
-        chosen = take_subset(bags, model, name)
+
+    def judge(chosen: LabelledBags) -> Errors | None:
         errors = evaluate_together([model], chosen, progress, weights)[0]
         if errors.n and not errors.weight:
             raise DataError(f"{bags.url or 'bags in memory'}: the weights of all bags are 0")
-        if errors.n:
-            return replace(errors, subset=name)
+        return errors if errors.n else None
+
+    name, errors = find_subset(model, bags, subset, judge)
+    return replace(errors, subset=name)
+
+
+def find_subset(
+    model: FittedModel,
+    bags: LabelledBags,
+    subset: str | None,
+    use: Callable[[LabelledBags], T | None],
+) -> tuple[str, T]:
+    """Return the subset given, or the one that tells of a model, and what ``use`` makes of it.
+
+    Raises
+    ------
+    DataError
+        Nothing, for no bag is labelled.
+    """
+    subsets = (subset,) if subset else natural_subsets(model, bags)
+    for name in subsets if bags.n_bags else ():
+        found = use(take_subset(bags, model, name))
+        if found is not None:
+            return name, found
     where = bags.url or "bags in memory"
     raise DataError(f"{where}: no labelled bag among the {subsets[-1]} bags; nothing to measure")
 

@@ -157,6 +157,10 @@ EXAMPLES: dict[str, Example] = {
         evaluation.cross_val_score,
         {"estimator": w.unfitted(), "X": w.store, "target": "y", "cv": 2},
     ),
+    "evaluation.permutation_importance": lambda w: (
+        evaluation.permutation_importance,
+        {"model": w.regressor, "data": w.arrays, "y": w.y, "n_repeats": 1},
+    ),
     "ingest.TableIngest": lambda w: (_table_ingest, _table(w)),
     "ingest.ingest_tables": lambda w: (ingest.ingest_tables, _table(w)),
     "ingest.ingest_anndata": lambda w: (

@@ -26,6 +26,7 @@ OUR_METHODS = """
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors
+    evaluation.Importance
     hypotheses.HypothesisResult monitoring.CoordinateShift monitoring.DriftResult
     registry.ModelRecord regression.PredictedBlock
     retraining.Round retraining.RoundResult tuning.Candidate tuning.Lead tuning.Rung tuning.Score

@@ -152,3 +152,26 @@ def test_charts_lie_within_their_axes():
     assert len(rows) == 100
     assert (np.diff(rows) > 0).all()
     assert thin(3, 100).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("target", ["side", f'y"{EVIL}'])
+def test_importance(named, tmp_path, target):
+    """A bar and a row per coordinate; nothing of it where it is not asked for."""
+    task = settings(model__task="classification") if target == "side" else []
+    fitted(named, target, tmp_path / "fit.json", *task)
+    urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
+    out = tmp_path / "out"
+    done("evaluate", *urls, *settings(out_dir=out))
+    assert "importance" not in json.loads((out / "report.json").read_text())
+    assert "Importance of coordinates" not in Page(out / "report.html").texts
+    told = done("evaluate", *urls, *settings(out_dir=out, importance="true"))
+    found = json.loads((out / "report.json").read_text())["importance"]
+    [values] = found["targets"].values()
+    names = [one["coordinate"] for one in values["drops"]]
+    assert names == (["1", "0"] if target == "side" else ["0", "1"])
+    assert f"drop of {found['measure']}" in told
+    page = Page(out / "report.html")
+    page.assert_self_contained()
+    bars = [title for title in page.titles if not title.startswith("bag ")]
+    assert [title.split(":")[0] for title in bars] == names
+    assert f"{values['drops'][0]['drop']:.4g} ± " in bars[0]

@@ -1,0 +1,340 @@
+"""`permutation_importance`: what the score of a model owes to each coordinate of the points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..bags import Bags, BagStore, as_bags
+from ..bags.bags import concatenate
+from ..bags.columns import Column
+from ..bags.holdout import Holdout
+from ..bags.inputs import LabelsLike, as_targets, with_responses, with_targets
+from ..bags.labelled import Batch, LabelledBags
+from ..errors import DataError, ParameterError, shown
+from ..execution import Progress
+from ..execution.passes import rows_of, run_pass
+from ..params import check_integer, checked
+from ..regression.fitted_model import FittedModel
+from ..regression.outcomes import Classes, Densities, Reals
+from ..regression.stored_predictions import check_predictable
+from ..regression.training_labels import class_codes
+from ..regression.weights import SampleWeight, Weights
+from .errors import ROUNDING, Rows
+from .exchanges import Index, draw_donors, drop_of_score, exchange
+from .judging import DensityModel, find_subset, judging_cost
+
+N_RUNS = 64  # stretches of a store that bags are taken from, so that all of it is looked at
+MOST_VALUES = 2**26  # coordinates of points that are held: 256 MiB in float32
+MOST_REPEATS = 1000  # standard errors are those of bags, which more do not lessen
+SEED = 5  # apart from those of the splits in `bags`
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """How much a model's score drops where a coordinate tells nothing of the bag.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What was exchanged: m coordinates, or sets of them.
+    targets : tuple of str
+        The k that are scored: one of classes, and of densities.
+    measure : {"R²", "accuracy"}
+    score : float64, shape (k,)
+        Of the bags as they are.
+    drop, standard_error : float64, shape (m, k)
+    n, n_groups : int
+        Bags that were scored, and groups that are independent of each other; of bags without
+        groups as many.
+    n_repeats : int
+    subset : {"all", "holdout", "train"}
+    """
+
+    names: tuple[str, ...]
+    targets: tuple[str, ...]
+    measure: str
+    score: Rows
+    drop: Rows
+    standard_error: Rows
+    n: int
+    n_groups: int
+    n_repeats: int
+    subset: str
+
+    def values(self) -> dict[str, Any]:
+        """Return all of it in types that JSON knows: by target, most important first."""
+        found = {}
+        for j, target in enumerate(self.targets):
+            order = np.argsort(-self.drop[:, j], kind="stable")
+            drops = [
+                {
+                    "coordinate": self.names[i],
+                    "drop": float(self.drop[i, j]),
+                    "standard_error": float(self.standard_error[i, j]),
+                }
+                for i in order.tolist()
+            ]
+            found[target] = {"score": float(self.score[j]), "drops": drops}
+        numbers = {name: getattr(self, name) for name in ("n", "n_groups", "n_repeats")}
+        return {"measure": self.measure, "subset": self.subset, **numbers, "targets": found}
+
+
+@checked
+def permutation_importance(
+    model: FittedModel,
+    data: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
+    y: LabelsLike = None,
+    *,
+    coordinates: Mapping[str, Sequence[int]] | None = None,
+    groups: str | ArrayLike | None = None,
+    n_repeats: int = 5,
+    max_bags: int = 2000,
+    subset: str | None = None,
+    sample_weight: SampleWeight = None,
+    progress: Progress | None = None,
+) -> Importance:
+    """Return how much the score of a fitted model owes to each coordinate of the points.
+
+    What is exchangeable is the bag, not the point: points of a bag belong together, and a label
+    is the bag's. So a bag gets the coordinate's values of another bag, as many as it has points
+    (each equally often, as nearly as the sizes allow), in random order. Every bag keeps its size
+    and its other coordinates, and its column is one that a bag really has; pooling the values of
+    all points instead would make bags that are all alike, and like none.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Of numbers, classes or densities.
+    data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
+    y : optional
+        Labels, or responses, of bags in memory.
+    coordinates : mapping from name to list of int, optional
+        Coordinates that are exchanged together, as the sine and cosine of an hour. None: each
+        alone, called as in the store that ingest made, or by its number from 0.
+    groups : str or array, shape (n_bags,), optional
+        A column of the store, or one value per bag: bags of one group (a patient, a day) depend
+        on each other. Values come from a bag of another group, and standard errors are those of
+        groups. None: the groups of the model's holdout, if the store has
+        their column.
+    n_repeats : int from 1 to 1000
+        Exchanges that are averaged for each coordinate.
+    max_bags : int ≥ 2
+        Of a larger store as many bags are read into memory, from all over it; fewer if their
+        points would take more than 256 MiB.
+    subset, sample_weight
+        As for `evaluate`.
+    progress : callable (bags done, bags in all), optional
+
+    Returns
+    -------
+    Importance
+
+    Raises
+    ------
+    DataError
+        No labelled bag, fewer than two groups of bags, labels that are all equal, or weights of
+        which fewer than two are above 0.
+    ParameterError
+        A coordinate that there is not, or y beside labels that the data carry.
+    ModelError
+        As `evaluate`.
+
+    Notes
+    -----
+    The score is R² of a number or a density, as `Errors.values` has it, and the accuracy of a
+    class. A standard error counts what a bag adds as one that is predicted and as one whose
+    values others get, so it holds for other bags as well, not for these alone. Coordinates that
+    tell the same share their importance: each alone may be spared. An exchange also parts a
+    coordinate from the others of the same point, so a drop has both in it.
+    """
+    check_integer("n_repeats", n_repeats, 1, MOST_REPEATS)
+    check_integer("max_bags", max_bags, 2)
+    where = _labelled(model, data, y)
+    check_predictable(model, where, subset or "all")
+    together = _sets_of(coordinates, where)
+    if groups is None and isinstance(where.data, BagStore):
+        of_model = Holdout.of(getattr(model, "holdout_", 0.0)).groups
+        groups = of_model if of_model in where.data.target_names else None
+    column = None if groups is None else Column.of(where.data, "groups", groups)
+    weights = Weights.of_bags(where.data, sample_weight)
+    name, taken = find_subset(model, where, subset, lambda bags: _taken(bags, max_bags))
+    index, bags, labels = taken
+    members = index if column is None else column.at(index)
+    codes = np.unique(members, return_inverse=True)[1]
+    if codes.max() < 1:
+        raise DataError(f"there is one {'bag' if column is None else 'group'}; two are needed")
+    targets = model.outcome_.encode(labels)[0].astype(np.float64)
+    w = np.ones(len(index)) if weights is None else weights.of(index, targets)
+    if np.count_nonzero(w) < 2:
+        raise DataError("sample_weight: fewer than two bags weigh anything")
+    scores = _Scores(model, bags, targets, n_repeats * len(together) + 1, progress)
+    base, units = scores.losses(bags), SCATTERS[type(model.outcome_)](model, targets, w)
+    if not (w @ units > 0).all():
+        raise DataError("the labels of all bags are equal: no coordinate can tell them apart")
+    rng, found = np.random.default_rng(SEED), []
+    for chosen in together.values():
+        donors = [draw_donors(codes, rng) for _ in range(n_repeats)]
+        after = [scores.losses(exchange(bags, chosen, each, rng)) for each in donors]
+        found.append(drop_of_score(base, np.array(after), np.array(donors), units, w, codes))
+    return Importance(
+        tuple(together),
+        _names_of(model),
+        "accuracy" if isinstance(model.outcome_, Classes) else "R²",
+        1.0 - w @ base / (w @ units),
+        np.array([drop for drop, _ in found]),
+        np.array([error for _, error in found]),
+        len(index),
+        int(codes.max()) + 1,
+        n_repeats,
+        name,
+    )
+
+
+class _Scores:
+    """Losses of a model on bags with the same labels, one pass after the other."""
+
+    def __init__(
+        self,
+        model: FittedModel,
+        bags: Bags,
+        targets: Rows,
+        n_passes: int,
+        progress: Progress | None,
+    ) -> None:
+        self._model, self._targets = model, targets
+        self._n, self._progress = len(bags), progress
+        self._all, self._done = n_passes * len(bags), 0
+
+    def losses(self, bags: Bags) -> Rows:
+        """Return the loss of each bag, shape (n, k)."""
+        reduction = rows_of("importance", self._of_batch, judging_cost(self._model))
+        found = run_pass(LabelledBags(bags), reduction, progress=self._progress and self._tell)
+        self._done += self._n
+        return found
+
+    def _tell(self, done: int, total: int) -> None:
+        assert self._progress is not None
+        self._progress(self._done + done, self._all)
+
+    def _of_batch(self, batch: Batch) -> Rows:
+        rows = self._model.decision_rows(batch.bags)
+        losses = self._model.outcome_.losses(rows, self._targets[batch.index])
+        if isinstance(self._model.outcome_, Densities):  # by Parseval a squared distance
+            return losses.sum(axis=1, keepdims=True)
+        return losses
+
+
+def _of_numbers(model: FittedModel, targets: Rows, weights: Rows) -> Rows:
+    mean = np.average(targets, axis=0, weights=weights)
+    gaps = targets - mean
+    return np.where(np.abs(gaps) > ROUNDING * np.abs(mean), gaps, 0.0) ** 2
+
+
+def _of_classes(model: FittedModel, targets: Rows, weights: Rows) -> Rows:
+    return np.ones((len(targets), 1))
+
+
+def _of_densities(model: FittedModel, targets: Rows, weights: Rows) -> Rows:
+    mean = cast(DensityModel, model).mean_coefficients_
+    return ((targets - mean) ** 2).sum(axis=1, keepdims=True)
+
+
+# What the mean loss is divided by, of each bag: so that 1 − the quotient is the score.
+SCATTERS: dict[type, Callable[[FittedModel, Rows, Rows], Rows]] = {
+    Reals: _of_numbers,
+    Classes: _of_classes,
+    Densities: _of_densities,
+}
+
+
+def _names_of(model: FittedModel) -> tuple[str, ...]:
+    outcome = model.outcome_
+    if isinstance(outcome, Densities):
+        return ("densities",)
+    n = 1 if isinstance(outcome, Classes) else outcome.n_targets
+    return outcome.names or tuple(f"target {j + 1}" for j in range(n))
+
+
+def _labelled(
+    model: FittedModel,
+    data: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
+    y: LabelsLike,
+) -> LabelledBags:
+    if isinstance(data, (BagStore, LabelledBags)):
+        if y is not None:
+            raise ParameterError("y is given, but the data carry their labels")
+        check_predictable(model, data, "all")
+        return data if isinstance(data, LabelledBags) else model.outcome_.take_labels(data)
+    bags = as_bags(data)
+    check_predictable(model, LabelledBags(bags), "all")
+    outcome = model.outcome_
+    if isinstance(outcome, Densities):
+        return with_responses(bags, y)
+    if isinstance(outcome, Classes) and y is not None:
+        names, codes = class_codes(as_targets(y))
+        if names is not None:  # by their positions among these bags' own classes
+            known = dict(zip(outcome.classes, outcome.codes.tolist(), strict=True))
+            found = np.array([known.get(name, -1.0) for name in names.tolist()])
+            is_known = ~np.isnan(codes)
+            codes[is_known] = found[codes[is_known].astype(int)]
+        y = codes
+    return with_targets(bags, y)[0]
+
+
+def _sets_of(given: Mapping[str, Sequence[int]] | None, bags: LabelledBags) -> dict[str, list[int]]:
+    """Return the coordinates that are exchanged together, by name."""
+    if given is None:
+        names = names_of_coordinates(bags.data) or [str(j) for j in range(bags.n_dims)]
+        return {name: [j] for j, name in enumerate(names)}
+    if not given:
+        raise ParameterError("coordinates is empty; name some, or leave it out")
+    found = {}
+    for name, chosen in given.items():
+        what = f"coordinates of {shown(name)}"
+        if isinstance(chosen, (str, bytes)) or not len(chosen):
+            raise ParameterError(f"{what} are {shown(chosen)}; expected a list of their numbers")
+        found[str(name)] = [cast(int, check_integer(what, j, 0, bags.n_dims - 1)) for j in chosen]
+    return found
+
+
+def names_of_coordinates(data: Bags | BagStore) -> list[str] | None:
+    """Return what the coordinates of a store are called; None where that is not known."""
+    known = None if isinstance(data, Bags) else data.meta.source.get("coordinates")
+    is_list = isinstance(known, (list, tuple)) and len(known) == data.n_dims
+    return [str(name) for name in known or ()] if is_list else None
+
+
+def _taken(bags: LabelledBags, max_bags: int) -> tuple[Index, Bags, Any] | None:
+    """Return positions, bags and labels of labelled bags from all over the data; None: of none."""
+    found = [batch for batch in _batches(bags, max_bags) if len(batch)]
+    if not found:
+        return None
+    labels = [batch.labels for batch in found]
+    is_array = isinstance(labels[0], np.ndarray)
+    return (
+        np.concatenate([batch.index for batch in found]),
+        concatenate([batch.bags for batch in found]),
+        np.concatenate(labels) if is_array else concatenate(labels),
+    )
+
+
+def _batches(bags: LabelledBags, max_bags: int) -> Iterator[Batch]:
+    is_small = bags.n_bags <= max_bags and bags.n_points * bags.n_dims <= MOST_VALUES
+    n_runs = 1 if is_small else min(N_RUNS, max_bags)
+    edges = np.linspace(bags.start, bags.end, n_runs + 1).astype(int).tolist()
+    for run, (start, stop) in enumerate(pairwise(edges)):
+        left = max_bags * (run + 1) // n_runs - max_bags * run // n_runs
+        values = MOST_VALUES // n_runs
+        for batch in bags.batches(start, stop, rows_per_block=left, max_bytes=4 * values):
+            few = slice(left)
+            yield Batch(batch.index[few], batch.bags[few], batch.labels[few], batch.stop)
+            left -= len(batch)
+            values -= batch.bags.points.size
+            if left <= 0 or values <= 0:
+                break
