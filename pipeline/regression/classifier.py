@@ -17,26 +17,26 @@ from ..bags.labelled import take_range
 from ..bags.plan import Range
 from ..embeddings import Embedding
 from ..errors import DataError, ParameterError, shown
-from ..execution import Progress
-from ..params import check_number, checked
+from ..params import check_number
 from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
-from .base import DoubleBasis, PenaltiesLike
-from .checkpoints import CheckpointsLike
+from .base import PenaltiesLike
 from .fitted_model import Array, BagsLike
 from .outcomes import Classes
 from .problem import Labels, Problem, Target, TrainingBags
 from .scoring import predictions_of_store, refusing_labels
+from .target_estimator import TargetEstimator
 from .training_labels import as_integers, class_codes, distinct_labels, n_targets_of, refuse_numbers
 from .weights import SampleWeight, Weights
 
 
-class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
+class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
     """The Double-Basis estimator on one-hot classes, bag → class.
 
     Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``, sorted; labels in
     a store are its target's values (integers where they are whole numbers up to 2^53). For bags in
-    memory they are numbers or text; NaN, None or empty text is a bag without a label.
+    memory they are numbers or text; NaN, None or empty text is a bag without a label. One ridge
+    per class is fitted, from one pass.
 
     Parameters
     ----------
@@ -94,23 +94,6 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
             label = f"class_weight of {name!r}"
             weights[names.index(str(name))] = cast(float, check_number(label, weight, 0))
         return weights
-
-    @checked
-    def fit(
-        self,
-        X: TrainingBags,
-        y: ArrayLike | None = None,
-        *,
-        target: Target = None,
-        sample_weight: SampleWeight = None,
-        holdout: HoldoutLike = 0.0,
-        progress: Progress | None = None,
-        checkpoints: CheckpointsLike = None,
-    ) -> DoubleBasisClassifier:
-        """Fit one ridge per class from one pass; arguments as in `DoubleBasisRegressor.fit`."""
-        problem = self.weighed(self.problem(X, y, target), sample_weight, holdout)
-        self.fit_problem(problem, holdout, progress, checkpoints)
-        return self
 
     def problem(
         self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None

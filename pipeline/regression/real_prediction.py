@@ -16,18 +16,18 @@ from ..bags.holdout import Holdout, HoldoutLike
 from ..errors import DataError, ModelError
 from ..execution import Progress
 from ..params import checked
-from .base import DoubleBasis
 from .checkpoints import CheckpointsLike
 from .conformal import COVERAGE, Calibration
 from .fitted_model import Array, BagsLike, Columns
 from .outcomes import Reals
 from .problem import Problem, TrainingBags
 from .stored_predictions import take_subset
+from .target_estimator import TargetEstimator
 
 logger = logging.getLogger(__name__)
 
 
-class RealPrediction(DoubleBasis):
+class RealPrediction(TargetEstimator):
     """Predictions of `DoubleBasisRegressor`, and how sure they are."""
 
     outcome_: Reals
