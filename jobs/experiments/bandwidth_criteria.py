@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bagbasis.hypotheses import two_sample_test
+from bagbasis.hypotheses.kernel_choice import CRITERIA
 
 from ..terminal import Callback
 from .data.samples import blobs
@@ -20,13 +21,13 @@ from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, frame, whole_table
 from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, Curve, lines
-from .kit.rates import p_values, share_error
+from .kit.rates import share_error, shares
 
 LEVEL = 0.1  # α, as in 000
 RATIO = 6.0  # ε of blobs
 PROBLEMS = ("variance", "blobs", "none")
-CRITERIA = {"median": "median", "max_mmd": "MMD", "t": "t̂", "tau": "τ̂"}
-COLORS = dict(zip(CRITERIA, (GREY, GREEN, PURPLE, ORANGE), strict=True))
+NAMES = {"median": "median", "max_mmd": "MMD", "t": "t̂", "tau": "τ̂"}
+COLORS = dict(zip(NAMES, (GREY, GREEN, PURPLE, ORANGE), strict=True))
 
 
 class Sizes(Scale):
@@ -64,7 +65,7 @@ class KernelChoice(Experiment[Sizes]):
             Measure("width", self._rate, "{problem} sigma {bandwidth:.3g}",
                     {"problem n": problems[:2], "bandwidth": s.widths}, fixed),
             Measure("criterion", self._rate, "{problem} by {bandwidth}",
-                    {"problem n": problems, "bandwidth": list(CRITERIA)}, fixed),
+                    {"problem n": problems, "bandwidth": list(NAMES)}, fixed),
         ]  # fmt: skip
 
     def _rate(self, p: Params, progress: Callback) -> dict[str, Any]:
@@ -73,25 +74,25 @@ class KernelChoice(Experiment[Sizes]):
         A criterion that chooses on half of the rows gets twice as many: the test has n of each.
         """
         chosen = np.empty(p["n_tests"])
-        n = p["n"] * (2 if p["bandwidth"] in ("max_mmd", "t", "tau") else 1)
+        n = p["n"] * (2 if p["bandwidth"] in CRITERIA else 1)
 
         def p_value(i: int) -> float:
             X, Y = draw(self.rng(i), p["problem"], n)
-            found = two_sample_test(
+            result = two_sample_test(
                 X, Y, bandwidth=p["bandwidth"], n_permutations=p["n_permutations"], seed=i
             )
-            chosen[i] = float(found.kernel.rpartition(" ")[2])
-            return found.p_value
+            chosen[i] = float(result.kernel.rpartition(" ")[2])
+            return result.p_value
 
-        share = float((p_values(p["n_tests"], p_value, progress) <= LEVEL).mean())
+        found = shares({"share": p_value}, p["n_tests"], LEVEL, progress)
         low, middle, high = np.quantile(chosen, (0.25, 0.5, 0.75))
-        return {"share": share, "low": low, "middle": middle, "high": high}
+        return {**found, "low": low, "middle": middle, "high": high}
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
         """Make the tables of criteria and of bandwidths."""
         rows = frame(results, measure="criterion")
         shown = pd.DataFrame({
-            "problem": rows["problem"], "chosen by": [CRITERIA[c] for c in rows["bandwidth"]],
+            "problem": rows["problem"], "chosen by": [NAMES[c] for c in rows["bandwidth"]],
             "share that rejects": rows["share"],
             "±": share_error(rows["share"], rows["n_tests"]),
             "bandwidth, median": rows["middle"],
@@ -120,7 +121,7 @@ class KernelChoice(Experiment[Sizes]):
                 error = share_error(shares, column(rows, "n_tests"))
                 curves = [Curve(column(rows, "bandwidth"), shares, "fixed", BLUE, "o-", error)]
                 of = frame(results, measure="criterion", problem=problem).set_index("bandwidth")
-                for name, text in CRITERIA.items():
+                for name, text in NAMES.items():
                     row = of.loc[name]
                     curves.append(Curve([row["middle"]], [row["share"]], text, COLORS[name], "*"))
                 lines(axis, curves, "bandwidth σ", "share", log="x", levels={"level": LEVEL},

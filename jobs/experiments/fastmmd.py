@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bagbasis.hypotheses import TWO_SAMPLE, HypothesisResult, two_sample_test
+from bagbasis.hypotheses.wild_bootstrap import WILD
 
 from ..terminal import Callback
 from . import fastmmd_report
@@ -21,6 +22,7 @@ from .data.samples import blobs, histograms, ring, uniform
 from .fastmmd_report import FAST, FEW, LEVEL, NAMES, RATIO
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats
+from .kit.rates import shares
 from .kit.timing import one_thread, timed_in_turn, timed_once
 
 FREQUENCIES_OF_SPREAD = 1024  # L, as in 002
@@ -81,7 +83,7 @@ class FastMMD(Experiment[Sizes]):
         of_ratios = {**tests, "L": s.frequencies_of_ratios, "methods": list(NAMES)}
         few = {"n_tests": s.n_tests_of_nulls, "ratio": s.power_ratio}
         nulls = [(name, null) for name in ("mmd_b", "fourier") for null in TWO_SAMPLE[name].nulls
-                 if null != "wild_bootstrap"]  # fmt: skip
+                 if null != WILD]  # fmt: skip
         return [
             Measure("error", self._errors, "error L {L}", {"L": s.n_frequencies},
                     {"n_points": s.n_points, "n_trials": s.n_trials}),
@@ -160,32 +162,29 @@ class FastMMD(Experiment[Sizes]):
         return seconds
 
     def _tests(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Count how often each test finds a difference, over the same data sets."""
-        counts = dict.fromkeys(p["methods"], 0)
-        with one_thread():
-            for done in range(p["n_tests"]):
-                X, Y, seed = self._blobs(p, done)
-                for name in counts:
-                    found = compare(X, Y, name, L=p["L"], seed=seed, n=p["n_shuffles"])
-                    counts[name] += found.p_value <= LEVEL
-                progress(done + 1, p["n_tests"])
-        return {name: n_rejected / p["n_tests"] for name, n_rejected in counts.items()}
+        """Return how often each test finds a difference, over the same data sets."""
+
+        def p_value(name: str, i: int) -> float:
+            X, Y, seed = self._blobs(p, i)
+            return compare(X, Y, name, L=p["L"], seed=seed, n=p["n_shuffles"]).p_value
+
+        tests = {name: partial(p_value, name) for name in p["methods"]}
+        return dict(shares(tests, p["n_tests"], LEVEL, progress))
 
     def _null(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Count rejections with one null, without a difference and with one, and time it."""
-        shares, seconds, n = {}, [], p["n_tests"]
-        with one_thread():
-            for i, (what, ratio) in enumerate((("first", 1.0), ("found", p["ratio"]))):
-                rejected = 0
-                for j in range(n):
-                    X, Y, seed = self._blobs({**p, "ratio": ratio}, j)
-                    found = compare(X, Y, p["method"], L=p["L"], seed=seed, n=p["n_shuffles"],
-                                    null=p["null"])  # fmt: skip
-                    rejected += found.p_value <= LEVEL
-                    seconds.append(found.seconds)
-                    progress(i * n + j + 1, 2 * n)
-                shares[what] = rejected / n
-        return {**shares, "seconds": float(np.median(seconds))}
+        """Return rejections with one null, without a difference and with one, and time it."""
+        seconds = []
+
+        def p_value(ratio: float, i: int) -> float:
+            X, Y, seed = self._blobs({**p, "ratio": ratio}, i)
+            result = compare(X, Y, p["method"], L=p["L"], seed=seed, n=p["n_shuffles"],
+                             null=p["null"])  # fmt: skip
+            seconds.append(result.seconds)
+            return result.p_value
+
+        tests = {"first": partial(p_value, 1.0), "found": partial(p_value, p["ratio"])}
+        found = shares(tests, p["n_tests"], LEVEL, progress)
+        return {**found, "seconds": float(np.median(seconds))}
 
     def _blobs(self, p: Params, i: int) -> tuple[Floats, Floats, int]:
         rng = self.rng(5, i, round(100 * p["ratio"]))

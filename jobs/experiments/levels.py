@@ -26,6 +26,7 @@ from bagbasis.hypotheses import (
     independence_test,
     two_sample_test,
 )
+from bagbasis.hypotheses.wild_bootstrap import WILD
 
 from ..terminal import Callback
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
@@ -40,7 +41,6 @@ N_FIRST, N_SECOND = 100, 80  # points of each sample; pairs, and points of a law
 N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviation ½
 N_SERIES = (300, 240)  # of normal numbers with correlations ½^lag
 MEMORY = 10.0  # of the wild bootstrap of these
-WILD = "wild_bootstrap"
 WITHIN = 3.0  # standard errors of a rate
 Floats = NDArray[np.float64]
 

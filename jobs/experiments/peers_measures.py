@@ -17,7 +17,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
 from bagbasis.datasets import GMMComponents
-from bagbasis.execution.lanes import use_cores
 
 from ..terminal import Callback
 from .data.samples import blobs
@@ -101,7 +100,7 @@ def measure_projection(params: Params, progress: Callback, seed: int) -> dict[st
     points = np.random.default_rng([seed, n, d]).random((n * n_bags, d), dtype=np.float32)
     bags = Bags(points, n * np.arange(n_bags + 1))
     sizes = []
-    with use_cores(1), one_thread():
+    with one_thread():
         for done, n_per_dim in enumerate(params["n_per_dim"], 1):
             sizes.append(_size(bags, n_per_dim, params["n_rounds"]))
             progress(done, len(params["n_per_dim"]))
@@ -177,7 +176,7 @@ def measure_mmd(params: Params, progress: Callback, seed: int) -> dict[str, Any]
         ],
         "hyppo": lambda: hyppo_statistic(X, Y),
     }
-    with use_cores(1), one_thread():
+    with one_thread():
         for call in calls.values():
             call()
         progress(1, 2)
@@ -275,7 +274,7 @@ def measure_transport(params: Params, progress: Callback, seed: int) -> dict[str
         "sliced Wasserstein": lambda: by_transport(train, test, sliced_distance(seed)),
         "Wasserstein (emd2)": lambda: by_transport(train, test, transport_distance()),
     }
-    with use_cores(1), one_thread():
+    with one_thread():
         for name in OURS:
             calls[name]()
         progress(1, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, frame, whole_table
 from .kit.notes import remarks
 from .kit.plots import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Curve, lines
-from .kit.rates import p_values, share_error
+from .kit.rates import share_error, shares
 from .kit.verdicts import listing
 
 LEVEL = 0.05
@@ -65,17 +66,13 @@ class PowerOverSizes(Experiment[Sizes]):
 
     def _power(self, p: Params, progress: Callback) -> dict[str, Any]:
         """Return the share of rejections of each test, over the same data sets."""
-        draw, n_tests, found = self.problems[p["problem"]], p["n_tests"], {}
-        for k, name in enumerate(p["methods"]):
+        draw = self.problems[p["problem"]]
 
-            def p_value(i: int, name: str = name) -> float:
-                return self.methods[name](draw(self.rng(i), p["n"]), i)
+        def p_value(name: str, i: int) -> float:
+            return self.methods[name](draw(self.rng(i), p["n"]), i)
 
-            def done(i: int, _: int, k: int = k) -> None:
-                progress(k * n_tests + i, len(p["methods"]) * n_tests)
-
-            found[name] = float((p_values(n_tests, p_value, done) <= LEVEL).mean())
-        return found
+        tests = {name: partial(p_value, name) for name in p["methods"]}
+        return shares(tests, p["n_tests"], LEVEL, progress)
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
         """Make a table per problem, and say who finds most."""
@@ -90,11 +87,11 @@ class PowerOverSizes(Experiment[Sizes]):
 
     def _best(self, rows: pd.DataFrame) -> str:
         """Name the tests that are not surely behind the best, at the size that tells most apart."""
-        shares: Floats = rows[list(self.methods)].to_numpy(dtype=float)
-        at = int((shares.max(axis=1) - shares.min(axis=1)).argmax())
-        best, n_tests = shares[at].max(), rows["n_tests"][0]
-        error = SURE * np.hypot(share_error(shares[at], n_tests), share_error(best, n_tests))
-        pairs = zip(self.methods, shares[at], best - shares[at] <= error, strict=True)
+        rates: Floats = rows[list(self.methods)].to_numpy(dtype=float)
+        at = int((rates.max(axis=1) - rates.min(axis=1)).argmax())
+        best, n_tests = rates[at].max(), rows["n_tests"][0]
+        error = SURE * np.hypot(share_error(rates[at], n_tests), share_error(best, n_tests))
+        pairs = zip(self.methods, rates[at], best - rates[at] <= error, strict=True)
         leading = [f"{name} ({share:.2f})" for name, share, leads in pairs if leads]
         return f"of {rows['n'][at]:,} points: {listing(leading)}"
 

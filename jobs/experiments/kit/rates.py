@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from bagbasis.execution.lanes import use_cores
 from ...terminal import Callback
 
 Floats = NDArray[np.float64]
+Test = Callable[[int], float]
+"""From the number of a data set to a p-value."""
 
 
-def p_values(n_tests: int, test: Callable[[int], float], progress: Callback) -> Floats:
+def p_values(n_tests: int, test: Test, progress: Callback) -> Floats:
     """Return the p-values of tests 0, 1, …, shape (n_tests,).
 
     One core: of products of so few rows more threads wait for each other.
@@ -26,6 +28,20 @@ def p_values(n_tests: int, test: Callable[[int], float], progress: Callback) -> 
             values[i] = test(i)
             progress(i + 1, n_tests)
     return values
+
+
+def shares(
+    tests: Mapping[str, Test], n_tests: int, level: float, progress: Callback
+) -> dict[str, float]:
+    """Return the share of data sets 0, 1, … in which each test's p-value is at most the level."""
+    found = {}
+    for k, (name, test) in enumerate(tests.items()):
+
+        def done(i: int, _: int, before: int = k * n_tests) -> None:
+            progress(before + i, len(tests) * n_tests)
+
+        found[name] = float((p_values(n_tests, test, done) <= level).mean())
+    return found
 
 
 def share_error(share: Any, n_tests: Any) -> Any:  # noqa: ANN401 - numbers or columns of them

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from bagbasis.execution.lanes import use_cores
+
 DISTURBED = (
     "The machine was not kept free of other work: a single time out of line with its neighbours "
     "may be a disturbed one."
@@ -82,11 +84,14 @@ def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit BLAS and numba to one thread: what is timed is work, not how threads share it."""
+    """Limit BLAS, numba and lanes to one thread: what is timed is work, not how threads share it.
+
+    Lanes by their number of cores, for they set the threads of BLAS and numba themselves.
+    """
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        with threadpool_limits(1):
+        with threadpool_limits(1), use_cores(1):
             yield
     finally:
         numba.set_num_threads(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.jobs.experiments.bandwidth_criteria import CRITERIA, draw
+from bagbasis.jobs.experiments.bandwidth_criteria import NAMES, draw
 from bagbasis.jobs.experiments.kit.frame import frame
 from tests.jobs.experiments.contract import Contract
 
@@ -21,7 +21,7 @@ class TestKernelChoice(Contract):
         chosen = frame(results, measure="criterion").set_index(["problem", "bandwidth"])
         assert chosen.loc[("blobs", "t"), "middle"] < 4 < chosen.loc[("blobs", "median"), "middle"]
         assert chosen.loc["none", "share"].max() < 0.4
-        assert set(chosen.loc["none"].index) == set(CRITERIA)
+        assert set(chosen.loc["none"].index) == set(NAMES)
 
 
 def test_data():

@@ -12,7 +12,7 @@ import pytest
 
 import bagbasis.jobs.experiment
 from bagbasis.errors import ConfigError, StoreError
-from bagbasis.execution.lanes import lane_cores, use_cores
+from bagbasis.execution.lanes import lane_cores
 from bagbasis.jobs.experiments import EXPERIMENTS
 from bagbasis.jobs.experiments.kit import experiment as kit_experiment
 from bagbasis.jobs.experiments.kit import notes, runner
@@ -312,7 +312,7 @@ def test_growth():
 def test_threads_are_given_back():
     """Within, numba and a lane have one core; after it as many as before."""
     before = numba.get_num_threads(), lane_cores()
-    with one_thread(), use_cores(1):
+    with one_thread():
         assert (numba.get_num_threads(), lane_cores()) == (1, 1)
     assert (numba.get_num_threads(), lane_cores()) == before
 
