@@ -38,7 +38,7 @@ lint: venv
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 # Whatever Sphinx warns of is an error, a link that leads nowhere among it; tutorials run.
 docs: venv
