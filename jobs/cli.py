@@ -137,10 +137,11 @@ def _run(
         path = packaged_config(name)
     given |= {key: value for key, value in options.items() if value is not None}
     config = load_config(job.Config, path, overrides, given)
-    from .files import run_and_report  # a wrong config is refused before numpy is imported
+    # a wrong config is refused before numpy is imported
+    from .files import run_and_report, with_config
 
     report = run_and_report(job, name, config, command_terminal())
-    answer({"job": name, "config": config.model_dump(), **report})
+    answer(with_config(name, config, report))
     return job.exit_code(report) if hasattr(job, "exit_code") else 0
 
 

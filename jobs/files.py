@@ -50,8 +50,13 @@ def run_and_report(
             page = render(name, console.parts, plain(config.model_dump()), warnings)
             write_page(page_url(path), page)
             console.line(page_url(path))
-        write_report(path, {"job": name, "config": config.model_dump(), **report})
+        write_report(path, with_config(name, config, report))
     return report
+
+
+def with_config(name: str, config: JobConfig, report: dict[str, Any]) -> dict[str, Any]:
+    """Return the report as it is written: below the job and its config."""
+    return {"job": name, "config": config.model_dump(), **report}
 
 
 def page_url(report: str | os.PathLike[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -197,7 +197,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         )
         if self.scales is not None:
             return spec
-        return UnionSpec(**{**vars(spec), "scales": _median_distances(parts, sample())})
+        return replace(spec, scales=_median_distances(parts, sample()))
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:

@@ -27,14 +27,17 @@ def silent(done: int, total: int) -> None:
 
 def note(progress: Progress | None, text: str) -> None:
     """Say how far work has come, beside its units, where the progress can show that."""
-    show = getattr(progress, "note", None)
-    if show is not None:
-        show(text)
+    _show(progress, "note", text)
 
 
 def say(progress: Progress | None, text: str) -> None:
     """Show a line beside the progress, if it can do that and has not shown the line before."""
-    show = getattr(progress, "say", None)
+    _show(progress, "say", text)
+
+
+def _show(progress: Progress | None, how: str, text: str) -> None:
+    """Call the progress's method of that name, if it has one: a plain callable has none."""
+    show = getattr(progress, how, None)
     if show is not None:
         show(text)
 

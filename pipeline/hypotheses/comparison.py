@@ -152,9 +152,9 @@ class TwoSamples:
         null : shape (n,)
             Values of the statistic without a difference.
         """
-        first, second = self.residuals(witness[:, None])
         if self.null == WILD:
             return float("nan")
+        first, second = self.residuals(witness[:, None])
         linear = 4 * float((first**2).sum() + (second**2).sum())
         chance = float(null.var())
         return max(linear - chance, chance / 4) ** 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,10 +42,18 @@ class Losses:
 
     def __add__(self, other: Losses) -> Losses:
         """Return the losses of the bags of both."""
-        index = np.concatenate([self.index, other.index])
-        order = np.argsort(index)
-        values = np.concatenate([self.values, other.values])[order]
-        return Losses(index[order], values, np.concatenate([self.weights, other.weights])[order])
+        return joined([self, other])
+
+
+def joined(parts: Sequence[Losses]) -> Losses:
+    """Return the losses of the bags of all parts."""
+    index = np.concatenate([one.index for one in parts])
+    order = np.argsort(index)
+    values, weights = (
+        np.concatenate([getattr(one, name) for one in parts])[order]
+        for name in ("values", "weights")
+    )
+    return Losses(index[order], values, weights)
 
 
 def difference(
@@ -96,7 +105,7 @@ class _LossRows:
     ) -> None:
         self._features, self._validation = features, validation
         self._solution, self._units, self._weights = solution, units, weights
-        self._losses = Losses(np.empty(0, np.int64), np.empty(0), np.empty(0))
+        self._blocks = [Losses(np.empty(0, np.int64), np.empty(0), np.empty(0))]
 
     def add(self, batch: CachedBatch) -> None:
         """Predict the bags of a block that are held out."""
@@ -108,8 +117,9 @@ class _LossRows:
             self._features.features_of(batch.coefficients[rows], z)
             errors = z @ self._solution.coef.T + self._solution.intercept - y
             weights = np.ones(len(rows)) if self._weights is None else self._weights.of(index, y)
-            self._losses += Losses(index, (errors**2 / self._units).mean(axis=1), weights)
+            losses = (errors**2 / self._units).mean(axis=1)
+            self._blocks.append(Losses(index, losses, weights))
 
     def finish(self) -> Losses:
         """Return the losses of all blocks."""
-        return self._losses
+        return joined(self._blocks)
