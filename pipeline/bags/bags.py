@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..errors import DataError, shown
 from ..params import as_array, check_dtype, is_iterable
+from .awkward_arrays import join_lists, split_lists
 from .html_table import html_table
 from .ids import as_ids
+
+if TYPE_CHECKING:
+    from awkward import Array
 
 AnyRagged = TypeVar("AnyRagged", bound="Ragged")
 IdsLike = Sequence[int] | Sequence[str] | NDArray[Any]
@@ -166,6 +170,31 @@ class Bags(Ragged):
             with np.errstate(over="ignore"):  # an overflow is infinite, and refused as such
                 points = points.astype(dtype)
         return cls(points, offsets_of(sizes))
+
+    @classmethod
+    def from_awkward(cls, array: Array) -> Bags:
+        """Make Bags of an awkward array: a list of points per bag.
+
+        Points are lists of numbers of one length, or records of numbers, whose fields are the
+        coordinates. Lists of float32 or float64 that lie one behind the other are not copied.
+
+        Raises
+        ------
+        DataError
+            No such array, an empty bag, or values that are not finite numbers.
+        """
+        points, sizes = split_lists(array)
+        return cls(points, offsets_of(sizes))
+
+    def to_awkward(self) -> Array:
+        """Return an awkward array of type n_bags * var * n_dims, which shares the points.
+
+        Raises
+        ------
+        DataError
+            awkward is not installed.
+        """
+        return join_lists(self.points, self.sizes)
 
     def _check_sizes(self) -> None:
         empty = np.flatnonzero(self.sizes <= 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from ..bags import BagStore
 from ..errors import DataError, ParameterError, closest, shown
 from ..params import checked
 from ..storage.urls import local_path, normalize_url
+from .arrow_files import reader_of
 from .frames import ingest_frame
 
 if TYPE_CHECKING:
@@ -94,13 +94,8 @@ def ingest_anndata(
                     frame[column] = part
             yield pa.RecordBatch.from_pandas(frame, preserve_index=False)
 
-    produced = batches()
-    first = next(produced, None)
-    if first is None:
-        raise DataError("there are no cells")
-    same = (batch.cast(first.schema) for batch in produced)
     return ingest_frame(
-        pa.RecordBatchReader.from_batches(first.schema, chain([first], same)),
+        reader_of(batches(), "cells"),
         url,
         id_column=id_column,
         coordinates=[column for name in asked for column in columns[name]],

@@ -1,4 +1,4 @@
-"""Tables of other libraries in memory: pandas, polars, Arrow, DuckDB, awkward arrays.
+"""Tables of other libraries: pandas, polars, Arrow, DuckDB, awkward arrays, HuggingFace's.
 
 A table goes to a Parquet file in the folder of temporary files, as all rows of long tables do that
 do not fit in memory, and is ingested from there: every check and option of files holds for it.
@@ -15,17 +15,18 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet
 from pandas.api.typing import DataFrameGroupBy
 
 from ..bags import BagStore
 from ..errors import BagbasisError, DataError, ParameterError, shown
 from ..params import checked
+from .arrow_files import plain_reader, reader_of, write_parquet
 from .table_engines import SORT_BYTES, LocalEngine, spill_folder
 from .table_files import is_list
 from .table_scans import Database
 from .tables import TableIngest
 
+ROWS_AT_ONCE = 1000  # of a data set, as HuggingFace's own batches have
 ROW = "row"  # the id of a bag without one
 TABLES = {"points": "points", "target_table": "targets", "responses": "responses"}
 
@@ -48,9 +49,9 @@ def ingest_frame(
     ----------
     points : table
         A pandas or polars data frame, an Arrow table, batch or reader, a DuckDB relation, an
-        awkward array of records, or anything else with Arrow's ``__arrow_c_stream__``. One row
-        per point, or per bag, if its coordinates are lists. Of a pandas groupby by names of columns
-        each group is a bag.
+        awkward array of records, a data set (one split) of HuggingFace's, or anything else with
+        Arrow's ``__arrow_c_stream__``. One row per point, or per bag, if its coordinates are
+        lists. Of a pandas groupby by names of columns each group is a bag.
     url : str or path
         The store to write.
     coordinates : list of str
@@ -92,7 +93,7 @@ def ingest_frame(
             if role == "points" and id_column is None:
                 reader = _numbered(reader)
                 parameters["id_column"] = ROW
-            parameters[role] = _write(reader, f"{folder}/{file}.parquet")
+            parameters[role] = write_parquet(reader, f"{folder}/{file}.parquet")
         with Database(SORT_BYTES, folder) as database:  # workers elsewhere do not see the folder
             return TableIngest(url=url, **parameters).run(LocalEngine(database))
 
@@ -110,15 +111,20 @@ def _keys_of(groups: DataFrameGroupBy, id_column: str | Sequence[str] | None) ->
 def _reader(frame: Frame, role: str) -> pa.RecordBatchReader:
     """Return the batches of a table."""
     awkward = sys.modules.get("awkward")  # there, if the array is one of it
+    datasets = sys.modules.get("datasets")
     try:
+        if datasets and isinstance(frame, (datasets.Dataset, datasets.IterableDataset)):
+            tables = frame.with_format("arrow").iter(batch_size=ROWS_AT_ONCE)
+            batches = (batch for table in tables for batch in table.to_batches())
+            return plain_reader(reader_of(batches, "rows"))
         if awkward is not None and isinstance(frame, awkward.Array):
             frame = awkward.to_arrow_table(frame, extensionarray=False)
         if isinstance(frame, pd.DataFrame):
             frame = pa.Table.from_pandas(frame, preserve_index=False)
         if hasattr(frame, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(frame)
+            return plain_reader(pa.RecordBatchReader.from_stream(frame))
         if hasattr(frame, "__arrow_c_array__"):
-            return pa.table(frame).to_reader()
+            return plain_reader(pa.table(frame).to_reader())
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"{role} is no table that Arrow can hold ({error})") from error
     raise DataError(
@@ -194,31 +200,6 @@ def _numbered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
     schema = reader.schema.append(pa.field(ROW, pa.int64()))
     return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def _write(reader: pa.RecordBatchReader, path: str) -> str:
-    """Write a Parquet file, without the views of texts that polars' categories have."""
-    fields = [field.with_type(_writable(field.type)) for field in reader.schema]
-    schema = pa.schema(fields)
-    with pa.parquet.ParquetWriter(path, schema) as writer:
-        for batch in reader:
-            columns = map(_as_writable, batch.columns)
-            writer.write_batch(pa.RecordBatch.from_arrays(list(columns), schema=schema))
-    return path
-
-
-def _writable(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
-        return pa.dictionary(kind.index_type, pa.string(), kind.ordered)
-    return kind
-
-
-def _as_writable(column: pa.Array) -> pa.Array:
-    kind = _writable(column.type)
-    if kind == column.type:
-        return column
-    texts = column.dictionary.cast(pa.string())
-    return pa.DictionaryArray.from_arrays(column.indices, texts, ordered=kind.ordered)
 
 
 @contextmanager

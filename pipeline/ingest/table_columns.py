@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..bags import BagStore
 from ..errors import ParameterError
 from ..params import check_number
 
@@ -71,8 +72,8 @@ class Indicator(Coordinate):
 class Columns:
     """The columns that are read: those of the bag's id, the coordinates, the targets.
 
-    ``dates``, ``decimal``, ``missing``, ``missing_values``, ``target_types`` and ``target_rules``
-    are those of `TableIngest`.
+    ``dates``, ``booleans``, ``decimal``, ``missing``, ``missing_values``, ``target_types`` and
+    ``target_rules`` are those of `TableIngest`.
     """
 
     ids: tuple[str, ...]
@@ -81,6 +82,7 @@ class Columns:
     target_types: Mapping[str, str] = field(default_factory=dict)
     target_rules: Mapping[str, str] = field(default_factory=dict)
     dates: tuple[str, ...] = ()
+    booleans: tuple[str, ...] = ()
     decimal: str = "."
     missing: str = "refuse"
     missing_values: tuple[str, ...] = ()
@@ -99,7 +101,7 @@ class Columns:
     def texts(self) -> set[str]:
         """The columns of coordinates that may be text."""
         categories = (one.column for one in self.coordinates if isinstance(one, Indicator))
-        return {*self.dates, *categories}
+        return {*self.dates, *self.booleans, *categories}
 
 
 def coordinates_of(
@@ -120,12 +122,24 @@ def coordinates_of(
     return tuple(made)
 
 
+def names_of(columns: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of one column, of several or of none."""
+    if columns is None:
+        return ()
+    return (columns,) if isinstance(columns, str) else tuple(map(str, columns))
+
+
 def check_made(
     columns: Sequence[str],
     cyclic: Mapping[str, float] | None,
     categories: Mapping[str, Sequence[str | int]] | None,
+    texts: Mapping[str, Sequence[str] | None],
 ) -> None:
     """Raise ParameterError for what is no column, period or list of labels."""
+    for parameter, names in texts.items():
+        for name in names_of(names):
+            if name not in columns:
+                raise ParameterError(f"{parameter} has {name!r}, which is no coordinate")
     for parameter, given in (("cyclic", cyclic or {}), ("categories", categories or {})):
         for column in given:
             if column not in columns:
@@ -144,3 +158,28 @@ def check_made(
 def quoted(text: str) -> str:
     """Return a text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def check_fits(
+    store: BagStore,
+    coordinates: Sequence[Coordinate],
+    responses: Sequence[Coordinate] | None,
+    targets: Sequence[str],
+    target_types: Mapping[str, str],
+) -> None:
+    """Raise ParameterError for tables that are unlike the store that they are appended to."""
+    given: dict[str, tuple[object, object]] = {
+        "coordinates": (len(coordinates), store.n_dims),
+        "response_coordinates": (len(responses or ()), store.response_dims or 0),
+        "targets": (list(targets), list(store.target_names)),
+    }
+    for name, made in (("coordinates", coordinates), ("response_coordinates", responses)):
+        if store.meta.source.get(name):
+            given[name] = [one.name for one in made or ()], store.meta.source[name]
+    optional = {"targets": not targets, "response_coordinates": responses is None}
+    for name, (found, expected) in given.items():
+        if found != expected and not optional.get(name):
+            raise ParameterError(f"{name} are {found}; {store.url} has {expected}")
+    for name, kind in target_types.items():
+        if (kind == "class") != (name in store.meta.class_names):
+            raise ParameterError(f"target_types of {name!r}: {store.url} has it otherwise")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from glob import has_magic
 from itertools import accumulate, pairwise
 from typing import IO
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import fsspec
 import pyarrow as pa
@@ -25,11 +25,13 @@ import pyarrow.parquet
 
 from ..errors import DataError, closest
 from ..storage.urls import filesystem, normalize_url
+from .arrow_files import ARROW, copy_as_parquet
 from .table_bytes import DuckFiles
 from .table_columns import Columns
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+KINDS = PARQUET + ARROW + CSV
 DELIMITERS = (",", ";", "\t", "|")  # of CSV; the first by which the header has all columns
 HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
 SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
@@ -39,6 +41,7 @@ SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
 PAGE_CHECKSUM = re.compile(rb"(?:\x15[\x80-\xff]*[\x00-\x7f]){3}\x15")
 
 UNTYPED = "csv"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive calls the folder of rows without one
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 NUMBERS = (*INTEGERS, "halffloat", "float", "double")  # and decimals, which have digits in brackets
 TEXTS = ("string", "large_string", "string_view")
@@ -71,6 +74,11 @@ class TableFile:
         Coordinates that are lists: a row is a bag, not a point.
     delimiter : str
         Of a CSV file.
+    parts : tuple of (str, str or None)
+        Columns that are told by the names of folders, as st=JFK, and their values: texts of all
+        rows, None for a missing one.
+    copy : str
+        The Parquet file that has the rows of an Arrow file; empty for others.
     start, stop : int
         The piece: rows of a Parquet file, bytes of a CSV file; ``stop`` None is the file's end.
     """
@@ -85,13 +93,15 @@ class TableFile:
     has_checksums: bool = False
     lists: tuple[str, ...] = ()
     delimiter: str = ","
+    parts: tuple[tuple[str, str | None], ...] = ()
+    copy: str = ""
     start: int = 0
     stop: int | None = None
 
     @property
     def is_parquet(self) -> bool:
-        """Whether this is a Parquet file; the others are CSV."""
-        return self.url.lower().endswith(PARQUET)
+        """Whether this is a Parquet file, or has a copy that is one; the others are CSV."""
+        return bool(self.copy) or self.url.lower().endswith(PARQUET)
 
     @property
     def is_gzip(self) -> bool:
@@ -102,7 +112,7 @@ class TableFile:
     def path(self) -> str:
         """What DuckDB calls it: nothing that looks like a glob, a folder or another protocol."""
         piece = "" if self.stop is None or self.is_parquet else f"{self.start}-{self.stop}"
-        return f"{DuckFiles.protocol}://{piece}/{quote(self.url, safe='')}"
+        return f"{DuckFiles.protocol}://{piece}/{quote(self.copy or self.url, safe='')}"
 
     def cut(self, piece_bytes: int) -> list[TableFile]:
         """Return the pieces of the file: whole row groups, or about equal numbers of bytes of CSV.
@@ -133,16 +143,20 @@ class TableFile:
         return pieces
 
 
-def open_table(sources: Source | Sequence[Source], columns: Columns) -> tuple[TableFile, ...]:
-    """Find the files of a table and look at their columns; no rows are read.
+def open_table(
+    sources: Source | Sequence[Source], columns: Columns, copies: str = ""
+) -> tuple[TableFile, ...]:
+    """Find the files of a table and look at their columns; no rows are read, but of Arrow files.
 
     Parameters
     ----------
     sources : path, or sequence of them
-        Paths, URLs or globs of ``.parquet``, ``.pq``, ``.csv`` and ``.csv.gz`` files, or
-        directories of Parquet files. Globs and directories are taken in the order of the names.
+        Paths, URLs or globs of Parquet, Arrow and CSV files, or directories of Parquet and Arrow
+        files. Globs and directories are taken in the order of the names.
     columns : Columns
-        What every file must have.
+        What every file must have, or the folder it is in.
+    copies : str
+        How the paths of copies of Arrow files begin.
 
     Raises
     ------
@@ -155,12 +169,12 @@ def open_table(sources: Source | Sequence[Source], columns: Columns) -> tuple[Ta
     if not urls:
         raise DataError("no table files given")
     for i, url in enumerate(urls):
-        if not url.lower().endswith(PARQUET + CSV):
-            raise DataError(f"{url}: not a table; expected one of {', '.join(PARQUET + CSV)}")
+        if not url.lower().endswith(KINDS):
+            raise DataError(f"{url}: not a table; expected one of {', '.join(KINDS)}")
         if url in urls[:i]:
             raise DataError(f"{url}: given twice; its points would be doubled")
     with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
-        return tuple(pool.map(lambda i: _look_into(urls[i], i, columns), range(len(urls))))
+        return tuple(pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls))))
 
 
 def check_pages(file: TableFile, columns: Columns) -> None:
@@ -183,7 +197,8 @@ def check_pages(file: TableFile, columns: Columns) -> None:
         ]
         with reading(file.url), fsspec.open(file.url, "rb") as handle:
             parquet = pa.parquet.ParquetFile(handle, page_checksum_verification=True)
-            for _ in parquet.iter_batches(row_groups=groups, columns=columns.names):
+            of_file = [name for name in columns.names if name in file.names]
+            for _ in parquet.iter_batches(row_groups=groups, columns=of_file):
                 pass
 
 
@@ -217,42 +232,71 @@ def _find_files(source: str) -> list[str]:
 def _is_part(file: str, directory: str) -> bool:
     """Return whether a file of a folder is part of its table, not hidden nor one of Spark's."""
     inside = file.removeprefix(directory).split("/")
-    return file.lower().endswith(PARQUET) and not any(name[:1] in ("_", ".") for name in inside)
+    return file.lower().endswith(PARQUET + ARROW) and not any(
+        name[:1] in ("_", ".") for name in inside
+    )
 
 
-def _look_into(url: str, index: int, columns: Columns) -> TableFile:
+def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile:
     fs, path = filesystem(url)
+    of_folders = _parts_of(path, columns)
     with reading(url), fsspec.open(url, "rb", compression="infer") as file:
         n_bytes = int(fs.size(path))
+        if url.lower().endswith(ARROW):
+            copy = f"{copies}{index}.parquet"
+            copy_as_parquet(file, copy)
+            with open(copy, "rb") as copied:
+                found = _look_into_parquet(copied, url, columns, of_folders)
+            return replace(found, index=index, n_bytes=n_bytes, copy=copy)
         if url.lower().endswith(PARQUET):
-            parquet = pa.parquet.ParquetFile(file)
-            schema, metadata = parquet.schema_arrow, parquet.metadata
-            _check_names(url, schema.names, columns)
-            lists = _lists_of(url, schema, columns)
-            items = {name: schema.field(name).type for name in columns.names}
-            items |= {name: items[name].value_type for name in lists}
-            named = {name: _value_type(item) for name, item in items.items()}
-            _check_types(url, named, columns)
-            groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-            n_rows = _count_items(metadata, lists[0]) if lists else metadata.num_rows
-            sizes = n_rows, n_bytes, groups, _has_checksums(file, metadata), lists
-            return TableFile(url, index, (*schema.names,), tuple(named.values()), *sizes)
+            found = _look_into_parquet(file, url, columns, of_folders)
+            return replace(found, index=index, n_bytes=n_bytes)
         sample = file.read(SAMPLE_BYTES)
-        delimiter, names = _read_header(sample, columns)
-        _check_names(url, names, columns)
+        delimiter, names = _read_header(sample, set(columns.names) - set(of_folders))
+        parts = _check_names(url, names, columns, of_folders)
         row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
         types = (UNTYPED,) * len(columns.names)
         n_rows = max(1, n_bytes // row_bytes)
-        return TableFile(url, index, tuple(names), types, n_rows, n_bytes, delimiter=delimiter)
+        found = TableFile(url, index, tuple(names), types, n_rows, n_bytes)
+        return replace(found, delimiter=delimiter, parts=parts)
 
 
-def _read_header(sample: bytes, columns: Columns) -> tuple[str, list[str]]:
-    """Return the delimiter of a CSV file, and its names."""
+def _look_into_parquet(
+    file: IO[bytes], url: str, columns: Columns, of_folders: Mapping[str, str | None]
+) -> TableFile:
+    parquet = pa.parquet.ParquetFile(file)
+    schema, metadata = parquet.schema_arrow, parquet.metadata
+    parts = _check_names(url, schema.names, columns, of_folders)
+    of_file = [name for name in columns.names if name not in dict(parts)]
+    lists = _lists_of(url, schema, [name for name in columns.of_coordinates if name in of_file])
+    items = {name: schema.field(name).type for name in of_file}
+    items |= {name: items[name].value_type for name in lists}
+    named = {name: _value_type(item) for name, item in items.items()}
+    types = {name: named.get(name, UNTYPED) for name in columns.names}
+    _check_types(url, types, columns)
+    groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    n_rows = _count_items(metadata, lists[0]) if lists else metadata.num_rows
+    more = (groups, _has_checksums(file, metadata), lists)
+    return TableFile(url, 0, (*schema.names,), tuple(types.values()), n_rows, 0, *more, parts=parts)
+
+
+def _parts_of(path: str, columns: Columns) -> dict[str, str | None]:
+    """Return the columns that the folders of a path tell, as Hive calls them, and their values."""
+    pairs = (folder.partition("=") for folder in path.split("/")[:-1])
+    return {
+        unquote(name): None if value == NO_VALUE else unquote(value)
+        for name, is_pair, value in pairs
+        if is_pair and unquote(name) in columns.names
+    }
+
+
+def _read_header(sample: bytes, wanted: set[str]) -> tuple[str, list[str]]:
+    """Return the delimiter of a CSV file by which its header has all that is wanted, and names."""
     headers = {}
     for delimiter in DELIMITERS:
         text = io.TextIOWrapper(io.BytesIO(sample), "utf-8-sig", newline="")
         names = next(csv.reader(text, delimiter=delimiter), [])
-        if set(columns.names) <= set(names):
+        if wanted <= set(names):
             return delimiter, names
         headers[delimiter] = names
     return max(headers.items(), key=lambda header: len(header[1]))
@@ -267,9 +311,9 @@ def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
     return PAGE_CHECKSUM.match(file.read(32)) is not None
 
 
-def _lists_of(file: str, schema: pa.Schema, columns: Columns) -> tuple[str, ...]:
+def _lists_of(file: str, schema: pa.Schema, coordinates: Sequence[str]) -> tuple[str, ...]:
     """Return the coordinates that are lists, as all of them are, or none."""
-    kinds = {name: schema.field(name).type for name in columns.of_coordinates}
+    kinds = {name: schema.field(name).type for name in coordinates}
     lists = tuple(name for name, kind in kinds.items() if is_list(kind))
     if lists and len(lists) < len(kinds):
         other = next(name for name in kinds if name not in lists)
@@ -298,30 +342,35 @@ def _value_type(column: pa.DataType) -> str:
     return str(column.value_type if pa.types.is_dictionary(column) else column)
 
 
-def _check_names(file: str, names: Sequence[str], columns: Columns) -> None:
+def _check_names(
+    file: str, names: Sequence[str], columns: Columns, of_folders: Mapping[str, str | None]
+) -> tuple[tuple[str, str | None], ...]:
+    """Return the columns that the folders tell, and not the file; refuse those of neither."""
     for name in columns.names:
-        if name not in names:
+        if name not in names and name not in of_folders:
             raise DataError(
                 f"{file}: no column {name!r}{closest(name, names)}; there are {list(names)} (all "
                 "files of a table need the same columns)"
             )
         if list(names).count(name) > 1:
             raise DataError(f"{file}: two columns are called {name!r}; rename one")
+    return tuple((name, value) for name, value in of_folders.items() if name not in names)
 
 
 def _check_types(file: str, types: Mapping[str, str], columns: Columns) -> None:
     for name in columns.ids:
-        if types[name] not in (*INTEGERS, *TEXTS):
+        if types[name] not in (*INTEGERS, *TEXTS, UNTYPED):
             raise DataError(
                 f"{file}: id column {name!r} is {types[name]}; ids are integers or text "
                 "(in pandas, missing values turn integers into floats)"
             )
     for name in columns.of_coordinates:
         kind = types[name]
-        if not (is_number(kind) or is_time(kind) or kind == "bool" or name in columns.texts):
+        is_plain = is_number(kind) or is_time(kind) or kind in ("bool", UNTYPED)
+        if not (is_plain or name in columns.texts):
             raise DataError(f"{file}: coordinate column {name!r} is {types[name]}, not numbers")
     for name in columns.targets:
-        if not (is_number(types[name]) or types[name] in (*TEXTS, "bool", "null")):
+        if not (is_number(types[name]) or types[name] in (*TEXTS, UNTYPED, "bool", "null")):
             what = f"target column {name!r} is {types[name]}, neither numbers nor text"
             raise DataError(f"{file}: {what}")
 

@@ -25,6 +25,7 @@ from .table_files import INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
+TRUTHS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")  # whatever their case
 Report = Callable[[float], None]  # the share of a query that is done
 
 ROW = "file_row_number"
@@ -123,7 +124,11 @@ class Scan:
         return " || '/' || ".join(f"CAST({column} AS VARCHAR)" for column in columns)
 
     def _column(self, name: str) -> str:
-        return f"c{self.files[0].names.index(name)}"
+        if name not in dict(self.files[0].parts):
+            return f"c{self.files[0].names.index(name)}"
+        values = [dict(file.parts)[name] for file in self.files]
+        texts = ", ".join("NULL" if value is None else quoted(value) for value in values)
+        return f"CAST([{texts}] AS VARCHAR[])[CAST(file_index AS BIGINT) + 1]"
 
     def _value(self, name: str) -> str:
         """Return a column without the values that count as missing."""
@@ -148,6 +153,10 @@ class Scan:
             return f"epoch({column}) / {SECONDS_PER_DAY}"
         if kind not in (UNTYPED, *TEXTS):
             return f"CAST({column} AS DOUBLE)"
+        if name in self.columns.booleans:
+            told = f"lower(trim({column}))"
+            yes, no = (f"{told} IN ({', '.join(map(quoted, words))})" for words in TRUTHS)
+            return f"CASE WHEN {yes} THEN 1.0 WHEN {no} THEN 0.0 END"
         if name in self.columns.dates:
             return f"epoch(TRY_CAST({column} AS TIMESTAMP)) / {SECONDS_PER_DAY}"
         # DuckDB reads 1_000 as a number, which elsewhere is text, such as the label of a class.
@@ -183,7 +192,8 @@ class Scan:
     def _items(self, source: str) -> str:
         """Return the query of a row per item of the lists; one without items is a missing value."""
         lists = [self._column(name) for name in self.files[0].lists]
-        names = dict.fromkeys(map(self._column, self.columns.names))
+        of_file = [name for name in self.columns.names if name not in dict(self.files[0].parts)]
+        names = dict.fromkeys(map(self._column, of_file))
         selected = ["file_index", *(column for column in names if column not in lists)]
         differs = f"error('lists of coordinates differ in length in row ' || {ROW})"
         for column in lists:
@@ -199,7 +209,8 @@ def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
     """Return the files of a table in order, as many in a scan as one query can read."""
 
     def layout(file: TableFile) -> tuple[object, ...]:
-        kind = file.names, file.types, file.lists, file.delimiter
+        of_folders = tuple(name for name, _ in file.parts)
+        kind = file.names, file.types, file.lists, file.delimiter, of_folders
         piece = file.start, file.stop, file.index // FILES_PER_SCAN
         return (file.is_parquet, file.is_gzip, *kind, *piece)
 

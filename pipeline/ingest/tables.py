@@ -23,9 +23,9 @@ from ..execution import Progress, current_client
 from ..params import check_choice, check_fields
 from .arrays import check_mode, new_store
 from .table_bags import RULES
-from .table_columns import Columns, Coordinate, check_made, coordinates_of
+from .table_columns import Columns, Coordinate, check_fits, check_made, coordinates_of, names_of
 from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
-from .table_files import Source, open_table
+from .table_files import Source, TableFile, open_table
 from .table_passes import TablePasses, Tally, warn_of
 from .table_scans import Coding, Database
 from .table_surveys import CheckedTable
@@ -53,8 +53,10 @@ class TableIngest:
     Parameters
     ----------
     points : str, path or list of str
-        Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.csv``, ``.tsv``, ``.csv.gz`` or
-        ``.tsv.gz``. Of a folder the Parquet files are read. CSV is split at commas, semicolons,
+        Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.feather``, ``.arrow``, ``.ipc``,
+        ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. Of a folder the Parquet and Arrow files are
+        read; Arrow's are copied to the folder of temporary files. A column may also be told by the
+        names of folders, as in ``st=JFK/part.parquet``. CSV is split at commas, semicolons,
         tabs or bars: at the first by which the header has all columns. In CSV, empty fields, NA,
         N/A, NaN, nan, null and NULL are missing values. On a cluster a compressed file has to fit
         in a worker's memory, and so has a CSV file with line breaks within quotes.
@@ -70,6 +72,8 @@ class TableIngest:
         a row: then a row is a bag, or a part of it.
     dates : list of str, optional
         Coordinates that are text of dates or times, as 2026-03-31 or 2026-03-31 12:30, in CSV.
+    booleans : list of str, optional
+        Coordinates that are text of truth values, as true or No, in CSV: 1 and 0.
     cyclic : mapping from coordinate to its period, optional
         Numbers that begin again after a period, as hours after 24, angles after 360, or dates
         after 365.2425 days: each becomes two coordinates, its cosine and its sine.
@@ -153,6 +157,7 @@ class TableIngest:
     id_column: str | Sequence[str]
     coordinates: Sequence[str]
     dates: Sequence[str] | None = None
+    booleans: Sequence[str] | None = None
     cyclic: Mapping[str, float] | None = None
     categories: Mapping[str, Sequence[str | int]] | None = None
     decimal: str = "."
@@ -194,7 +199,8 @@ class TableIngest:
                     f"{name} is {names!r}; expected a list of different column names"
                 )
         columns = (*self.coordinates, *(self.response_coordinates or ()))
-        check_made(columns, self.cyclic, self.categories)
+        texts = {"dates": self.dates, "booleans": self.booleans}
+        check_made(columns, self.cyclic, self.categories, texts)
         n_dims = len(self._of_points)
         check_parameters(n_dims, tuple(self.targets or ()), {}, self.dtype, self.chunk_points)
         if self.target_table is None and self.target_id_column is not None:
@@ -211,11 +217,8 @@ class TableIngest:
         if self.missing_values is not None:
             object.__setattr__(self, "missing_values", tuple(self.missing_values))
         check_choice("decimal", self.decimal, (".", ","))
-        for name in () if self.dates is None else self.dates:
-            if name not in columns:
-                raise ParameterError(f"dates has {name!r}, which is no coordinate")
         for name in ("id_column", "target_id_column", "response_id_column"):
-            if getattr(self, name) is not None and not _names_of(getattr(self, name)):
+            if getattr(self, name) is not None and not names_of(getattr(self, name)):
                 raise ParameterError(f"{name} is empty; name a column")
         for parameter, choices in (("target_types", TYPES), ("target_rules", RULES)):
             for name, choice in (getattr(self, parameter) or {}).items():
@@ -239,21 +242,39 @@ class TableIngest:
         """
         kept = BagStore.open(self.url) if self.mode == "append" else None
         if kept is not None:
-            self._check_fits(kept)
+            responses = None if self.responses is None else self._of_responses
+            targets = tuple(self.targets or ())
+            check_fits(kept, self._of_points, responses, targets, self.target_types or {})
         columns = self._columns(kept)
         sources: dict[str, Any] = {
             "points": self.points,
             "targets": self.target_table,
             "responses": self.responses,
         }
-        files = {role: open_table(sources[role], columns[role]) for role in columns}
+        with spill_folder() as spill:
+            files = {
+                role: open_table(sources[role], columns[role], f"{spill}/{role}")
+                for role in columns
+            }
+            return self._write(files, columns, kept, spill, engine, tally or Tally())
+
+    def _write(
+        self,
+        files: Mapping[str, tuple[TableFile, ...]],
+        columns: Mapping[str, Columns],
+        kept: BagStore | None,
+        spill: str,
+        engine: LocalEngine | None,
+        tally: Tally,
+    ) -> BagStore:
         overwrite = self.overwrite or self.mode == "overwrite"
         with (
             nullcontext() if kept is not None else new_store(self.url, overwrite) as create,
-            spill_folder() as spill,
             Database(SORT_BYTES, spill) as database,
         ):
             local = LocalEngine(database)
+            if any(file.copy for table in files.values() for file in table):
+                engine = local  # workers elsewhere do not see the copies
             engine = engine or (local if current_client() is None else ClusterEngine())
             engines = dict.fromkeys(columns, engine)
             engines["targets"] = local  # of one row per bag, and errors name the row
@@ -265,7 +286,6 @@ class TableIngest:
             if create is not None:
                 kept = self._create(create, passes.tables, codings, boxes)
             assert kept is not None
-            tally = Tally() if tally is None else tally
             with kept.appending(self._provenance() if create else None) as session:
                 passes.write(codings, session, kept.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
@@ -317,10 +337,14 @@ class TableIngest:
             known = kept.meta.class_names
             types = {name: "class" if name in known else "number" for name in targets}
         words = tuple(str(word) for word in self.missing_values or ())
-        ids = _names_of(self.id_column)
-        dates = tuple(() if self.dates is None else map(str, self.dates))
+        ids = names_of(self.id_column)
         rules = Columns(
-            ids, dates=dates, decimal=self.decimal, missing=self.missing, missing_values=words
+            ids,
+            dates=names_of(self.dates),
+            booleans=names_of(self.booleans),
+            decimal=self.decimal,
+            missing=self.missing,
+            missing_values=words,
         )
         of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
         of_targets["target_rules"] = dict(self.target_rules or {})
@@ -328,32 +352,13 @@ class TableIngest:
         if self.target_table is None:
             found = {"points": replace(of_points, **of_targets)}
         else:
-            target_ids = _names_of(self.target_id_column or ids)
+            target_ids = names_of(self.target_id_column or ids)
             found = {"points": of_points}
             found["targets"] = replace(rules, ids=target_ids, **of_targets)
         if self.responses is not None:
-            answer_ids = _names_of(self.response_id_column or ids)
+            answer_ids = names_of(self.response_id_column or ids)
             found["responses"] = replace(rules, ids=answer_ids, coordinates=self._of_responses)
         return found
-
-    def _check_fits(self, kept: BagStore) -> None:
-        """Refuse tables that are unlike the store that they are appended to."""
-        given: dict[str, tuple[Any, Any]] = {
-            "coordinates": (len(self._of_points), kept.n_dims),
-            "response_coordinates": (len(self._of_responses), kept.response_dims or 0),
-            "targets": (list(self.targets or ()), list(kept.target_names)),
-        }
-        made = {"coordinates": self._of_points, "response_coordinates": self._of_responses}
-        for name, coordinates in made.items():
-            if kept.meta.source.get(name):
-                given[name] = [one.name for one in coordinates], kept.meta.source[name]
-        optional = {"targets": not self.targets, "response_coordinates": self.responses is None}
-        for name, (found, expected) in given.items():
-            if found != expected and not optional.get(name):
-                raise ParameterError(f"{name} are {found}; {kept.url} has {expected}")
-        for name, kind in (self.target_types or {}).items():
-            if (kind == "class") != (name in kept.meta.class_names):
-                raise ParameterError(f"target_types of {name!r}: {kept.url} has it otherwise")
 
     def _provenance(self) -> dict[str, Any]:
         """Where the bags come from, as it was given, for the store."""
@@ -380,10 +385,6 @@ def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
 
 
 ingest_tables = _as_function(TableIngest)
-
-
-def _names_of(columns: str | Sequence[str]) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 def _as_given(source: Source | Sequence[Source] | None) -> str | list[str] | None:

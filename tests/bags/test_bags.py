@@ -212,3 +212,30 @@ def test_one_array_is_not_taken_for_many_bags(data):
     """A single (n, d) array is ambiguous, and refused."""
     with pytest.raises(DataError, match="pass a list"):
         as_bags(data)
+
+
+def test_awkward_arrays():
+    """There and back without a copy; points are records, arrays or numbers; others are refused."""
+    import awkward as ak
+
+    bags = Bags.from_list([np.ones((2, 3)), np.zeros((1, 3)), np.full((4, 3), 7.0)])
+    there = bags.to_awkward()
+    assert str(ak.type(there)) == "3 * var * 3 * float64"
+    back = Bags.from_awkward(there)
+    assert np.shares_memory(back.points, bags.points)
+    assert (back.offsets == bags.offsets).all()
+    records = ak.zip({"x": [[1, 2], [3]], "y": [[0.5, 1], [2]]})
+    for array in (records, ak.Array([[[1, 0.5], [2, 1]], [[3, 2]]])):
+        assert [bag.tolist() for bag in Bags.from_awkward(array)] == [[[1, 0.5], [2, 1]], [[3, 2]]]
+    assert Bags.from_awkward(records["x"])[0].tolist() == [[1], [2]]
+    assert Bags.from_awkward(records[[1, 0]])[0].tolist() == [[3, 2]]
+    for wrong, told in (
+        ([[1.0], []], "bag 1 is empty"),
+        ([[1.0], None], "expected one list of points per bag"),
+        ([[1.0, None]], "none missing"),
+        ([[[1.0], [1.0, 2.0]]], "each a list or a record of numbers"),
+        ([1.0], "expected one list of points per bag"),
+        ([["a"]], "expected real numbers"),
+    ):
+        with pytest.raises(DataError, match=told):
+            Bags.from_awkward(ak.Array(wrong))
