@@ -24,7 +24,6 @@ from tests.chaos.children import Child, End, run
 from tests.chaos.contents import Place
 from tests.chaos.jobs import JOBS, REFUSALS, Job
 
-MOST_KILLS = 3  # of one job, until it is left to finish
 SWEPT = 0.3  # share of the trials whose leftovers grow old and are swept
 AT_A_WRITE = 0.75  # share of the kills that come right before a write; the others at any time
 
@@ -36,9 +35,12 @@ class Ground(ABC):
     ----------
     environment : dict
         Of the children.
+    most_kills : int
+        Of one job, until it is left to finish.
     """
 
     environment: dict[str, str]
+    most_kills = 3
 
     def give_back(self) -> None:  # noqa: B027 (files need none)
         """End what was started."""
@@ -112,7 +114,7 @@ def check_between(job: Job, before: Any, now: Any, after: Any) -> None:
 
 
 class Killed(Campaign):
-    """Trials in which one job is killed up to three times and then finished."""
+    """Trials in which one job is killed some times and then finished."""
 
     def __init__(self, job: Job, ground: Callable[[], Ground], name: str = "") -> None:
         self.job = job
@@ -139,7 +141,7 @@ class Killed(Campaign):
     def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
         place = self.copy(folder)
         seen = self.before
-        for _ in range(rng.integers(1, MOST_KILLS + 1)):
+        for _ in range(rng.integers(1, self.ground.most_kills + 1)):
             end = self._killed(rng, place)
             if not end.killed:
                 if end.error:

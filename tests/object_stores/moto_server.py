@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from moto.server import DomainDispatcherApplication, create_backend_app
+from moto.server import create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 REGION = "us-east-1"
@@ -24,10 +24,13 @@ class Quiet(WSGIRequestHandler):
 
 class OneAtATime:
     """moto's application, each request answered as a whole: a conditional PUT is one step, as
-    with S3."""
+    with S3.
+
+    Its own dispatcher lists all services for every request, a third of the time of one.
+    """
 
     def __init__(self) -> None:
-        self._app = DomainDispatcherApplication(create_backend_app)
+        self._s3, self._control = map(create_backend_app, ("s3", "moto_api"))
         self._lock = threading.Lock()
         self._lost: Callable[[str], bool] = lambda request: False
         self._done = False
@@ -35,9 +38,10 @@ class OneAtATime:
     def __call__(self, environ: Any, start: Callable[..., Any]) -> Iterable[bytes]:
         lost = self._lost(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}")
         answer: list[bytes] = []
+        app = self._control if environ["PATH_INFO"].startswith("/moto-api/") else self._s3
         with self._lock:
             if not lost or self._done:
-                answer = list(self._app(environ, start))
+                answer = list(app(environ, start))
             else:
                 start("503 Service Unavailable", [])
         if lost:
