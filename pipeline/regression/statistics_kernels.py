@@ -11,43 +11,28 @@ from numba.extending import get_cython_function_address
 STRIPE = 512  # columns of features summed by one thread at a time: their sums stay in L1
 ROWS = 4  # rows of a stripe converted to double at a time, to load and store each sum once
 
-_POINTER = ctypes.c_void_p
-_SYRK = ctypes.CFUNCTYPE(None, *([_POINTER] * 10))
-
-
-def _cython_blas(name):
-    return _SYRK(get_cython_function_address("scipy.linalg.cython_blas", name))
-
-
-_ssyrk = _cython_blas("ssyrk")
-_dsyrk = _cython_blas("dsyrk")
+_SYRK = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)
 
 # SciPy's own wrapper holds the GIL for the whole product, and with it the thread that reads the
-# next partition; called from a kernel that released it, the same routine does not.
+# next partition; ctypes gives it up. A kernel could do so, too, but Numba keeps no kernel that
+# calls an address: every process, each worker of a cluster among them, would compile it again.
 
 
-@njit(nogil=True)
-def gram_float32(z, gram):
-    """Upper triangle of gram = zᵀz; z float32 (n, D), gram float32 (D, D), both C-ordered."""
-    flags = np.array([ord("L"), ord("N")], dtype=np.uint8)
-    sizes = np.array([z.shape[1], z.shape[0]], dtype=np.int32)
-    factors = np.array([1.0, 0.0], dtype=np.float32)
-    _ssyrk(
-        flags.ctypes, flags[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, factors.ctypes,
-        z.ctypes, sizes.ctypes, factors[1:].ctypes, gram.ctypes, sizes.ctypes,
-    )  # fmt: skip
+def _gram_kernel(name, real):
+    """Return a function that writes the upper triangle of zᵀz; both arrays are C-ordered."""
+    syrk = _SYRK(get_cython_function_address("scipy.linalg.cython_blas", name))
+    one, zero = (ctypes.byref(real(factor)) for factor in (1.0, 0.0))
+
+    def gram(z, square):
+        n, d = (ctypes.byref(ctypes.c_int(size)) for size in z.shape)
+        at, to = z.ctypes.data, square.ctypes.data
+        syrk(b"L", b"N", d, n, one, at, d, zero, to, d)
+
+    return gram
 
 
-@njit(nogil=True)
-def gram_float64(z, gram):
-    """`gram_float32` in double precision."""
-    flags = np.array([ord("L"), ord("N")], dtype=np.uint8)
-    sizes = np.array([z.shape[1], z.shape[0]], dtype=np.int32)
-    factors = np.array([1.0, 0.0], dtype=np.float64)
-    _dsyrk(
-        flags.ctypes, flags[1:].ctypes, sizes.ctypes, sizes[1:].ctypes, factors.ctypes,
-        z.ctypes, sizes.ctypes, factors[1:].ctypes, gram.ctypes, sizes.ctypes,
-    )  # fmt: skip
+gram_float32 = _gram_kernel("ssyrk", ctypes.c_float)
+gram_float64 = _gram_kernel("dsyrk", ctypes.c_double)
 
 
 @njit(cache=True, inline="always")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import zlib
 
 import numpy as np
 import pytest
+from numba.core.caching import NullCache
+from numba.core.dispatcher import Dispatcher
+
+import bagbasis
 
 from .implementation import Implementation
 from .table import IMPLEMENTATIONS, TIMED
@@ -35,3 +41,12 @@ def assert_equals_oracle(entry: Implementation, function):
     assert len(ours) == len(truth)
     for value, expected in zip(ours, truth, strict=True):
         np.testing.assert_allclose(value, expected, atol=entry.atol, rtol=entry.rtol)
+
+
+def test_every_kernel_is_kept():
+    """What one process has compiled no other one compiles again: jobs and workers are many."""
+    rooms = pkgutil.walk_packages(bagbasis.__path__, "bagbasis.")
+    modules = [importlib.import_module(m.name) for m in rooms if m.name.endswith("_kernels")]
+    kernels = {k for module in modules for k in vars(module).values() if isinstance(k, Dispatcher)}
+    assert len(kernels) > 50
+    assert [k.py_func for k in kernels if isinstance(k._cache, NullCache)] == []
