@@ -176,6 +176,14 @@ EXAMPLES: dict[str, Example] = {
         ingest.ingest_arrays,
         {"arrays": w.arrays, "url": w.new(), "targets": w.y},
     ),
+    "ingest.ingest_catalogue": lambda w: (
+        ingest.ingest_catalogue,
+        {"path": w.catalogue, "url": w.new(), "id_column": "bag", "coordinates": ["u"]},
+    ),
+    "ingest.ingest_images": lambda w: (
+        ingest.ingest_images,
+        {"images": [np.eye(4)] * 3, "url": w.new(), "targets": [0.0, 1.0, 2.0]},
+    ),
     "ingest.ingest_frame": lambda w: (
         ingest.ingest_frame,
         {

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 
+import h5py
 import numpy as np
 
 from bagbasis import (
@@ -127,6 +128,13 @@ class World:
             f"{i},{u},{v},{self.y[i]}" for i, bag in enumerate(self.arrays) for u, v in bag
         ]
         path.write_text("\n".join(rows))
+        return str(path)
+
+    @cached_property
+    def catalogue(self) -> str:
+        path = self.new(".h5")
+        with h5py.File(path, "w") as file:
+            file["bag"], file["u"] = [0, 0, 1], [0.0, 1.0, 2.0]
         return str(path)
 
     @cached_property
