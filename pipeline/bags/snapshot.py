@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.abc.store import Store
 
 from ..errors import DataError, StoreError, closest
 from ..params import checked
@@ -52,6 +53,7 @@ class Snapshot:
         self.url = url
         self.meta = meta
         self.snapshot = snapshot
+        self._store: Store | None = None
         self._arrays: dict[str, zarr.Array] = {}
         self._changes: Changes | None = None
 
@@ -263,8 +265,9 @@ class Snapshot:
         """Open the Zarr array of a name in `schema.ARRAYS`; trust its committed rows only."""
         if name not in self._arrays:
             try:
-                out = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
-                array = zarr.open_array(out, path=name, mode="r")
+                if self._store is None:  # Icechunk asks for the repository whenever it opens it
+                    self._store = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
+                array = zarr.open_array(self._store, path=name, mode="r")
             except Exception as error:  # Zarr raises anything for what it can not parse
                 raise StoreError(
                     f"{self.url}: array {name!r} can not be opened ({error})"
@@ -361,9 +364,10 @@ class Snapshot:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the open arrays out: a copy opens its own."""
-        return {**self.__dict__, "_arrays": {}, "_changes": None}
+        return {**self.__dict__, "_store": None, "_arrays": {}, "_changes": None}
 
     def _close(self) -> None:
         """Forget what was read of another moment."""
+        self._store = None
         self._arrays.clear()
         self._changes = None

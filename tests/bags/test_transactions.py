@@ -18,7 +18,7 @@ from bagbasis.bags import Bags, creation
 from bagbasis.bags.writer import AppendSession
 from bagbasis.errors import DataError, ModelError, StoreError, WriterBusyError
 from bagbasis.regression import Checkpoints
-from bagbasis.storage import lock, transactions
+from bagbasis.storage import lock, transactions, zarr_stores
 from bagbasis.storage.zarr_stores import writer_store
 from bagbasis.tuning.cache import store_identity
 from tests.bags.processes import (
@@ -88,6 +88,21 @@ def test_a_reader_sees_one_snapshot(store):
     assert copy.snapshot == before.snapshot
     assert len(set(snapshots)) == 3
     assert before.refresh().snapshot == fresh.snapshot
+
+
+def test_the_repository_is_opened_once_for_all_arrays(store, monkeypatch):
+    """Among objects each opening is half a dozen requests."""
+    append_batch(store)
+    opened = []
+    monkeypatch.setattr(
+        zarr_stores, "reader", lambda *args: opened.append(args) or transactions.reader(*args)
+    )
+    model_of(BATCH).check(store)
+    assert opened == [(store.url, store.snapshot)]
+    append_batch(store)
+    opened.clear()
+    model_of(2 * BATCH).check(store)
+    assert opened == [(store.url, store.snapshot)]
 
 
 def test_an_error_commits_nothing(store):
