@@ -30,6 +30,7 @@ NONE = "none"  # what false is among the kinds of a section
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
 # Parameters that a model section takes over as they are.
 RIDGE = ("alphas", "validation_fraction", "precision", "solver", "rank", "uncertainty")
+BASELINES = {"linear": "regression", "own": "densities"}  # and the task of each
 ESTIMATORS = {
     "regression": "DoubleBasisRegressor",
     "classification": "DoubleBasisClassifier",
@@ -230,6 +231,11 @@ class ModelSection(Section):
         default=_ALPHA.default, description="ridge penalty, or how it is chosen"
     )
 
+    baseline: Literal[tuple(BASELINES)] | None = Field(  # type: ignore[valid-type]
+        default=None,
+        description="linear: a ridge on the embedding beside the random features, with task: "
+        "regression; own: an affine copy of the bag's coefficients, with task: densities",
+    )
     class_weight: Literal["balanced"] | None = Field(
         default=None, description="balanced: classes weigh alike in all, with task: classification"
     )
@@ -254,8 +260,9 @@ class ModelSection(Section):
         second, third = self.random_features, self.response_embedding
         more: dict[str, Any]
         more = {"response_embedding": third and build(third)} if self.task == "densities" else {}
-        if self.class_weight is not None:
-            more["class_weight"] = self.class_weight
+        for name in ("baseline", "class_weight"):
+            if getattr(self, name) is not None:
+                more[name] = getattr(self, name)
         return getattr(bagbasis, ESTIMATORS[self.task])(
             embedding=build(self.embedding),
             random_features=build_features(second),
@@ -269,6 +276,9 @@ class ModelSection(Section):
             raise ValueError("response_embedding is used with task: densities alone")
         if self.class_weight is not None and self.task != "classification":
             raise ValueError("class_weight is used with task: classification alone")
+        if self.baseline is not None and self.task != BASELINES[self.baseline]:
+            task = BASELINES[self.baseline]
+            raise ValueError(f"baseline: {self.baseline} is used with task: {task} alone")
         return self
 
 

@@ -101,7 +101,7 @@ def cross_val_score(
     problem = estimator.weighed(estimator.problem(X, y, target), sample_weight)
     bags = problem.source
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
-    features = estimator.resolve(bags)
+    features = estimator.resolve(problem)
     parts = _sum_folds(estimator, problem, features, folds, progress)
     models, scores = [], []
     for j, train in enumerate(_training_sums(parts, time is not None)):

@@ -4,90 +4,49 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bags.holdout import Holdout, HoldoutLike
 from ..bags.inputs import with_targets
 from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
+from ..bags.sampling import MEDIAN_ROWS
 from ..bags.splits import Membership
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..embeddings.base import fresh
-from ..errors import DataError, ModelError, ParameterError, shown
+from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane
-from ..execution.passes import FEWER_FEATURES, check_memory
-from ..params import as_array, check_choice, check_flag, check_integer, check_share
 from ..random_features import RandomFeatures, RandomFourierFeatures
+from ..random_features.base import Sample
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features, warn_of_scale
+from .linear_columns import LINEAR, LinearColumns
 from .linear_model import LinearModel
 from .matrix_free import MatrixFreeFit
+from .outcomes import Outcome
+from .partial_regression import PartialSummary, Rows, beside_linear, beside_own, choose_linear
 from .penalties import Penalties, warn_at_edge
 from .posterior import Posterior
 from .problem import Labels, Problem, Target, TrainingBags
-from .ridge import (
-    RidgeSolution,
-    rows_serve,
-    solve,
-    solve_bytes,
-    solve_gcv,
-    solve_validation,
-)
-from .rows import RidgeRows
-from .solver_choice import (
-    LEAST_PENALTY,
-    SOLVERS,
-    check_solver,
-    fits_exactly,
-    gradients_pay,
-)
-from .summary import Summary
+from .ridge import RidgeSolution, solve, solve_gcv, solve_validation
+from .ridge_parameters import RidgeParameters, is_summed
+from .solver_choice import LEAST_PENALTY, fits_exactly, gradients_pay
 from .weights import SampleWeight, Weights
-
-MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
 
 TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
 
-PenaltiesLike = Sequence[float] | NDArray[np.float64]
 
-
-class DoubleBasis(LinearModel):
+class DoubleBasis(RidgeParameters, LinearModel):
     """What the Double-Basis regressor and classifier share: parameters and the fit.
 
     A subclass says which `Outcome` its labels have. A fit is the steps `check_parameters`,
     `problem`, `resolve`, `task` and `learn`, which retraining and tuning take one by one.
     """
-
-    # values of ``alpha`` that choose the penalty by its error on held-out bags
-    _on_held_out: tuple[str, ...] = ("validation",)
-
-    def __init__(
-        self,
-        embedding: Embedding | None = None,
-        random_features: RandomFeatures | Literal[False] | None = None,
-        alpha: str | float | PenaltiesLike = "gcv",
-        alphas: PenaltiesLike | None = None,
-        validation_fraction: float = 0.1,
-        precision: str = "float32",
-        solver: str = "auto",
-        rank: int | None = None,
-        uncertainty: bool = False,
-    ) -> None:
-        self.embedding = embedding
-        self.random_features = random_features
-        self.alpha = alpha
-        self.alphas = alphas
-        self.validation_fraction = validation_fraction
-        self.precision = precision
-        self.solver = solver
-        self.rank = rank
-        self.uncertainty = uncertainty
 
     # ------------------------------------------------------------------ fitting
 
@@ -141,10 +100,11 @@ class DoubleBasis(LinearModel):
             self.check_parameters(holdout)
             holdout = Holdout.of(holdout).resolve(problem.source)
             clock = time.perf_counter()
-            features = self.resolve(problem.source)
+            features = self.resolve(problem)
             resolved = time.perf_counter()
             solution, n_bags_resumed, n_passes = None, 0, 1
-            if self.is_matrix_free(problem, features, kept is not None or self.uncertainty):
+            exact = kept is not None or bool(self.of_sums)
+            if self.is_matrix_free(problem, features, exact):
                 fit = self._matrix_free(problem, features, holdout, progress, kept)
                 solution, statistics = fit.run()
                 n_passes = fit.n_passes
@@ -188,12 +148,12 @@ class DoubleBasis(LinearModel):
             return self.solver == "cg"
         n, d = problem.source.n_bags, features.n_features
         chosen = self.alpha if isinstance(self.alpha, str) else None
-        if exact or self._is_path != (chosen == "validation"):
+        if exact or self.is_path != (chosen == "validation"):
             return False
         if chosen is None and self.given_penalties().min() < LEAST_PENALTY * n:
             return False
-        pays = gradients_pay(n, d, self._is_path, problem.outcome.n_targets)
-        return pays or not fits_exactly(n, d, self._is_path)
+        pays = gradients_pay(n, d, self.is_path, problem.outcome.n_targets)
+        return pays or not fits_exactly(n, d, self.is_path)
 
     def _matrix_free(
         self,
@@ -209,26 +169,6 @@ class DoubleBasis(LinearModel):
         settings = {"alphas": self.given_penalties().tolist(), "rank": self.rank}
         keeper = checkpoints.steps(fit, **settings) if checkpoints else None
         return MatrixFreeFit(fit, self.penalties, self.rank, progress, keeper)
-
-    def keeps_rows(self, n_bags: int, features: FeatureMap) -> bool:
-        """Return whether a fit of so many bags keeps their rows instead of their sums."""
-        return rows_serve(n_bags, features.n_features, self._is_path)
-
-    @property
-    def _is_path(self) -> bool:
-        return isinstance(self.alpha, str) or np.size(self.alpha) > 1
-
-    def check_memory(self, features: FeatureMap, n_rows: int | None = None) -> None:
-        """Raise ParameterError where this process can not solve for so many features.
-
-        ``n_rows`` is the number of bags whose rows are kept, instead of their sums.
-        """
-        what = f"solving for {features.n_features:,} features"
-        d = features.n_features
-        needed = solve_bytes(d, self._is_path or self.uncertainty, n_rows)
-        if self.uncertainty:
-            needed += 8 * d * (d if n_rows is None else n_rows)
-        check_memory(what, needed, FEWER_FEATURES)
 
     def parts(
         self, source: LabelledBags, holdout: HoldoutLike
@@ -251,13 +191,13 @@ class DoubleBasis(LinearModel):
 
         ``statistics`` are those of the problem's bags.
         """
-        solver = "cholesky" if solution is None else "cg"
+        solver, train = "cholesky" if solution is None else "cg", statistics.train
         if solution is None:
             with lane():
-                solution = self._solve(problem, features, holdout, statistics)
-        train = statistics.train
+                left = self.beside(statistics, features, problem.outcome)
+                solution = self._solve(problem, features, holdout, left)
         if len(set(solution.scores.tolist())) > 1:  # else no penalty is better than another
-            given = (self.penalties(train), self.precision, _is_summed(train))
+            given = (self.penalties(train), self.precision, is_summed(train))
             warn_at_edge(solution.alpha, *given)
         warn_of_scale(features, train.sum_z / train.weight, train.n)
         solved = np.column_stack([solution.coef, solution.intercept]).T
@@ -287,6 +227,8 @@ class DoubleBasis(LinearModel):
         }
         if problem.weights is not None:
             self.report_["weight_fitted"] = statistics.weight
+        if self.baseline == LINEAR:
+            self.report_["baseline_alpha"] = cast(PartialSummary, left.train).alpha
         if problem.source.snapshot is not None:
             self.report_["data_snapshot"] = problem.source.snapshot
 
@@ -296,7 +238,27 @@ class DoubleBasis(LinearModel):
             whole = fitted if held is None else fitted + held
             return Posterior.of(whole, solution, self.rounding)
 
-    def resolve(self, source: LabelledBags) -> FeatureMap:
+    def beside(
+        self, statistics: FitStatistics, features: FeatureMap, outcome: Outcome
+    ) -> FitStatistics:
+        """Return statistics from which λ is solved for: beside the baseline, if there is one."""
+        if features.beside is None:
+            return statistics
+        train, held_out = cast(Rows, statistics.train), cast(Rows | None, statistics.validation)
+        if features.beside.spec is not None:
+            return replace(statistics, train=beside_own(train, features.n_penalized))
+        penalties = Penalties.default(train.weight, self.precision, is_summed(train))
+        given = (features.n_penalized, penalties, outcome.units())
+        alpha = choose_linear(train, held_out, *given)
+        return replace(statistics, train=beside_linear(train, features.n_penalized, alpha))
+
+    def columns_beside(
+        self, problem: Problem, first: FeatureMap, sample: Sample
+    ) -> LinearColumns | None:
+        """Return the columns of the baseline; ``sample`` gives rows of the embedding ``first``."""
+        return None if self.baseline is None else LinearColumns.of(None, sample(MEDIAN_ROWS))
+
+    def resolve(self, problem: Problem) -> FeatureMap:
         """Return both bases, decided from samples of the bags.
 
         The embedding and the random features are cloned: a second fit does not use what the first
@@ -308,7 +270,8 @@ class DoubleBasis(LinearModel):
             given_or_default = (given, RandomFeatures, RandomFourierFeatures)
             random_features = fresh("random_features", *given_or_default)
         with lane():
-            return resolve_features(source, embedding, random_features)
+            beside = partial(self.columns_beside, problem)
+            return resolve_features(problem.source, embedding, random_features, beside)
 
     def _solve(
         self,
@@ -328,58 +291,3 @@ class DoubleBasis(LinearModel):
         if len(penalties) > 1 or chosen == "gcv":
             return solve_gcv(train, penalties, units)
         return solve(train, float(penalties.values[0]), self.rounding)
-
-    def penalties(self, train: Summary) -> Penalties:
-        """Return the penalties that may be tried for these rows."""
-        if isinstance(self.alpha, str) and self.alphas is None:
-            return Penalties.default(train.weight, self.precision, _is_summed(train))
-        return Penalties(self.given_penalties())
-
-    def given_penalties(self) -> NDArray[np.float64]:
-        """Return the penalties among the parameters, shape (n,); of none those for one row."""
-        values: float | PenaltiesLike
-        if isinstance(self.alpha, str):
-            if self.alphas is None:
-                return Penalties.default(1, "float64", is_summed=False).values
-            values = self.alphas
-        else:
-            values = self.alpha
-        try:
-            return as_array("alpha", values, np.float64).reshape(-1)
-        except DataError:
-            raise ParameterError(f"penalties are {shown(values)}; expected numbers ≥ 0") from None
-
-    @property
-    def rounding(self) -> float:
-        """Eigenvalues of ZᵀZ below this share of its trace come from rounding of the products."""
-        return 1e-7 if self.precision == "float32" else 1e-14
-
-    def check_parameters(self, holdout: HoldoutLike) -> None:
-        """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""
-        named = ("gcv", *self._on_held_out)
-        names = " or ".join(f"'{name}'" for name in named)
-        if isinstance(self.alpha, str) and self.alpha not in named:
-            raise ParameterError(
-                f"alpha is {shown(self.alpha)}; expected a number ≥ 0, a list, {names}"
-            )
-        if self.alphas is not None and not isinstance(self.alpha, str):
-            raise ParameterError(f"alphas is the grid of alpha={names}")
-        grid = self.given_penalties()
-        if grid.size == 0 or not ((grid >= 0) & (grid <= MOST_ALPHA)).all():
-            given = self.alpha if self.alphas is None else self.alphas
-            most = f"finite numbers ≥ 0, at most {MOST_ALPHA:g}"
-            raise ParameterError(f"penalties are {shown(given)}; expected {most}")
-        if grid.size > 1 and (grid == 0).any():
-            raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
-        check_choice("solver", self.solver, SOLVERS)
-        check_solver(self.solver, self.alpha, grid, check_flag("uncertainty", self.uncertainty))
-        if self.rank is not None:
-            check_integer("rank", self.rank)
-        check_choice("precision", self.precision, ("float32", "float64"))
-        check_share("validation_fraction", self.validation_fraction)
-        Holdout.of(holdout)
-
-
-def _is_summed(summary: Summary) -> bool:
-    """Whether it holds products, which are in the working precision, and not rows."""
-    return not isinstance(summary, RidgeRows)

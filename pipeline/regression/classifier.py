@@ -20,10 +20,10 @@ from ..errors import DataError, ParameterError, shown
 from ..params import check_number
 from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
-from .base import PenaltiesLike
 from .fitted_model import Array, BagsLike
 from .outcomes import Classes
 from .problem import Labels, Problem, Target, TrainingBags
+from .ridge_parameters import PenaltiesLike
 from .scoring import predictions_of_store, refusing_labels
 from .target_estimator import TargetEstimator
 from .training_labels import as_integers, class_codes, distinct_labels, n_targets_of, refuse_numbers

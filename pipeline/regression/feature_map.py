@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,24 +18,26 @@ from ..embeddings import Embedding, EmbeddingSpec, spec_from_dict, spec_to_dict
 from ..errors import BagError, DataError
 from ..execution.costs import Cost
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, FeatureSpec, RandomFeatures
-from ..random_features.base import Arrays
+from ..random_features.base import Arrays, Sample
+from .linear_columns import LinearColumns
 
 logger = logging.getLogger(__name__)
 
 # The mean of exp(−d²/2σ²) over pairs of bags is .6 where σ is their median distance, .995 where it
 # is ten times that: bags hardly differ in their features; below .01 each is like itself alone.
 USUAL_SIMILARITY = (0.01, 0.995)
-SECOND_BASIS = "random_features"  # in descriptions
+SECOND_BASIS, BESIDE = "random_features", "beside"  # in descriptions
 FEW_BAGS = 20  # of fewer the mean similarity says little
 ROWS_PER_BLOCK = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """z(A(X)): an embedding and, unless None, random features of it."""
+    """z(A(X)): an embedding, unless None random features of it, and a baseline's columns."""
 
     embedding: EmbeddingSpec
     second: FeatureSpec | None
+    beside: LinearColumns | None = None
 
     @property
     def n_dims(self) -> int:
@@ -43,9 +45,19 @@ class FeatureMap:
         return self.embedding.n_dims
 
     @property
-    def n_features(self) -> int:
-        """Features of a bag, D; s without random features."""
+    def n_penalized(self) -> int:
+        """Features of a bag that come first, D; s without random features."""
         return self.second.n_features if self.second else self.embedding.n_features
+
+    @property
+    def n_features(self) -> int:
+        """Features of a bag, with the columns of a baseline after them."""
+        return self.n_penalized + (self.beside.n_columns if self.beside else 0)
+
+    @property
+    def n_embedded(self) -> int:
+        """Numbers that `embed` gives: s, and what a baseline has embedded by itself."""
+        return self.embedding.n_features + (self.beside.n_embedded if self.beside else 0)
 
     @property
     def cost(self) -> Cost:
@@ -54,14 +66,18 @@ class FeatureMap:
 
     def cost_in(self, precision: str) -> Cost:
         """Return what features of bags take; the block of features itself is the caller's."""
-        s = self.embedding.n_features
-        second = Cost(bytes_per_bag=8 * s)  # the embeddings in another precision
+        # the embeddings in another precision
+        cost = self.embedding.cost + Cost(bytes_per_bag=8 * self.n_embedded)
         if self.second is not None:
-            second += self.second.cost_in(precision)
-        return self.embedding.cost + second
+            cost += self.second.cost_in(precision)
+        if self.beside is not None:
+            cost += Cost(bytes_per_task=16 * ROWS_PER_BLOCK * self.n_features)
+            if self.beside.spec is not None:
+                cost += self.beside.spec.cost
+        return cost
 
     def embed(self, bags: Bags, dtype: DTypeLike) -> tuple[NDArray[Any], int]:
-        """Embed bags: A, shape (n_bags, s), and the number of points outside the box.
+        """Embed bags: A, shape (n_bags, n_embedded), and the number of points outside the box.
 
         Raises
         ------
@@ -74,10 +90,27 @@ class FeatureMap:
             bad = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
             if len(bad):
                 raise BagError(int(bad[0]), "its embedding is not finite; verify the store")
-        return embeddings, n_outside
+        if self.beside is None or self.beside.spec is None:
+            return embeddings, n_outside
+        more = np.empty((len(bags), self.beside.n_columns), dtype=dtype)
+        self.beside.spec.embed(bags, more)  # its points outside are counted already
+        return np.concatenate([embeddings, more], axis=1), n_outside
 
     def features_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write z of each embedding into ``out``, shape (n, D)."""
+        """Write z of each embedding into ``out``, shape (n, n_features)."""
+        if self.beside is None:
+            self._penalized_of(embeddings, out)
+            return
+        s, d = self.embedding.n_features, self.n_penalized
+        first_own = s if self.beside.n_embedded else 0
+        for start in range(0, len(out), ROWS_PER_BLOCK):
+            rows, block = (some[start : start + ROWS_PER_BLOCK] for some in (embeddings, out))
+            z = np.empty((len(rows), d), out.dtype)  # kernels write whole arrays
+            self._penalized_of(np.ascontiguousarray(rows[:, :s]), z)
+            block[:, :d] = z
+            self.beside.write(rows[:, first_own:], block[:, d:])
+
+    def _penalized_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         if self.second is None:
             out[:] = embeddings
         else:
@@ -97,7 +130,8 @@ class FeatureMap:
     def to_dict(self) -> dict[str, Any]:
         """Describe both bases in types that JSON knows."""
         second = None if self.second is None else self.second.to_dict()
-        return {"embedding": spec_to_dict(self.embedding), SECOND_BASIS: second}
+        beside = {} if self.beside is None else {BESIDE: self.beside.to_dict()}
+        return {"embedding": spec_to_dict(self.embedding), SECOND_BASIS: second, **beside}
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return what a saved model keeps beside the description."""
@@ -113,7 +147,14 @@ class FeatureMap:
     def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> FeatureMap:
         """Make the map that `to_dict` and `arrays` described."""
         first, second = spec_from_dict(values["embedding"]), values[SECOND_BASIS]
-        return cls(first, second and _spec_kind(second).from_dict(second, arrays))
+        beside = LinearColumns.from_dict(values[BESIDE]) if BESIDE in values else None
+        if beside is not None and beside.spec is None and beside.n_columns != first.n_features:
+            raise ValueError("the columns of the baseline do not fit the embedding")
+        return cls(first, second and _spec_kind(second).from_dict(second, arrays), beside)
+
+
+Beside = Callable[[FeatureMap, Sample], LinearColumns | None]
+"""Makes the columns of a baseline from the embedding and a sample of its rows."""
 
 
 def _spec_kind(values: dict[str, Any]) -> type[FeatureSpec]:
@@ -121,11 +162,14 @@ def _spec_kind(values: dict[str, Any]) -> type[FeatureSpec]:
 
 
 def resolve_features(
-    source: LabelledBags, embedding: Embedding, random_features: RandomFeatures | None
+    source: LabelledBags,
+    embedding: Embedding,
+    random_features: RandomFeatures | None,
+    beside: Beside | None = None,
 ) -> FeatureMap:
     """Decide both bases from samples of the data; fitted parts stay as they are.
 
-    ``random_features`` None leaves the embedding alone.
+    ``random_features`` None leaves the embedding alone; ``beside`` makes a baseline's columns.
 
     Raises
     ------
@@ -140,18 +184,19 @@ def resolve_features(
             f"bags have dimension {source.n_dims}, the embedding was fitted for {spec.n_dims}"
         )
     first = FeatureMap(spec, None)
+    sample = cache(partial(sampled_embeddings, source, first))
+    columns = None if beside is None else beside(first, sample)
     if random_features is None:
-        return first
+        return FeatureMap(spec, None, columns)
     second = getattr(random_features, "spec_", None)
     if second is None:
-        sample = partial(sampled_embeddings, source, first)
         second = random_features.resolve(spec.n_features, sample, spec.blocks)
     if second.n_inputs != spec.n_features:
         raise DataError(
             f"embeddings have {spec.n_features} coefficients, the random features were fitted for "
             f"{second.n_inputs}"
         )
-    return FeatureMap(spec, second)
+    return FeatureMap(spec, second, columns)
 
 
 def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> None:
@@ -159,6 +204,7 @@ def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> No
     if features.second is None or n < FEW_BAGS:
         return
     # without a bag and itself: ‖z‖ = 1, or a little less of Nyström features
+    mean = mean[: features.n_penalized]
     similarity = float((n * mean @ mean - 1) / (n - 1))
     least, most = USUAL_SIMILARITY
     if not least <= similarity <= most:

@@ -221,7 +221,7 @@ class MatrixFreeFit:
         """The bags as rows, kept as far as there is memory."""
         fit = self.fit
         itemsize = np.dtype(fit.precision).itemsize
-        narrow = itemsize * fit.features.embedding.n_features + 8 * fit.outcome.n_targets
+        narrow = itemsize * fit.features.n_embedded + 8 * fit.outcome.n_targets
         wide = narrow + itemsize * fit.features.n_features
         here = fit.source.in_memory
         keeping = Keeping.of(self._token, fit.source.n_bags, wide, narrow, here)

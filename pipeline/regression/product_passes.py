@@ -32,7 +32,7 @@ def product_cost(fit: FitPass, rank: int, columns: int) -> Cost:
     vectors = 8 * d * columns * 4
     own = Cost(
         seconds_per_bag=4 * columns * d * SECONDS_PER_PRODUCT,
-        bytes_per_task=2 * block + vectors + 8 * rank * fit.features.embedding.n_features,
+        bytes_per_task=2 * block + vectors + 8 * rank * fit.features.n_embedded,
     )
     return fit.features.cost_in(fit.precision) + own
 
@@ -101,7 +101,7 @@ class FirstSums:
         self._held = MomentsBuilder(*sizes) if rows.validation else None
         self._room = _room(rows)
         self._counts = np.zeros(5, np.int64)
-        self._sample = [np.empty((0, rows.features.embedding.n_features), rows.precision)]
+        self._sample = [np.empty((0, rows.features.n_embedded), rows.precision)]
 
     def add(self, block: RowBlock) -> None:
         """Count the rows of a block."""

@@ -54,10 +54,16 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         Keep the spread of the bags fitted, for ``return_std`` and `bag_scores`: up to D × D
         numbers in memory and in the saved model, and an eigendecomposition more (a second for
         2,048 features, some ten for 4,096). Not with "cg".
+    baseline : "linear", optional
+        Beside the random features, a ridge on the embedding itself, solved together with them:
+        they then learn what is not linear in it. Its penalty is the best one of a ridge on the
+        embedding alone, not ``alpha``; where the embedding explains nothing by itself, nothing is
+        left of it. Helps where much is linear, and D or the bags are few. Not with "cg".
 
     Attributes
     ----------
     coef_ : float64, shape (n_targets, n_features)
+        Of the random features, then of the baseline's columns.
     intercept_ : float64, shape (n_targets,)
         Not penalised.
     alpha_ : float
@@ -68,7 +74,8 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
     target_names_ : tuple of str
         Empty for targets given as an array.
     report_ : dict
-        Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds.
+        Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds; the
+        penalty of a baseline.
     posterior_ : Posterior or None
         With ``uncertainty``: spread of the features and ``noise``, σ² of each target.
     calibration_ : Calibration or None

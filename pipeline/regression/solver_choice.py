@@ -48,14 +48,17 @@ def fits_exactly(n_bags: int, n_features: int, is_path: bool) -> bool:
     return solve_bytes(n_features, is_path, n_rows) <= lane_memory(here=True)
 
 
-def check_solver(solver: str, alpha: object, grid: NDArray[np.float64], uncertainty: bool) -> None:
-    """Raise ParameterError where conjugate gradients can not do what is asked."""
+def check_solver(solver: str, alpha: object, grid: NDArray[np.float64], of_sums: str) -> None:
+    """Raise ParameterError where conjugate gradients can not do what is asked.
+
+    ``of_sums`` is the parameter, with its value, that is made of sums; "" where there is none.
+    """
     if solver != "cg":
         return
-    if uncertainty:
+    if of_sums:
         raise ParameterError(
-            "solver='cg' keeps no sums, which uncertainty=True is made of: choose solver='auto' "
-            "or 'cholesky'"
+            f"solver='cg' keeps no sums, which {of_sums} is made of: choose solver='auto' or "
+            "'cholesky'"
         )
     is_named = isinstance(alpha, str)
     if (is_named and alpha == "gcv") or (not is_named and grid.size > 1):

@@ -75,6 +75,23 @@ class RidgeStatistics(RidgeMoments):
         sums = {"sum_z": self.sum_z[chosen], "cross": self.cross[:, chosen]}
         return replace(self, gram=gram, **sums)
 
+    def split(self, size: int) -> tuple[RidgeStatistics, RidgeStatistics, Floats]:
+        """Return those of the first features, of the others, and the products (size, others)."""
+        d, row = self.n_features, np.arange(size)
+        starts = (row * d - row * (row - 1) // 2).tolist()
+        first = np.concatenate([self.gram[a : a + size - i] for i, a in enumerate(starts)])
+        both = np.stack([self.gram[a + size - i : a + d - i] for i, a in enumerate(starts)])
+        sums = [
+            (self.sum_z[:size], self.cross[:, :size]),
+            (self.sum_z[size:], self.cross[:, size:]),
+        ]
+        grams = (first, self.gram[size * d - size * (size - 1) // 2 :])
+        ours, theirs = (
+            replace(self, gram=gram, sum_z=sum_z, cross=cross)
+            for gram, (sum_z, cross) in zip(grams, sums, strict=True)
+        )
+        return ours, theirs, both
+
     def matrix(self, shift: float = 0.0) -> NDArray[np.float64]:
         """See `Summary`."""
         return self.centred_gram(shift).T

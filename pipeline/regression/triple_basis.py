@@ -13,20 +13,24 @@ from ..bags.holdout import HoldoutLike
 from ..bags.inputs import with_responses
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
+from ..bags.sampling import MEDIAN_ROWS
 from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import Progress
 from ..params import checked
 from ..random_features import RandomFeatures
+from ..random_features.base import Sample
 from .accumulate import FitStatistics
-from .base import DoubleBasis, PenaltiesLike
+from .base import DoubleBasis
 from .checkpoints import CheckpointsLike
 from .density_prediction import DensityPrediction, ProjectedScore, resolve_response, where
-from .feature_map import FeatureMap
+from .feature_map import FeatureMap, sampled_embeddings
 from .fitted_model import Array, BagsLike
+from .linear_columns import OWN, LinearColumns
 from .outcomes import Densities
 from .problem import Labels, Problem, Target, TrainingBags
 from .ridge import RidgeSolution, solve_judged
+from .ridge_parameters import PenaltiesLike
 from .weights import SampleWeight
 
 
@@ -50,11 +54,17 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         responses alone (up to 5,120 bags are looked at), by the nearest valid densities p: the
         mean of ∫p² − 2/m Σ p(y), which is ‖p − q‖² up to a constant of the true q, without
         projecting it.
+    baseline : "own", optional
+        Where bags and responses live in one box, as an initial and a final state do: learn what
+        each coefficient of the response is beyond an affine copy of the bag's own. Slopes come
+        from the sums of the same pass; the random features need not learn the identity. The bag's
+        own coefficients are on the responses' basis, whatever the embedding. Not with "cg".
 
     Attributes
     ----------
     coef_ : float64, shape (r, n_features)
-        r coefficients of a response density.
+        r coefficients of a response density; with a baseline the slopes of the r own coefficients
+        follow those of the random features.
     intercept_ : float64, shape (r,)
     response_spec_ : ProjectionSpec
         The third basis with everything decided.
@@ -68,6 +78,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
     outcome_kind = Densities
     saved_arrays = (*DoubleBasis.saved_arrays, "mean_coefficients_")
     _on_held_out = ("validation", "projected")
+    _baseline = OWN
 
     def __init__(
         self,
@@ -81,8 +92,9 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         solver: str = "auto",
         rank: int | None = None,
         uncertainty: bool = False,
+        baseline: str | None = None,
     ) -> None:
-        ridge = (alpha, alphas, validation_fraction, precision, solver, rank, uncertainty)
+        ridge = (alpha, alphas, validation_fraction, precision, solver, rank, uncertainty, baseline)
         super().__init__(embedding, random_features, *ridge)
         self.response_embedding = response_embedding
 
@@ -130,6 +142,28 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         """See `DoubleBasis.problem`."""
         pairs = take_range(self.labelled(X, labels, target), bags)
         return Problem(pairs, Densities(resolve_response(self.response_embedding, pairs)))
+
+    def columns_beside(
+        self, problem: Problem, first: FeatureMap, sample: Sample
+    ) -> LinearColumns | None:
+        """See `DoubleBasis.columns_beside`: the bag's own coefficients.
+
+        Raises
+        ------
+        ParameterError
+            Bags and responses have no box in common.
+        """
+        if self.baseline is None:
+            return None
+        response, box = cast(Densities, problem.outcome).spec, first.embedding.box
+        if box != response.box:
+            raise ParameterError(
+                "baseline='own' copies a bag's own coefficients; its points lie in the box "
+                f"{box.bounds}, those of the responses in {response.box.bounds}: give both "
+                "embeddings one box, or leave baseline out"
+            )
+        own = FeatureMap(response, None)
+        return LinearColumns.of(response, sampled_embeddings(problem.source, own, MEDIAN_ROWS))
 
     def weighed(
         self, problem: Problem, sample_weight: SampleWeight, holdout: HoldoutLike = 0.0

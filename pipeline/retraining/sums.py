@@ -78,7 +78,7 @@ class ModelLine:
         estimator.check_parameters(holdout)
         problem = estimator.problem(store, None, target, bags)
         problem = estimator.weighed(problem, sample_weight, holdout)
-        features = estimator.resolve(problem.source)
+        features = estimator.resolve(problem)
         return cls(estimator, features, problem.outcome, float(holdout), problem.weights)
 
     @classmethod

@@ -6,12 +6,11 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 from sklearn.base import clone
 
-from ..bags.labelled import LabelledBags
 from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import lane
@@ -19,6 +18,7 @@ from ..random_features import RandomFeatures, RandomFourierFeatures
 from ..regression import FeatureMap
 from ..regression.base import DoubleBasis
 from ..regression.feature_map import resolve_features, sampled_embeddings
+from ..regression.problem import Problem
 from .search import Search
 
 
@@ -44,13 +44,16 @@ class Candidate:
 
     def estimator(self, base: DoubleBasis) -> DoubleBasis:
         """Return ``base`` with the candidate's parameters, not fitted."""
-        second: RandomFeatures | bool = False
+        made = clone(base).set_params(embedding=clone(self.first), random_features=False)
         if self.scale_multiplier is not None:
             second = _random_features(base).set_params(scale_multiplier=self.scale_multiplier)
-        return clone(base).set_params(embedding=clone(self.first), random_features=second)
+            made.set_params(random_features=second)
+        elif self.features.beside is None and base.baseline is not None:
+            made.set_params(baseline=None)
+        return made
 
 
-def resolve_candidates(source: LabelledBags, base: DoubleBasis, search: Search) -> list[Candidate]:
+def resolve_candidates(problem: Problem, base: DoubleBasis, search: Search) -> list[Candidate]:
     """Every embedding with every multiplier of σ, then the linear ones.
 
     Those that come to the same are one.
@@ -70,7 +73,7 @@ def resolve_candidates(source: LabelledBags, base: DoubleBasis, search: Search) 
     for i, embedding in enumerate([*search.embeddings, *search.linear]):
         multipliers = search.scale_multipliers if i < len(search.embeddings) else ()
         try:
-            made = resolve_widths(source, base, embedding, i, multipliers)
+            made = resolve_widths(problem, base, embedding, i, multipliers)
         except ParameterError as error:
             text = " ".join(repr(embedding).split())
             raise ParameterError(f"embedding {i + 1} of the search, {text}: {error}") from error
@@ -80,7 +83,7 @@ def resolve_candidates(source: LabelledBags, base: DoubleBasis, search: Search) 
 
 
 def resolve_widths(
-    source: LabelledBags,
+    problem: Problem,
     base: DoubleBasis,
     embedding: Embedding[Any],
     place: int,
@@ -92,14 +95,16 @@ def resolve_widths(
     embedding stands.
     """
     with lane():
-        first = resolve_features(source, clone(embedding), None)
-        if not multipliers:
-            return [Candidate(place, None, first, embedding)]
-        sample, made = lru_cache(partial(sampled_embeddings, source, first)), []
+        first = resolve_features(problem.source, clone(embedding), None)
+        sample, made = cache(partial(sampled_embeddings, problem.source, first)), []
+        beside = base.columns_beside(problem, first, sample)
+        if not multipliers:  # what is linear in the embedding is no baseline of the same
+            beside = None if beside is None or beside.spec is None else beside
+            return [Candidate(place, None, replace(first, beside=beside), embedding)]
         for multiplier in multipliers:
             width = _random_features(base).set_params(scale_multiplier=multiplier)
             second = width.resolve(first.n_features, sample, first.embedding.blocks)
-            features = replace(first, second=second)
+            features = replace(first, second=second, beside=beside)
             made.append(Candidate(place, float(multiplier), features, embedding))
     return made
 

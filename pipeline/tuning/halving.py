@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..bags import BagStore
 from ..bags.column_splits import GroupSplit
 from ..bags.holdout import Holdout, HoldoutLike
+from ..embeddings import spec_to_dict
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.notebook import watched
@@ -129,13 +130,14 @@ class _Tuner:
         self.problem = estimator.weighed(problem, sample_weight, holdout)
         out = Holdout.of(holdout).resolve(self.problem.source)
         self.source = replace(self.problem.source, left_out=out.split(self.problem.source))
+        self.compared = replace(self.problem, source=self.source)
         self.outcome = self.problem.outcome
         self.estimator, self.search, self.holdout = estimator, search, out
         self.embeddings = [*search.embeddings, *search.linear]
-        self.candidates = resolve_candidates(self.source, estimator, search)
+        self.candidates = resolve_candidates(self.compared, estimator, search)
         for candidate in self.candidates:
             self.check_memory(candidate)
-        lengths = {c.embedding: c.features.embedding.n_features for c in self.candidates}
+        lengths = {c.embedding: c.features.n_embedded for c in self.candidates}
         n_bags = store.n_bags
         longest = sum(lengths.values()) if search.join else max(lengths.values())
         first = first_rung(n_bags, len(self.candidates), search.eta, search.first_bags)
@@ -206,7 +208,8 @@ class _Tuner:
             variance = np.ldexp(held_out.centred_yy() / held_out.weight, 2 * held_out.exponents)
             units = np.where(variance > 0, variance, 1.0)
         with lane():
-            solution = solve(statistics.train, score.alpha, self.estimator.rounding)
+            left = self._beside(c, statistics)
+            solution = solve(left.train, score.alpha, self.estimator.rounding)
         self._held.pop(c, None)
         blocks = (0, self.rungs[-1].n_blocks)
         given = (self.validation, solution, units, blocks, weights)
@@ -233,7 +236,8 @@ class _Tuner:
         with lane():
             penalties = self._penalties(train, rung)
             given = (self.estimator.rounding, self._units(held_out))
-            path = score_validation(train, held_out, penalties, *given)
+            left = self._beside(c, statistics)
+            path = score_validation(left.train, held_out, penalties, *given)
         return Score(
             float(path.scores.min()),
             rung.n_bags,
@@ -260,6 +264,9 @@ class _Tuner:
             statistics = (before if keeps_rows else before.summed()) + statistics
         self._held[c] = (r, statistics)
         return statistics
+
+    def _beside(self, c: int, statistics: FitStatistics) -> FitStatistics:
+        return self.estimator.beside(statistics, self.candidates[c].features, self.outcome)
 
     def _cached(self, c: int) -> CachedBags:
         coefficients, features = self._coefficients(c), self.candidates[c].features
@@ -319,8 +326,10 @@ class _Tuner:
 
     def _coefficients(self, c: int) -> RowCache:
         features = self.candidates[c].features
-        key = features.to_dict()["embedding"]
-        return self._cache(key, features.embedding.n_features, "float32")
+        key: list[Any] = [features.to_dict()["embedding"]]
+        if features.beside is not None and features.beside.spec is not None:
+            key.append(spec_to_dict(features.beside.spec))
+        return self._cache(key if key[1:] else key[0], features.n_embedded, "float32")
 
     @property
     def _targets(self) -> RowCache:

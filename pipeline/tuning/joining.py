@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 from ..bags.columns import Column
 from ..bags.holdout import Holdout
-from ..bags.labelled import LabelledBags
 from ..embeddings import Embedding, EmbeddingUnion, name_parts
 from ..embeddings.union import JOINS
 from ..execution import Progress
 from ..regression.base import DoubleBasis
+from ..regression.problem import Problem
 from .candidates import Candidate, resolve_widths
 from .leads import Losses, difference
 from .records import Lead, Score
@@ -28,7 +28,7 @@ class Tune(Protocol):
 
     search: Search
     estimator: DoubleBasis
-    source: LabelledBags
+    compared: Problem
     holdout: Holdout
     embeddings: list[Embedding[Any]]
     candidates: list[Candidate]
@@ -52,7 +52,7 @@ class Joining:
     def __init__(self, tune: Tune, found: list[dict[int, Score]], progress: Progress) -> None:
         self._tune, self._found, self._progress = tune, found, progress
         self._losses: dict[int, Losses] = {}
-        name, data = tune.holdout.groups, tune.source.data
+        name, data = tune.holdout.groups, tune.compared.source.data
         self._groups = None if name is None else Column.of(data, "groups", name).held()
 
     def run(self) -> tuple[int, list[Lead]]:
@@ -109,7 +109,8 @@ class Joining:
         tune = self._tune
         place, first = len(tune.embeddings), len(tune.candidates)
         tune.embeddings.append(embedding)
-        for candidate in resolve_widths(tune.source, tune.estimator, embedding, place, widths):
+        given = (tune.compared, tune.estimator, embedding, place, widths)
+        for candidate in resolve_widths(*given):
             tune.check_memory(candidate)
             tune.candidates.append(candidate)
         return list(range(first, len(tune.candidates)))

@@ -102,7 +102,7 @@ class CachedBags(RowsOfBags):
         self, runs: Sequence[Range], used: NDArray[np.bool_], max_bytes: int
     ) -> NDArray[np.float32]:
         """Coefficients of the bags of some runs; zeros where a bag is not used."""
-        out = np.zeros((len(used), self.features.embedding.n_features), dtype=np.float32)
+        out = np.zeros((len(used), self.features.n_embedded), dtype=np.float32)
         done, present = 0, np.flatnonzero(self.bags.present(runs))
         for batch in LabelledBags(self.bags.data).batches_of(runs, max_bytes=max_bytes):
             at = present[done : done + len(batch)]

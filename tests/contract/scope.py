@@ -13,10 +13,10 @@ OUR_NAMES = """
     embeddings.EmbeddingUnion.get_params embeddings.name_parts tuning.Search.auto
 """
 OUR_METHODS = """
-    arguments array array_names arrays blocks centred_cross centred_gram centred_yy check
+    arguments array array_names arrays beside blocks centred_cross centred_gram centred_yy check
     check_ends check_groups check_memory check_parameters check_shapes checked coefficients
-    cost_in current damage decide decision_rows decision_scores density_values describe
-    determination directions discard draw embed embed_coefficients estimates estimator
+    columns_beside cost_in current damage decide decision_rows decision_scores density_values
+    describe determination directions discard draw embed embed_coefficients estimates estimator
     feature_names features features_of fill fit_problem frequencies frequency_bytes from_dict
     from_params from_state given_penalties history is_matrix_free keeper keeps_rows labelled
     learn learn_on list load_current measure more_column needed_posterior of_sums pair_map parts

@@ -58,7 +58,7 @@ def test_kernels(join, second):
     model = DoubleBasisRegressor(
         union_of_parts(join=join), RandomFourierFeatures(2**14, **second), precision="float64"
     )
-    features = model.resolve(model.labelled(BAGS, Y, None))
+    features = model.resolve(model.problem(BAGS, Y, None))
     z = np.empty((len(BAGS), 2**14))
     features.features_of(features.embed(Bags.from_list(BAGS), np.float64)[0], z)
     squares = part_distances(BAGS) ** 2 / (2 * features.second.scale**2)

@@ -26,7 +26,8 @@ def fitted(url, folder):
     """The model of a store, with checkpoints every four of 32 logged tasks."""
     bags = LoggedBags(BagStore.open(url), Targets(("y",)))
     model = regressor()
-    with many_tasks(), checkpoints(folder, bags.data, model.resolve(bags)) as kept:
+    features = model.resolve(model.problem(bags, None, None))
+    with many_tasks(), checkpoints(folder, bags.data, features) as kept:
         return model.fit(bags, holdout=0.1, checkpoints=kept)
 
 

@@ -79,6 +79,18 @@ def test_killed_worker_changes_nothing(cluster, alone, tmp_path):
     assert fitted.report_["n_bags_fitted"] == alone.report_["n_bags_fitted"]
 
 
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("alpha", [1e-2, "validation"])
+def test_baseline_of_two_workers(tmp_path, alpha):
+    """The sums of a baseline are those of one process."""
+    store = store_of(tmp_path / "s.zarr", 50)
+    models = [regressor().set_params(baseline="own", alpha=alpha) for _ in range(2)]
+    there, here = models[0].fit(store), models[1].fit(BAGS, RESPONSES)
+    assert there.alpha_ == here.alpha_
+    scale = np.abs(here.coef_).max()
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-9 * scale)
+
+
 def test_append_meanwhile_is_not_seen(cluster, alone, tmp_path):
     """Pairs committed while a fit runs belong to the next fit."""
     store = store_of(tmp_path / "s.zarr", 50)

@@ -122,7 +122,7 @@ def test_model_section_mirrors_the_estimators():
         (ModelSection().random_features, RandomFourierFeatures, set(), ("name",)),
         (nystroem.random_features, NystroemFeatures, set(), ("name",)),
         (ModelSection(), DoubleBasisRegressor, nested, ("response_embedding", "class_weight")),
-        (ModelSection(), DoubleBasisClassifier, nested, ("response_embedding",)),
+        (ModelSection(), DoubleBasisClassifier, nested, ("response_embedding", "baseline")),
         (ModelSection(task="densities"), TripleBasisRegressor, nested, ("class_weight",)),
     ]
     for section, estimator, nested, other in pairs:

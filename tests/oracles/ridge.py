@@ -83,3 +83,39 @@ def gp_variance(z: NDArray, new: NDArray, alpha: float) -> NDArray[np.float64]:
     cross, ones = new @ z.T / alpha, np.ones(len(z))
     known = (new**2).sum(axis=1) / alpha - np.einsum("ij,jk,ik->i", cross, inverse, cross)
     return known + (1 - cross @ inverse @ ones) ** 2 / (ones @ inverse @ ones)
+
+
+def partial_ridge(z: NDArray, a: NDArray, y: NDArray, alpha: float, beside: float) -> Solution:
+    """`ridge` on [z, a] with the penalty ``alpha`` on z and ``beside`` on a."""
+    both = np.hstack([z, a]).astype(np.float64)
+    centred, penalties = both - both.mean(axis=0), [alpha] * z.shape[1] + [beside] * a.shape[1]
+    coef = np.linalg.solve(
+        centred.T @ centred + np.diag(penalties), centred.T @ (y - y.mean(axis=0))
+    )
+    return coef.T, y.mean(axis=0) - coef.T @ both.mean(axis=0)
+
+
+def partial_gcv(
+    z: NDArray, a: NDArray, y: NDArray, alphas: NDArray, beside: float
+) -> NDArray[np.float64]:
+    """GCV of P^½y on P^½Z: (eᵀPe/n) / (1 − (1 + tr H)/n)², with e = y − Zψ and ψ = Hy."""
+    n = len(z)
+    z, a, y = (part - part.mean(axis=0) for part in (z.astype(np.float64), a, y))
+    of_a = a @ np.linalg.solve(a.T @ a + beside * np.eye(a.shape[1]), a.T)
+    left, scores = np.eye(n) - of_a, []
+    for alpha in alphas:
+        psi = np.linalg.solve(z.T @ left @ z + alpha * np.eye(z.shape[1]), z.T @ left)
+        errors = y - z @ (psi @ y)
+        mse = np.einsum("ik,ij,jk->k", errors, left, errors) / n
+        freedom = 1 + np.trace(z @ psi)
+        scores.append((mse / y.var(axis=0)).mean() / (1 - freedom / n) ** 2)
+    return np.array(scores)
+
+
+def own_ridge(z: NDArray, a: NDArray, y: NDArray, alpha: float) -> Solution:
+    """`ridge` of what each target is beyond its regression on one column of a."""
+    varies = a.var(axis=0) > 0
+    slopes = [np.cov(a[:, j], y[:, j])[0, 1] / a[:, j].var(ddof=1) if varies[j] else 0.0
+              for j in range(a.shape[1])]  # fmt: skip
+    coef, intercept = ridge(z, y - a * slopes, alpha)
+    return np.hstack([coef, np.diag(slopes)]), intercept

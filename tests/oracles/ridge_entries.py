@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bagbasis import RandomFourierFeatures
 from bagbasis.regression.moments import MANY_TARGETS
+from bagbasis.regression.partial_regression import beside_linear, beside_own
 from bagbasis.regression.penalties import Penalties
 from bagbasis.regression.ridge import solve, solve_gcv, solve_validation
 from bagbasis.regression.rows import RidgeRows
@@ -31,16 +32,20 @@ def feature_rows(rng: np.random.Generator, n: int, dtype: Any = np.float64, k: i
     return z.astype(dtype), y + 0.1 * rng.standard_normal(y.shape)
 
 
-def collected(z: NDArray[Any], y: NDArray[Any], dtype: Any = np.float64) -> RidgeStatistics:
+def collected(
+    z: NDArray[Any], y: NDArray[Any], dtype: Any = np.float64, weights: Any = None
+) -> RidgeStatistics:
     """The statistics of rows, collected as a fit does."""
     builder = StatisticsBuilder(z.shape[1], y.shape[1], dtype)
-    builder.add(z, y)
+    builder.add(z, y, weights)
     return builder.finish()
 
 
-def kept(z: NDArray[Any], y: NDArray[Any], dtype: Any = np.float64) -> RidgeRows:
+def kept(
+    z: NDArray[Any], y: NDArray[Any], dtype: Any = np.float64, weights: Any = None
+) -> RidgeRows:
     """The rows themselves, which few bags are solved from."""
-    return RidgeRows.of(z.astype(dtype), y)
+    return RidgeRows.of(z.astype(dtype), y, weights)
 
 
 def unpacked(statistics: RidgeStatistics) -> tuple[NDArray[Any], ...]:
@@ -99,6 +104,7 @@ def regression() -> Iterator[Implementation]:
         300,
         rtol=1e-8,
     )
+    yield from _partial()
     for dtype in DTYPES:
         yield Implementation(
             f"linear predictions {np.dtype(dtype).name}",
@@ -112,6 +118,53 @@ def regression() -> Iterator[Implementation]:
             257,
             atol=1e-12,
         )
+
+
+def _partial() -> Iterator[Implementation]:
+    """Beside the columns of a baseline: from sums, and from the rows of few bags."""
+    for name, make, n in (("sums", collected, 300), ("rows", kept, 30)):
+        yield Implementation(
+            f"ridge beside a linear baseline, from {name}",
+            lambda z, a, y, make=make: _fields(
+                solve(beside_linear(make(np.hstack([z, a]), y), 40, 0.02), 0.3, 0.0)
+            ),
+            lambda z, a, y: ridge.partial_ridge(z, a, y, 0.3, 0.02),
+            _beside,
+            n,
+            rtol=1e-7,
+            atol=1e-8,
+        )
+        yield Implementation(
+            f"gcv scores beside a linear baseline, from {name}",
+            lambda z, a, y, make=make: (
+                solve_gcv(
+                    beside_linear(make(np.hstack([z, a]), y), 40, 0.02), Penalties(ALPHAS)
+                ).scores
+            ),
+            lambda z, a, y: ridge.partial_gcv(z, a, y, ALPHAS, 0.02),
+            _beside,
+            n,
+            rtol=1e-7,
+        )
+        yield Implementation(
+            f"ridge beside own coefficients, from {name}",
+            lambda z, a, y, make=make: _fields(
+                solve(beside_own(make(np.hstack([z, a[:, :3]]), y), 40), 0.3, 0.0)
+            ),
+            lambda z, a, y: ridge.own_ridge(z, a[:, :3], y, 0.3),
+            _beside,
+            n,
+            rtol=1e-7,
+            atol=1e-8,
+        )
+
+
+def _beside(rng: np.random.Generator, n: int) -> Inputs:
+    """Random features, 20 columns of a baseline, the second of them constant, and targets."""
+    z, y = feature_rows(rng, n)
+    a = rng.standard_normal((n, 20))
+    a[:, 1] = 2.0
+    return z, a, y + a[:, :3]
 
 
 def _held(z: NDArray[Any]) -> NDArray[np.bool_]:

@@ -29,6 +29,7 @@ from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.checkpoints import describe
 from bagbasis.regression.outcomes import Classes, Reals
 from bagbasis.regression.partials import read_partial, write_partial
+from bagbasis.regression.problem import Problem
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -55,7 +56,7 @@ def regressor(**params):
 
 def task_of(store, **changes):
     bags = LabelledBags(store, Targets(("y",)), left_out=Split(0.2, 1))
-    features = regressor().resolve(bags)
+    features = regressor().resolve(Problem(bags, Reals(1)))
     return replace(FitPass(bags, features, Reals(1), Split(0.3, 2), "float32"), **changes)
 
 

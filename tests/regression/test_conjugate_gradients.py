@@ -209,7 +209,7 @@ def test_bytes_and_bags_that_are_not_there(monkeypatch, tmp_path):
     model = regressor()
     problem = model.problem(Bags.from_list(BAGS), Y, None)
     with pytest.raises(ParameterError, match="keeps no sums"):
-        model.task(problem, model.resolve(problem.source), 0.0)
+        model.task(problem, model.resolve(problem), 0.0)
     monkeypatch.setattr("bagbasis.execution.passes.SURE_BYTES", 0)
     monkeypatch.setattr("bagbasis.execution.passes.lane_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"needs .* GiB and has 9.31e-07 GiB"):

@@ -136,7 +136,7 @@ def test_rows_are_kept_of_few_bags_alone(tmp_path):
     bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(D)
     model = DoubleBasisRegressor(*bases, 0.1, precision="float64")
     problem = model.problem(store, None, None)
-    features = model.resolve(problem.source)
+    features = model.resolve(problem)
     for n, kind in ((D, True), (D + 1, False)):
         bags = Bags.from_list((BAGS * 2)[:n])
         few = replace(problem, source=model.problem(bags, np.zeros(n), None).source)

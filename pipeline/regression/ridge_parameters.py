@@ -1,0 +1,155 @@
+"""The parameters of the Double-Basis estimators: what they may be, and what follows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags.holdout import Holdout, HoldoutLike
+from ..embeddings import Embedding
+from ..errors import DataError, ParameterError, shown
+from ..execution.passes import FEWER_FEATURES, check_memory
+from ..params import as_array, check_choice, check_flag, check_integer, check_share
+from ..random_features import RandomFeatures
+from .feature_map import FeatureMap
+from .linear_columns import LINEAR
+from .penalties import Penalties
+from .ridge import rows_serve, solve_bytes
+from .rows import RidgeRows
+from .solver_choice import SOLVERS, check_solver
+from .summary import Summary
+
+MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
+
+PenaltiesLike = Sequence[float] | NDArray[np.float64]
+
+
+class RidgeParameters:
+    """The parameters of `DoubleBasis`; none of the methods reads a bag."""
+
+    # values of ``alpha`` that choose the penalty by its error on held-out bags
+    _on_held_out: tuple[str, ...] = ("validation",)
+    _baseline = LINEAR
+
+    def __init__(
+        self,
+        embedding: Embedding | None = None,
+        random_features: RandomFeatures | Literal[False] | None = None,
+        alpha: str | float | PenaltiesLike = "gcv",
+        alphas: PenaltiesLike | None = None,
+        validation_fraction: float = 0.1,
+        precision: str = "float32",
+        solver: str = "auto",
+        rank: int | None = None,
+        uncertainty: bool = False,
+        baseline: str | None = None,
+    ) -> None:
+        self.embedding = embedding
+        self.random_features = random_features
+        self.alpha = alpha
+        self.alphas = alphas
+        self.validation_fraction = validation_fraction
+        self.precision = precision
+        self.solver = solver
+        self.rank = rank
+        self.uncertainty = uncertainty
+        self.baseline = baseline
+
+    def keeps_rows(self, n_bags: int, features: FeatureMap) -> bool:
+        """Return whether a fit of so many bags keeps their rows instead of their sums."""
+        return rows_serve(n_bags, features.n_features, self.is_path)
+
+    @property
+    def is_path(self) -> bool:
+        """Whether several penalties may be tried."""
+        return isinstance(self.alpha, str) or np.size(self.alpha) > 1
+
+    def check_memory(self, features: FeatureMap, n_rows: int | None = None) -> None:
+        """Raise ParameterError where this process can not solve for so many features.
+
+        ``n_rows`` is the number of bags whose rows are kept, instead of their sums.
+        """
+        what = f"solving for {features.n_features:,} features"
+        d = features.n_features
+        needed = solve_bytes(d, self.is_path or self.uncertainty, n_rows)
+        if self.of_sums:
+            needed += 8 * d * (d if n_rows is None else n_rows)
+        check_memory(what, needed, FEWER_FEATURES)
+
+    def penalties(self, train: Summary) -> Penalties:
+        """Return the penalties that may be tried for these rows."""
+        if isinstance(self.alpha, str) and self.alphas is None:
+            return Penalties.default(train.weight, self.precision, is_summed(train))
+        return Penalties(self.given_penalties())
+
+    def given_penalties(self) -> NDArray[np.float64]:
+        """Return the penalties among the parameters, shape (n,); of none those for one row."""
+        values: float | PenaltiesLike
+        if isinstance(self.alpha, str):
+            if self.alphas is None:
+                return Penalties.default(1, "float64", is_summed=False).values
+            values = self.alphas
+        else:
+            values = self.alpha
+        try:
+            return as_array("alpha", values, np.float64).reshape(-1)
+        except DataError:
+            raise ParameterError(f"penalties are {shown(values)}; expected numbers ≥ 0") from None
+
+    @property
+    def of_sums(self) -> str:
+        """What of the parameters is made of sums or rows."""
+        if self.baseline is not None:
+            return f"baseline={self.baseline!r}"
+        return "uncertainty=True" if self.uncertainty else ""
+
+    @property
+    def rounding(self) -> float:
+        """Eigenvalues of ZᵀZ below this share of its trace come from rounding of the products."""
+        return 1e-7 if self.precision == "float32" else 1e-14
+
+    def check_parameters(self, holdout: HoldoutLike) -> None:
+        """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""
+        named = ("gcv", *self._on_held_out)
+        names = " or ".join(f"'{name}'" for name in named)
+        if isinstance(self.alpha, str) and self.alpha not in named:
+            raise ParameterError(
+                f"alpha is {shown(self.alpha)}; expected a number ≥ 0, a list, {names}"
+            )
+        if self.alphas is not None and not isinstance(self.alpha, str):
+            raise ParameterError(f"alphas is the grid of alpha={names}")
+        grid = self.given_penalties()
+        if grid.size == 0 or not ((grid >= 0) & (grid <= MOST_ALPHA)).all():
+            given = self.alpha if self.alphas is None else self.alphas
+            most = f"finite numbers ≥ 0, at most {MOST_ALPHA:g}"
+            raise ParameterError(f"penalties are {shown(given)}; expected {most}")
+        if grid.size > 1 and (grid == 0).any():
+            raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
+        check_choice("solver", self.solver, SOLVERS)
+        check_flag("uncertainty", self.uncertainty)
+        if self.baseline is not None:
+            check_choice("baseline", self.baseline, (self._baseline,))
+            if self.uncertainty:
+                raise ParameterError(
+                    "uncertainty=True is not known beside a baseline: leave one of them out; "
+                    "predict_interval has intervals for any model of numbers"
+                )
+            if self.baseline == LINEAR and self.random_features is False:
+                raise ParameterError(
+                    "baseline='linear' stands beside random features, and random_features is "
+                    "False: the model is linear without it"
+                )
+        check_solver(self.solver, self.alpha, grid, self.of_sums)
+        if self.rank is not None:
+            check_integer("rank", self.rank)
+        check_choice("precision", self.precision, ("float32", "float64"))
+        check_share("validation_fraction", self.validation_fraction)
+        Holdout.of(holdout)
+
+
+def is_summed(summary: Summary) -> bool:
+    """Whether it holds products, which are in the working precision, and not rows."""
+    return not isinstance(summary, RidgeRows)
