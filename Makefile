@@ -9,6 +9,11 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
 
+# As many workers as cores: a thread that spins for work, and modules that each of hundreds of
+# processes would compile anew, take the time of others.
+test: export OMP_WAIT_POLICY = passive
+test: export OPENBLAS_THREAD_TIMEOUT = 4
+test: export PYTHONDONTWRITEBYTECODE =
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
 

@@ -29,7 +29,7 @@ settings.load_profile("untimed")
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 get_mp_context()  # has a list of its own, which it sets once
 multiprocessing.get_context("forkserver").set_forkserver_preload(
-    ["distributed", "bagbasis.retraining", "tests.bags.processes"]
+    ["distributed", "bagbasis.retraining", "tests.forked"]
 )
 
 

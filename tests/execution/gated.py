@@ -35,6 +35,9 @@ class Gate:
         """Processes that stand, or stood, at the gate."""
         return {int(path.name.removeprefix("at-")) for path in self.folder.glob("at-*")}
 
+    def is_closed(self) -> bool:
+        return self.folder.is_dir() and not (self.folder / "open").exists()
+
     def open(self) -> None:
         (self.folder / "open").touch()
 

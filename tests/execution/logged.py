@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
+import runpy
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,9 +14,9 @@ from bagbasis.execution.costs import pass_limits
 from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.checkpoints import Checkpoints
 from bagbasis.regression.outcomes import Reals
+from tests.bags.processes import context
 from tests.execution.gated import Gate, alive, until
 
-ROOT = Path(__file__).parents[2]
 N_TASKS, EVERY, FREE = 32, 4, 14
 
 
@@ -36,7 +33,8 @@ class LoggedBags(LabelledBags):
         if len(log.lines()) >= FREE:
             log.gate.wait()
         yield from super().batches(start, stop, **limits)
-        time.sleep(0.2)
+        if log.gate.is_closed():
+            time.sleep(0.2)  # every lane gets its share of the tasks before the gate
         with open(f"{self.url}.log", "a") as file:
             file.write(f"{start}\n")
 
@@ -93,22 +91,20 @@ def checkpoints(url, store, features, every=EVERY) -> Checkpoints:
 
 
 @contextmanager
-def process(*args: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A Python process in the repository; killed, if it is still there, at the end."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    running = subprocess.Popen(
-        [sys.executable, *args],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+def process(module: str, *args: str):
+    """A forked process that does what ``python -m`` would; killed, if it is there at the end."""
+    running = context.Process(target=_run_module, args=(module, args))
+    running.start()
     try:
         yield running
     finally:
-        with suppress(ProcessLookupError):
-            running.send_signal(signal.SIGKILL)
-        running.wait()
+        running.kill()
+        running.join()
+
+
+def _run_module(module: str, args: tuple[str, ...]) -> None:
+    sys.argv = [module, *args]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def scheduler(folder):
@@ -116,11 +112,11 @@ def scheduler(folder):
     file = Path(folder, "scheduler.json")
     file.unlink(missing_ok=True)
     options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file"]
-    return process("-m", "dask", "scheduler", *options, str(file))
+    return process("dask", "scheduler", *options, str(file))
 
 
 def worker(folder):
     """A worker of one thread of that scheduler, which nobody replaces when it dies."""
     options = ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
     options += ["--preload", "tests.execution.logged", "--scheduler-file"]
-    return process("-m", "dask", "worker", *options, f"{folder}/scheduler.json")
+    return process("dask", "worker", *options, f"{folder}/scheduler.json")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +18,11 @@ from bagbasis.execution.costs import pass_limits
 from bagbasis.execution.homes import Homes
 from bagbasis.execution.lanes import use_cores
 from bagbasis.regression import feature_rows
+from tests.bags.processes import running
 from tests.execution.gated import kill
 from tests.oracles.labelled import labelled_bags, stored
 
-ROOT = Path(__file__).parents[2]
+ALPHAS = 0.1, "validation"
 
 
 class KillingProgress:
@@ -58,32 +56,39 @@ def numbers(model):
     return model.coef_, np.asarray(model.alpha_scores_, dtype=float)
 
 
-def fit_alone(url, alpha, out):
-    """Fit without a cluster, with one core, and leave what was found; for a process of its own."""
+def fit_alone(pipe, url, alphas):
+    """Fit without a cluster, with one core, and tell what was found; for a process of its own."""
     with pass_limits(small_task_seconds=1e-9, small_tasks=16), use_cores(1):
-        model = fit(BagStore.open(url), alpha)
-    coef, scores = numbers(model)
-    np.savez(out, coef=coef, scores=scores)
+        pipe.send([numbers(fit(BagStore.open(url), alpha)) for alpha in alphas])
 
 
-def in_own_process(url, alpha, out):
-    """Return what `fit_alone` finds.
+def in_own_process(url, *alphas):
+    """Return what `fit_alone` tells.
 
     Here and on the workers kernels are loaded: a process that has compiled one itself, as the
     tests' may have, may round otherwise with it.
     """
-    code = f"import {__name__} as t; t.fit_alone({str(url)!r}, {alpha!r}, {str(out)!r})"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
-    with np.load(out) as found:
-        return found["coef"], found["scores"]
+    with running(fit_alone, url, alphas) as (_, pipe):
+        assert pipe.poll(120)
+        return pipe.recv()
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """Two workers of one core each, and passes of 16 tasks; all kernels are compiled before."""
-    folder = tmp_path_factory.mktemp("kernels")
-    store = stored(folder / "s.zarr", *labelled_bags(120, most=20))
-    in_own_process(store.url, "validation", folder / "out.npz")
+def store(tmp_path_factory):
+    bags, y = labelled_bags(120, most=20)
+    return stored(tmp_path_factory.mktemp("kernels") / "s.zarr", bags, y)
+
+
+@pytest.fixture(scope="module")
+def alone(store):
+    """What one process finds, per penalty; all kernels are compiled before."""
+    in_own_process(store.url, "validation")
+    return dict(zip(ALPHAS, in_own_process(store.url, *ALPHAS), strict=True))
+
+
+@pytest.fixture(scope="module")
+def cluster(alone):
+    """Two workers of one core each, and passes of 16 tasks."""
     with (
         pass_limits(small_task_seconds=1e-9, small_tasks=16),
         connect("local", n_workers=2, cores_per_worker=1) as client,
@@ -91,19 +96,15 @@ def cluster(tmp_path_factory):
         yield client
 
 
-@pytest.mark.parametrize("alpha", [0.1, "validation"])
-def test_a_worker_is_killed_between_steps(cluster, alpha, tmp_path):
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_worker_is_killed_between_steps(cluster, alpha, store, alone):
     """The model has the bits of one process, and workers keep nothing when the fit has ended."""
-    bags, y = labelled_bags(120, most=20)
-    store = stored(tmp_path / "s.zarr", bags, y)
-
     whole = fit(store, alpha)
     assert set(cluster.run(_n_kept).values()) == {0}
     progress = KillingProgress(cluster)
     killed = fit(store, alpha, progress)
     assert progress.n_steps > 2
-    alone = in_own_process(store.url, alpha, tmp_path / "out.npz")
-    for other in (numbers(killed), alone):
+    for other in (numbers(killed), alone[alpha]):
         for ours, expected in zip(other, numbers(whole), strict=True):
             np.testing.assert_array_equal(ours, expected)
 

@@ -215,13 +215,13 @@ def log(tmp_path):
 def driver(log, cluster="none"):
     folder = Path(log.url).parent
     names = [log.url, str(folder / "kept"), str(folder / "out.json"), cluster]
-    return process("-m", "tests.execution.fitting", *names)
+    return process("tests.execution.fitting", *names)
 
 
 def result_of(log, running):
     out = Path(log.url).parent / "out.json"
-    until(lambda: out.exists() or running.poll() is not None)
-    running.wait()
+    until(lambda: out.exists() or running.exitcode is not None)
+    running.join()
     return json.loads(out.read_text())
 
 
@@ -277,7 +277,7 @@ def test_all_workers_killed(log, expected, profile, tmp_path):
             for pid in log.standing(2):
                 kill(pid)
         log.gate.open()
-        assert running.poll() is None
+        assert running.exitcode is None
         stack.enter_context(worker(tmp_path))
         check(result_of(log, running), log, expected, lanes=2)
 
