@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import DataError
+
 Floats = NDArray[np.float64]
 
 RIDGE = 1e-9  # of the mean variance: features that depend on each other leave T² finite
@@ -20,8 +22,11 @@ def moments(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
 
 def hotelling(
     splits: Floats, total: Floats, n_first: Floats, n_units: int
-) -> tuple[Floats, Floats]:
-    """Return T² of each split, and 1/m + 1/n of its rows.
+) -> tuple[Floats, Floats, float]:
+    """Return T² of each split, 1/m + 1/n of its rows, and degrees of freedom of the first split.
+
+    The degrees are those of a Wishart law with the first two moments of the joint covariance
+    (Krishnamoorthy and Yu 2004): from those of the smaller sample to those of both.
 
     Parameters
     ----------
@@ -31,21 +36,38 @@ def hotelling(
         Over all units.
     n_first : shape (n_splits,)
         Units of the first sample.
+
+    Raises
+    ------
+    DataError
+        No feature varies within the first split's samples.
     """
-    means, covariances, sizes = [], [], []
+    means, covariances, sizes, degrees = [], [], [], []
     for columns, count in ((splits, n_first), (total - splits, n_units - n_first)):
         mean, covariance, rows = _mean_and_covariance(columns, count)
         means.append(mean)
         covariances.append(covariance)
         sizes.append(rows)
+        degrees.append(count[0] - 1)
     difference = means[0] - means[1]
     joint = covariances[0] + covariances[1]
     J = difference.shape[1]
-    joint += RIDGE * np.trace(joint, axis1=1, axis2=2)[:, None, None] / J * np.eye(J)
+    trace = np.trace(joint, axis1=1, axis2=2)
+    if trace[0] == 0:
+        raise DataError(
+            "the features at the locations are the same for all rows of a sample, in both: take "
+            "a wider bandwidth, or locations nearer to the rows"
+        )
+    joint += (RIDGE * trace / J + np.finfo(float).tiny)[:, None, None] * np.eye(J)
     values = np.einsum(
         "ij,ij->i", difference, np.linalg.solve(joint, difference[:, :, None])[..., 0]
     )
-    return values, 1 / sizes[0] + 1 / sizes[1]
+    parts = [np.linalg.solve(joint[0], one[0]) for one in covariances]
+    spread = sum(
+        (np.trace(part @ part) + np.trace(part) ** 2) / n
+        for part, n in zip(parts, degrees, strict=True)
+    )
+    return values, 1 / sizes[0] + 1 / sizes[1], float(J * (J + 1) / spread)
 
 
 def _mean_and_covariance(columns: Floats, n_units: Floats) -> tuple[Floats, Floats, Floats]:

@@ -1,8 +1,8 @@
 """Differences at a few places: mean embeddings, `me`; smoothed characteristic functions, `scf`.
 
 Both are Hotelling's T² of J features per row, χ² of J (or 2 J) degrees without a difference
-(Chwialkowski et al. 2015), in its form for samples of unequal sizes: all that is kept are the
-features' sums over each unit.
+(Chwialkowski et al. 2015), or a scaled F, which knows how many units there are; in its form for
+samples of unequal sizes: all that is kept are the features' sums over each unit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .held_out import climb
 from .hotelling import hotelling, hotelling_slopes, moments
 from .kernels import Kernel
 from .location_features import KernelsAt, LocationFeatures, SmoothedWaves
-from .nulls import chi_square_null, permutation_null
+from .nulls import Null, chi_square_null, hotelling_null, permutation_null
 from .permutation import split_sums
 from .registry import Measured
 
@@ -48,7 +48,7 @@ class LocationStatistic(TwoSampleStatistic):
         times the effect of drawn ones, of 2,000 1.5 to 2.5 times.
     """
 
-    nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square")
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square", "hotelling")
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
     n_locations: int = 5
@@ -107,21 +107,26 @@ class LocationStatistic(TwoSampleStatistic):
         n_first = split_sums(
             np.ones((len(sizes), 1)), samples.is_first_unit, n_permutations, samples.seed
         )
-        values, per_row = hotelling(splits, columns.sum(axis=0), n_first[:, 0], len(sizes))
+        values, per_row, degrees = hotelling(splits, columns.sum(axis=0), n_first[:, 0], len(sizes))
         value = float(values[0])
-        null = (
-            permutation_null(value, values[1:], max(1.0, value))
-            if is_permuted
-            else chi_square_null(value, n_features)
-        )
         return Measured(
             statistic=value,
-            null=null,
+            null=self._null(samples, values, n_features, degrees),
             # of a noncentral χ² with the noncentrality that is seen
             standard_error=(2 * n_features + 4 * max(0.0, value - n_features)) ** 0.5,
             effect=(value - n_features) * float(per_row[0]),
             details={"locations": locations.tolist()},
         )
+
+    def _null(self, samples: TwoSamples, values: Floats, n_features: int, degrees: float) -> Null:
+        """Return the law of T² without a difference; the first value is what was seen."""
+        value = float(values[0])
+        if samples.null == "permutation":
+            return permutation_null(value, values[1:], max(1.0, value))
+        if samples.null == "chi_square":
+            return chi_square_null(value, n_features)
+        # J + 3 units leave at least J degrees, of whatever ranks the two covariances are
+        return hotelling_null(value, n_features, degrees)
 
     def place(self, samples: TwoSamples) -> Floats:
         """Return the locations, shape (J, d)."""

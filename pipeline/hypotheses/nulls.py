@@ -93,6 +93,13 @@ def chi_square_null(observed: float, degrees: int) -> Null:
     return _of_law("chi_square", observed, stats.chi2(degrees))
 
 
+def hotelling_null(observed: float, n_features: int, degrees: float) -> Null:
+    """Return the law of Hotelling's T² of normal rows: a scaled F."""
+    rest = degrees - n_features + 1
+    law = stats.f(n_features, rest, scale=degrees * n_features / rest)
+    return _of_law("hotelling", observed, law)
+
+
 def _of_law(name: str, observed: float, law: Any) -> Null:  # noqa: ANN401 - scipy has no types
     values = law.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES)
     # no p-value is 0: beyond the smallest number a law's tail is unknown

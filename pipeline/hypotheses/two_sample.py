@@ -86,8 +86,9 @@ def two_sample_test(
         fourier      mmd_u by random features, O(n L d)           as mmd_b
         fastfood     the same, O(n L log d); not Laplacian        as mmd_b
         energy       energy distance of all pairs                 as mmd_b
-        me           T² of mean kernels at J locations            permutation, chi_square
-        scf          T² of smoothed characteristic functions      permutation, chi_square
+        me           T² of mean kernels at J locations            permutation, chi_square,
+                                                                  hotelling
+        scf          T² of smoothed characteristic functions      as me
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Of points, or of embeddings. Default the first that the statistic admits.
@@ -99,9 +100,9 @@ def two_sample_test(
     null : str, optional
         See the table. "permutation" is exact at any number of units; the others are limits for
         many. Of 100 units "chi_square" rejects too often (at α = .05 in 6 to 7 % without a
-        difference), "normal" of mmd_block too seldom (2.4 %). "wild_bootstrap" is for two series,
-        whose neighbours depend on each other; time is the order of the rows, or of the groups'
-        labels.
+        difference), "normal" of mmd_block too seldom (2.4 %); "hotelling", the F law of T² of
+        normal features, in 4.2 to 4.7 %. "wild_bootstrap" is for two series, whose neighbours
+        depend on each other; time is the order of the rows, or of the groups' labels.
     n_permutations : int from 1 to 10^6, default 999
         Permutations, or simulations of the spectral null.
     groups : (shape (n_a,), shape (n_b,)), optional

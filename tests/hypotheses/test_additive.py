@@ -28,6 +28,7 @@ from tests.oracles.hypotheses import (
     circular_discrepancies,
     golden_samples,
     hotelling_by_loop,
+    hotelling_p_value,
     kernel_by_formula,
     linear_by_loop,
     mmd_by_loop,
@@ -130,6 +131,8 @@ def test_locations_by_loop(groups):
         )  # fmt: skip
         assert r.statistic == pytest.approx(expected[0], rel=1e-5)
         np.testing.assert_allclose(r.null_distribution, np.sort(expected[1:]), rtol=1e-5)
+        r = two_sample_test(X, Y, statistic=kind(3, V), bandwidth=1.1, null="hotelling")
+        assert r.p_value == pytest.approx(hotelling_p_value(z[splits[0]], z[~splits[0]]), rel=1e-4)
 
 
 def test_groups_are_units_of_the_covariance():
@@ -188,8 +191,8 @@ def test_stores_are_summed_in_passes(tmp_path, monkeypatch):
         ("mmd_block", ["normal"]),
         (FourierMMD(32), ["permutation", "spectral", "gamma", "pearson"]),
         (FastfoodMMD(32), ["spectral"]),
-        (MeanEmbeddings(3), ["chi_square", "permutation"]),
-        (SmoothedCharacteristicFunctions(2), ["chi_square", "permutation"]),
+        (MeanEmbeddings(3), ["chi_square", "hotelling", "permutation"]),
+        (SmoothedCharacteristicFunctions(2), ["chi_square", "hotelling", "permutation"]),
     ],
 )
 def test_levels(statistic, nulls):
@@ -237,6 +240,7 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
     [
         ({"statistic": "mmd_linear", "b": Y[:3]}, "b has 3 points; statistic 'mmd_linear' needs 4"),
         ({"statistic": "me", "a": X[:2], "b": Y[:3]}, "5 units; 'me' at 5 locations needs 8"),
+        ({"statistic": "me", "bandwidth": 1e-9}, "features at the locations are the same"),
         ({"statistic": "me", "null": "spectral"}, "the statistic 'me' admits"),
         ({"statistic": "fastfood", "kernel": "laplacian"}, "the statistic 'fastfood' admits"),
         ({"statistic": MeanEmbeddings(1, [[1.0]])}, "locations have 1 coordinates, the rows 2"),

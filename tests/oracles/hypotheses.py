@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.special import gamma, kv
 
 PairKernel = Callable[[NDArray, NDArray], float]
@@ -82,3 +83,16 @@ def hotelling_by_loop(first: NDArray, second: NDArray) -> float:
     gap = first.mean(axis=0) - second.mean(axis=0)
     joint = sum(np.cov(z.T, ddof=1) / len(z) for z in (first, second))
     return float(gap @ np.linalg.solve(np.atleast_2d(joint), gap))
+
+
+def hotelling_p_value(first: NDArray, second: NDArray) -> float:
+    """Krishnamoorthy and Yu's: T² as a scaled F with Welch's kind of degrees of freedom."""
+    parts = [np.atleast_2d(np.cov(z.T, ddof=1)) / len(z) for z in (first, second)]
+    J, inverse = first.shape[1], np.linalg.inv(parts[0] + parts[1])
+    spread = 0.0
+    for part, z in zip(parts, (first, second), strict=True):
+        root = part @ inverse
+        spread += (np.trace(root @ root) + np.trace(root) ** 2) / (len(z) - 1)
+    nu = (J + J**2) / spread
+    f = hotelling_by_loop(first, second) * (nu - J + 1) / (nu * J)
+    return float(stats.f.sf(f, J, nu - J + 1))
