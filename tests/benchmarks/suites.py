@@ -39,6 +39,7 @@ from tests.oracles.table import TIMED
 
 from .data import OUTPUT, mixture_store
 from .hdd import hdd
+from .hypotheses import hypotheses
 from .pairing import Row, pair
 from .serving import serving
 
@@ -270,6 +271,7 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
     "fractions": fractions,
     "folds": folds,
     "hdd": hdd,
+    "hypotheses": hypotheses,
     "serving": serving,
 }
 

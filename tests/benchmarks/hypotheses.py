@@ -1,0 +1,94 @@
+"""Hypothesis tests: fast ones against those of all pairs, and ours against hyppo's and SciPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from bagbasis.hypotheses import FastfoodMMD, FourierMMD, independence_test, two_sample_test
+
+from .pairing import Row, pair
+
+N_DIMS, N_FREQUENCIES, N_PERMUTATIONS = 16, 1024, 99
+SIZES = {10_000: 3, 100_000: 1}  # points of each sample, and how often all pairs are taken
+N_OF_PEERS = 2000
+
+
+def hypotheses() -> list[Row]:
+    """P-values in double; a gamma law or a χ² approximation for each, and 99 permutations."""
+    return [*_fast(), *_two_samples(), *_dependence()]
+
+
+def _fast() -> list[Row]:
+    rng, rows = np.random.default_rng(0), []
+    for n, repeats in SIZES.items():
+        X, Y = rng.standard_normal((n, N_DIMS)), 0.02 + rng.standard_normal((n, N_DIMS))
+        exact = _ours(X, Y, "mmd_u", "gamma")
+        for kind in (FourierMMD, FastfoodMMD):
+            ours, name = _ours(X, Y, kind(N_FREQUENCIES), "gamma"), kind.name
+            title = f"{name}, L = {N_FREQUENCIES:,} / MMD² of all pairs, N = {n:,}, d = {N_DIMS}"
+            rows.append(pair(title, ours, exact, repeats=repeats))
+    return rows
+
+
+def _two_samples() -> list[Row]:
+    rng = np.random.default_rng(1)
+    X, Y = (rng.standard_normal((N_OF_PEERS, N_DIMS)) for _ in range(2))
+    ksample: Any = import_module("hyppo.ksample")
+    mmd = partial(ksample.MMD, "gaussian", gamma=0.5 / N_DIMS)
+    x, y = X[:, 0], Y[:, 0]
+    return [
+        *_beside("MMD²", lambda null: _ours(X, Y, "mmd_b", null), mmd, X, Y),
+        *_beside("energy distance", lambda null: _ours(X, Y, "energy", null), ksample.Energy, X, Y),
+        pair(
+            f"energy distance with a permutation / scipy's without, N = {N_OF_PEERS:,}, d = 1",
+            lambda: two_sample_test(x, y, statistic="energy", n_permutations=1),
+            lambda: stats.energy_distance(x, y),
+        ),
+    ]
+
+
+def _dependence() -> list[Row]:
+    rng = np.random.default_rng(2)
+    X, Y = (rng.standard_normal((N_OF_PEERS, N_DIMS)) for _ in range(2))
+    independence: Any = import_module("hyppo.independence")
+
+    def ours(statistic: str) -> Callable[[str], Callable[[], object]]:
+        return lambda null: (
+            lambda: independence_test(
+                X, Y, statistic=statistic, null=null, n_permutations=N_PERMUTATIONS
+            )
+        )
+
+    return [
+        *_beside("HSIC", ours("hsic_b"), partial(independence.Hsic, gamma=0.5 / N_DIMS), X, Y),
+        *_beside("distance covariance", ours("dcov"), independence.Dcorr, X, Y),
+    ]
+
+
+def _ours(X: np.ndarray, Y: np.ndarray, statistic: object, null: str) -> Callable[[], object]:
+    return lambda: two_sample_test(
+        X, Y, statistic=statistic, bandwidth=None if statistic == "energy" else N_DIMS**0.5,
+        null=null, n_permutations=N_PERMUTATIONS,
+    )  # fmt: skip
+
+
+def _beside(
+    name: str, ours: Callable[[str], Callable[[], object]], make: Any, X: np.ndarray, Y: np.ndarray
+) -> list[Row]:  # fmt: skip
+    """Return a row with each kind of null; the peer is made anew, as a test changes it."""
+    title = f"{name} / hyppo, N = {N_OF_PEERS:,}, d = {N_DIMS}"
+    return [
+        pair(
+            f"{title}, {N_PERMUTATIONS} permutations",
+            ours("permutation"),
+            lambda: make().test(X, Y, reps=N_PERMUTATIONS, workers=1, auto=False),
+            repeats=3,
+        ),
+        pair(f"{title}, an approximate law", ours("gamma"), lambda: make().test(X, Y, auto=True)),
+    ]
