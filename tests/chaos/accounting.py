@@ -98,10 +98,13 @@ class Campaign(ABC):
 
 
 class Mixed(Campaign):
-    """Campaigns of which each trial takes one, as its dice say."""
+    """Campaigns of which each trial takes one, as its dice and their weights say."""
 
-    def __init__(self, name: str, parts: Sequence[Campaign]) -> None:
+    def __init__(
+        self, name: str, parts: Sequence[Campaign], weights: Sequence[float] | None = None
+    ) -> None:
         self.name, self.parts = name, parts
+        self._weights = np.ones(len(parts)) if weights is None else np.asarray(weights)
         self._begun: set[int] = set()
         self._broken: dict[int, Fault] = {}  # those that could not begin
 
@@ -112,7 +115,7 @@ class Mixed(Campaign):
         pass  # each when it is taken first
 
     def trial(self, rng: np.random.Generator, folder: Path, tally: Tally) -> None:
-        i = int(rng.integers(len(self.parts)))
+        i = int(rng.choice(len(self.parts), p=self._weights / self._weights.sum()))
         part, place = self.parts[i], folder / self.parts[i].name
         if i not in self._begun:
             self._begun.add(i)

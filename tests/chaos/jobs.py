@@ -87,7 +87,7 @@ class RawError(Exception):
 def job(name: str, **values: Any) -> None:
     """Run ``bags NAME``, where the test says on a cluster."""
     cluster = ("--cluster", os.environ[CLUSTER]) if CLUSTER in os.environ else ()
-    with pass_limits(small_task_seconds=1e-9, small_tasks=8):
+    with pass_limits(small_task_seconds=1e-9, small_tasks=4):
         command(name, *cluster, *settings(**values))
 
 

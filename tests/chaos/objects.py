@@ -32,6 +32,7 @@ from tests.object_stores.moto_server import REGION, OneAtATime, serving
 BUCKET = "chaos"
 FAULTS = ("drop", "lose", "delay", "repeat", "truncate")
 FAILED = ("append", "fit", "predict-zarr", "promote", "retrain")  # jobs that the network fails
+SLOW = ("fit", "refit", "predict-zarr", "tune", "promote", "retrain")  # several seconds for a kill
 SHARES = (0.02, 0.06, 0.2)  # of the requests that it fails
 DELAY = 0.4  # seconds
 WRITING = (b"PUT", b"POST", b"DELETE")
@@ -267,7 +268,12 @@ class Failed(Killed):
         self._finish(place)
 
 
+THERE = [job for job in JOBS if "objects" in job.grounds]
 CAMPAIGNS = (
-    Mixed("jobs-s3", [Killed(job, Objects) for job in JOBS if "objects" in job.grounds]),
+    Mixed(
+        "jobs-s3",
+        [Killed(job, Objects) for job in THERE],
+        [1 if job.name in SLOW else 4 for job in THERE],
+    ),
     Mixed("network-s3", [Failed(job) for job in JOBS if job.name in FAILED]),
 )
