@@ -103,14 +103,15 @@ def cross_val_score(
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
     features = estimator.resolve(problem)
     parts = _sum_folds(estimator, problem, features, folds, progress)
-    models, scores = [], []
+    models, scores, near = [], [], None
     for j, train in enumerate(_training_sums(parts, time is not None)):
         test = parts[j - cv]
         rows: Summary = test.train + test.validation if test.validation else test.train
         if not rows.weight:
             raise DataError(f"fold {j} has no labelled bag; take fewer folds")
         models.append(clone(estimator))
-        models[-1].learn(problem, features, 0.0, train)
+        models[-1].learn(problem, features, 0.0, train, near=near)
+        near = models[-1].alpha_ / train.train.weight or None  # folds differ little
         if isinstance(problem.outcome, Reals):
             scores.append(_determination(models[-1], rows))
     weights = Weights.of_bags(bags.data, sample_weight)
@@ -176,7 +177,7 @@ def _sum_folds(
 ) -> list[FitStatistics]:
     task = estimator.task(problem, features, 0.0, keeps_rows=True)
     reduction = Reduction(
-        partial(_ByFold, partial(_fit_sums, task.sums), folds),
+        partial(_FoldSums, folds, *task.given),
         _add_each,
         replace(task.cost, bytes_per_task=len(folds.numbers) * task.cost.bytes_per_task),
         name="folds",
@@ -184,8 +185,33 @@ def _sum_folds(
     return run_pass(problem.source, reduction, progress=progress)
 
 
-def _fit_sums(sums: Callable[[], FitSums], fold: int) -> FitSums:
-    return sums()
+class _FoldSums(FitSums):
+    """The `FitStatistics` of each fold: a bag is embedded once, among those of its batch."""
+
+    def __init__(self, folds: _Folds, *given: Any) -> None:  # noqa: ANN401 - as FitSums takes it
+        super().__init__(*given)
+        self._folds = folds.of_bags
+        self._of_folds = {j: self.new_sums() for j in folds.numbers}
+
+    def count(
+        self,
+        index: NDArray[np.int64],
+        embeddings: NDArray[Any],
+        y: NDArray[np.float64],
+        apart: NDArray[np.bool_] | None,
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        """See `FitSums`."""
+        folds = self._folds[index]
+        for j, sums in self._of_folds.items():
+            rows = np.flatnonzero(folds == j)
+            of_validation = None if apart is None else apart[rows]
+            weighed = None if weights is None else weights[rows]
+            sums.add(embeddings[rows], y[rows], of_validation, weighed)
+
+    def finish(self) -> list[FitStatistics]:  # type: ignore[override]  # one of each fold
+        """Return the statistics of each fold, in their order, without counts of points."""
+        return [sums.finish() for sums in self._of_folds.values()]
 
 
 def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[FitStatistics]:

@@ -162,8 +162,8 @@ class FitSums:
         self._validation = validation
         self._precision = precision
         self._weights = weights
-        sizes = (features, outcome.n_targets, precision)
-        self._sums = SplitSums(*sizes, validation is not None, keeps_rows)
+        self._keeps_rows = keeps_rows
+        self._sums = self.new_sums()
         self._n_unlabelled = self._n_held_out = 0
         self._n_points = self._n_outside = self._n_beyond = 0
 
@@ -180,6 +180,22 @@ class FitSums:
         self._n_outside += n_outside
         apart = None if self._validation is None else self._validation.of(batch.index)
         weights = None if self._weights is None else self._weights.of(batch.index, y)
+        self.count(batch.index, embeddings, y, apart, weights)
+
+    def new_sums(self) -> SplitSums:
+        """Return sums of no bags."""
+        sizes = (self._features, self._outcome.n_targets, self._precision)
+        return SplitSums(*sizes, self._validation is not None, self._keeps_rows)
+
+    def count(
+        self,
+        index: NDArray[np.int64],
+        embeddings: NDArray[Any],
+        y: NDArray[np.float64],
+        apart: NDArray[np.bool_] | None,
+        weights: NDArray[np.float64] | None,
+    ) -> None:
+        """Count bags by their positions; the others as `SplitSums.add` takes them."""
         self._sums.add(embeddings, y, apart, weights)
 
     def finish(self) -> FitStatistics:
@@ -218,10 +234,15 @@ class FitPass:
     weights: Weights | None = None
 
     @property
+    def given(self) -> tuple[Any, ...]:
+        """What `FitSums` takes."""
+        given = (self.features, self.outcome, self.validation, self.precision, self.keeps_rows)
+        return *given, self.weights
+
+    @property
     def sums(self) -> Callable[[], FitSums]:
         """What makes the collector of a task."""
-        given = (self.features, self.outcome, self.validation, self.precision, self.keeps_rows)
-        return partial(FitSums, *given, self.weights)
+        return partial(FitSums, *self.given)
 
     @property
     def cost(self) -> Cost:

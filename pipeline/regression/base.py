@@ -186,16 +186,18 @@ class DoubleBasis(RidgeParameters, LinearModel):
         holdout: HoldoutLike,
         statistics: FitStatistics,
         solution: RidgeSolution | None = None,
+        near: float | None = None,
     ) -> None:
         """Solve, unless that is done, and set every fitted attribute.
 
-        ``statistics`` are those of the problem's bags.
+        ``statistics`` are those of the problem's bags; ``near`` is where a search of penalties
+        begins, per bag.
         """
         solver, train = "cholesky" if solution is None else "cg", statistics.train
         if solution is None:
             with lane():
                 left = self.beside(statistics, features, problem.outcome)
-                solution = self._solve(problem, features, holdout, left)
+                solution = self._solve(problem, features, holdout, left, near)
         if len(set(solution.scores.tolist())) > 1:  # else no penalty is better than another
             given = (self.penalties(train), self.precision, is_summed(train))
             warn_at_edge(solution.alpha, *given)
@@ -279,9 +281,12 @@ class DoubleBasis(RidgeParameters, LinearModel):
         features: FeatureMap,
         holdout: HoldoutLike,
         statistics: FitStatistics,
+        near: float | None = None,
     ) -> RidgeSolution:
         train, units = statistics.train, problem.outcome.units()
         penalties = self.penalties(train)
+        if near is not None:
+            penalties = replace(penalties, near=near * train.weight)
         chosen = self.alpha if isinstance(self.alpha, str) else ""
         if chosen == "validation":
             if statistics.validation is None:

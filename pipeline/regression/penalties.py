@@ -35,10 +35,14 @@ class Penalties:
     values : float64, shape (n,)
     searched : bool
         Whether they need not all be tried.
+    near : float, optional
+        Where the best one is thought to be, and a search begins; None: where a part of the
+        problem has its own.
     """
 
     values: Floats
     searched: bool = False
+    near: float | None = None
 
     @classmethod
     def default(cls, n_rows: float, precision: str, is_summed: bool) -> Penalties:

@@ -178,6 +178,9 @@ def _path(
     """Score all penalties; with factors only those about the best, found from a small part."""
     if isinstance(solver, Spectrum):
         return try_all(penalties, score)
+    if penalties.near is not None:
+        start = int(np.abs(np.log(penalties.values / penalties.near)).argmin())
+        return search(penalties, score, start)
     part = summary.part(PART_SIZE)
     spectrum, share = Spectrum(part), part.size / summary.size
     scores = try_all(

@@ -179,10 +179,11 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         features: FeatureMap,
         holdout: HoldoutLike,
         statistics: FitStatistics,
+        near: float | None = None,
     ) -> RidgeSolution:
         held_out = statistics.validation
         if held_out is None or self.alpha != "projected":
-            return super()._solve(problem, features, holdout, statistics)
+            return super()._solve(problem, features, holdout, statistics, near)
         source, validation = self.parts(problem.source, holdout)
         assert validation is not None
         score = ProjectedScore.of(
@@ -202,9 +203,10 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         holdout: HoldoutLike,
         statistics: FitStatistics,
         solution: RidgeSolution | None = None,
+        near: float | None = None,
     ) -> None:
         """See `DoubleBasis.learn`."""
-        super().learn(problem, features, holdout, statistics, solution)
+        super().learn(problem, features, holdout, statistics, solution, near)
         self.mean_coefficients_ = statistics.mean_targets
         self.report_["n_response_points_outside_box"] = statistics.n_responses_outside
 

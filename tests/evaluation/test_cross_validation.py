@@ -20,6 +20,7 @@ from bagbasis import (
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.evaluation import cross_validation
 from bagbasis.execution.costs import pass_limits
+from bagbasis.regression import FeatureMap
 from tests.oracles.labelled import labelled_bags, stored
 
 N, CV = 230, 4
@@ -139,3 +140,18 @@ def test_one_pass_however_it_is_cut(store):
 def test_refused(store, given, kind, message):
     with pytest.raises(kind, match=message):
         cross_val_score(small(), store, **{"target": "y", "cv": CV, **given})
+
+
+def test_each_bag_is_embedded_once(store, monkeypatch):
+    """Among the others of its batch, not apart in its fold."""
+    sizes, embed = [], FeatureMap.embed
+    estimator = small()
+    features = estimator.resolve(estimator.problem(store, None, "y"))
+    monkeypatch.setattr(DoubleBasisRegressor, "resolve", lambda *_: features)
+    monkeypatch.setattr(
+        FeatureMap,
+        "embed",
+        lambda self, bags, dtype: sizes.append(len(bags)) or embed(self, bags, dtype),
+    )
+    cross_val_score(estimator, store, target="y", cv=CV)
+    assert sizes == [np.count_nonzero(~np.isnan(targets()[:, 0]))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -228,7 +229,7 @@ CHOICES = {
 @pytest.mark.parametrize("seed", range(3))
 def test_a_search_finds_what_the_spectrum_does(known, choice, noise, seed, monkeypatch):
     """The penalty, its neighbours' scores, and the solution are those of all penalties from one
-    spectrum, from a few factors."""
+    spectrum, from a few factors; also where it begins near the penalty of other rows."""
     rng = np.random.default_rng(seed)
     z, y = feature_rows(rng, 300)
     y += noise * rng.normal(size=y.shape)
@@ -236,12 +237,14 @@ def test_a_search_finds_what_the_spectrum_does(known, choice, noise, seed, monke
     exact = CHOICES[choice](*parts, SEARCHED)
     assert len(exact.alphas) == len(SEARCHED)
     monkeypatch.setattr("bagbasis.regression.ridge.PART_SIZE", 20)
-    found = CHOICES[choice](*parts, SEARCHED)
-    same = np.isin(exact.alphas, found.alphas)
-    assert 2 <= same.sum() < len(SEARCHED)
-    np.testing.assert_allclose(found.scores, exact.scores[same], rtol=1e-4)
-    assert found.alpha == exact.alpha
-    np.testing.assert_allclose(found.coef, exact.coef, atol=1e-6 * np.abs(exact.coef).max())
+    for near in (None, exact.alpha, 4 * exact.alpha):
+        found = CHOICES[choice](*parts, replace(SEARCHED, near=near))
+        same = np.isin(exact.alphas, found.alphas)
+        assert 2 <= same.sum() < len(SEARCHED)
+        assert near != exact.alpha or same.sum() <= 3
+        np.testing.assert_allclose(found.scores, exact.scores[same], rtol=1e-4)
+        assert found.alpha == exact.alpha
+        np.testing.assert_allclose(found.coef, exact.coef, atol=1e-6 * np.abs(exact.coef).max())
 
 
 def test_a_search_leaves_what_can_not_be_solved():
