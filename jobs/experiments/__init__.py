@@ -28,6 +28,7 @@ EXPERIMENTS = {
     "scaling": "scaling:Scaling",
     "peers": "peers:Peers",
     "embeddings": "embeddings:Embeddings",
+    "anomalies": "anomalies:Anomalies",
 }
 
 
