@@ -14,6 +14,7 @@ from .files import write_page, write_report
 from .markdown import markdown_table
 from .page import render
 from .pictures.charts import Chart, Series
+from .pictures.evaluation import save_figure
 from .pictures.parts import Part, Table, facts
 from .pictures.rounds import draw_rounds
 
@@ -44,9 +45,7 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
     with writing(f"{url}.md") as path:
         path.write_text(markdown(report))
     write_page(f"{url}.html", render(NAME, [round_part(report, rounds)], {}))
-    figure = draw_rounds(rounds, report)
-    with writing(f"{url}.png") as path:
-        figure.savefig(path, format="png")
+    save_figure(draw_rounds(rounds, report), f"{url}.png")
     return folder
 
 

@@ -1,15 +1,20 @@
 """What forked processes of tests have at hand: the imports of all, and Numba's tables of types."""
 
+import importlib
+
 import dask
-import hypothesis
-import pytest
 from numba.core.registry import cpu_target
 
-from bagbasis.jobs import retrain_report
-from tests.bags import processes
-
-__all__ = ["hypothesis", "processes", "pytest", "retrain_report"]
-
+for name in (
+    "bagbasis.ingest.tables",
+    "bagbasis.jobs.retrain_report",
+    "bagbasis.tuning",
+    "dask.dataframe",
+    "hypothesis",
+    "pytest",
+    "tests.bags.processes",
+):
+    importlib.import_module(name)
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 cpu_target.typing_context.refresh()
 cpu_target.target_context.refresh()

@@ -180,18 +180,19 @@ def test_an_outlier_does_not_stretch_the_box(tmp_path, ingest_cut, caplog):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"bag": np.repeat(range(500), 10), "u": rng.random(5000), "v": 0.0})
     frame.loc[17, "u"] = 25.0
-    path = write(frame, tmp_path / "p.parquet", row_group_size=500)
+    path = write(frame, tmp_path / "p.parquet", row_group_size=500)  # ten pieces
+    options = {"range_bytes": 2**14, **COLUMNS}
     with caplog.at_level(logging.WARNING, logger="bagbasis"):
-        store = ingest_cut(path, tmp_path / "s.zarr", **COLUMNS)
+        store = ingest_cut(path, tmp_path / "s.zarr", **options)
     lo, hi = store.box.bounds[0]
     assert -0.02 < lo < 0 < 1 < hi < 1.3
     assert store.box.bounds[1] == [-0.5, 0.5]
     assert "1 of 5000 points lie outside the box; coordinate 'u' reaches" in caplog.text
     rest = frame.drop(index=17)
     same = write(rest, tmp_path / "q.parquet")
-    others = ingest_cut(same, tmp_path / "t.zarr", **COLUMNS)
+    others = ingest_cut(same, tmp_path / "t.zarr", **options)
     assert others.box == Box.around(rest[["u", "v"]].min(), rest[["u", "v"]].max())
-    store = ingest_cut(path, tmp_path / "s.zarr", box={"quantile": 0}, overwrite=True, **COLUMNS)
+    store = ingest_cut(path, tmp_path / "s.zarr", box={"quantile": 0}, overwrite=True, **options)
     assert store.box.bounds[0][1] > 25
 
 
