@@ -81,6 +81,7 @@ def describe_responses(store: BagStore) -> dict[str, Any]:
 def describe_model(model: DoubleBasis) -> dict[str, Any]:
     """Return what was fitted, on which data, and how large it is."""
     embedding, second = model.features_.embedding, model.features_.second
+    baseline = {} if model.baseline is None else {"baseline": model.baseline}
     return {
         "kind": type(model).__name__,
         "targets": list(model.target_names_),
@@ -88,6 +89,7 @@ def describe_model(model: DoubleBasis) -> dict[str, Any]:
         "embedding": embedding.to_dict(),
         "n_coefficients": embedding.n_features,
         "random_features": second and second.to_dict(),
+        **baseline,
         "n_features": model.features_.n_features,
         "alpha": model.alpha_,
         "holdout": model.holdout_,

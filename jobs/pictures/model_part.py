@@ -62,7 +62,8 @@ def card_of(model: DoubleBasis, judged: str) -> Table:
     """Say what a user of the model has to know."""
     report, features = model.report_, model.features_
     second = features.second
-    made_of = "no random features" if second is None else f"{features.n_features:,} random features"
+    made_of = "no" if second is None else f"{features.n_penalized:,}"
+    beside = "" if model.baseline is None else f" beside the baseline {model.baseline!r}"
     box = "; ".join(
         f"{lo:.4g} to {hi:.4g}" for lo, hi in features.embedding.box.bounds[:SHOWN_DIMS]
     )
@@ -72,8 +73,8 @@ def card_of(model: DoubleBasis, judged: str) -> Table:
     values = {
         "predicts": names,
         "from": f"bags of points with {features.n_dims} coordinates",
-        "estimator": f"{type(model).__name__}: {features.embedding.describe().text}; {made_of}; "
-        f"ridge penalty {model.alpha_:.4g}",
+        "estimator": f"{type(model).__name__}: {features.embedding.describe().text}; {made_of} "
+        f"random features{beside}; ridge penalty {model.alpha_:.4g}",
         "learnt from": f"{report['n_bags_fitted']:,} bags of {report['data_url']}, about "
         f"{sizes:,.0f} points per bag; {report['n_bags_held_out']:,} held out, "
         f"{report['n_bags_unlabelled']:,} without a label",

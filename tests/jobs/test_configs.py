@@ -143,6 +143,15 @@ def test_default_model_section_builds_default_estimators():
     assert isinstance(ModelSection(task="densities").estimator(), TripleBasisRegressor)
 
 
+def test_baselines_have_their_tasks():
+    """Each builds the estimator that has it, and is refused beside other tasks."""
+    for baseline, task in (("linear", "regression"), ("own", "densities")):
+        assert ModelSection(task=task, baseline=baseline).estimator().baseline == baseline
+        for other in {"regression", "classification", "densities"} - {task}:
+            with pytest.raises(ValueError, match=f"baseline: {baseline} is used with task: {task}"):
+                ModelSection(task=other, baseline=baseline)
+
+
 @pytest.mark.parametrize("name", ["local", "tcp"])
 def test_profiles_are_valid(name, monkeypatch):
     """Each cluster profile loads, by its file and by its name."""

@@ -20,6 +20,8 @@ from bagbasis import (
 )
 from bagbasis.errors import ModelError, ParameterError
 from bagbasis.execution.costs import pass_limits
+from bagbasis.jobs.info import describe_model
+from bagbasis.jobs.pictures.model_part import card_of
 from bagbasis.regression.partial_regression import beside_linear, beside_own
 from bagbasis.regression.ridge import solve
 from bagbasis.retraining.sums import BOUNDS, ModelLine, differences, slide_window
@@ -177,6 +179,8 @@ def test_saved_and_loaded(tmp_path, baseline):
     again = load_model(tmp_path / "m.zarr")
     np.testing.assert_array_equal(again.predict(BAGS), model.predict(BAGS))
     assert again.get_params()["baseline"] == baseline
+    assert describe_model(again)["baseline"] == baseline
+    assert f"48 random features beside the baseline '{baseline}'" in str(card_of(again, ""))
     state = attributes_of(str(tmp_path / "m.zarr"))["bagbasis_model"]
     del state["features"]["beside"]["shift"][0]
     zarr.open_group(tmp_path / "m.zarr", mode="r+").attrs["bagbasis_model"] = state
