@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import requests
 
 from bagbasis import BagStore, load_model
 from bagbasis.clusters.profiles import load_profile
@@ -57,3 +58,21 @@ def test_urls_with_credentials(url, tmp_path):
 def test_urls_without_credentials(url):
     """What looks a little like credentials and is none is taken."""
     assert normalize_url(url) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://127.0.0.1:1/x", "Connection refused"),
+        ("zip://x::/nope.zip", "No such file or directory"),
+        ("github://owner:repository@main/x", "nobody answers"),
+    ],
+)
+def test_filesystems_that_connect_at_once(url, said, monkeypatch):
+    """What fails when fsspec makes the filesystem is one error of ours, too."""
+
+    def get(*args, **options):
+        raise requests.ConnectionError("nobody answers")
+
+    monkeypatch.setattr(requests, "get", get)
+    assert refused(1, "info", url) == f"bags: info: {url}: can not be read ({said})"
