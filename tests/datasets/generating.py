@@ -1,10 +1,9 @@
-"""Generate a store and kill this process without warning: ``generating.py NAME URL KILL_AT``."""
+"""Datasets of ragged bags, and a process that dies without warning while it makes a store."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -45,13 +44,12 @@ SHIFTED = Shifted(seed=5)
 KILLED = {"bags": (RAGGED, 60_000), "responses": (SHIFTED, 430)}  # datasets, and bags to make
 
 
-if __name__ == "__main__":
-    dataset, n_bags = KILLED[sys.argv[1]]
-    kill_at = int(sys.argv[3])
+def generate_and_die(_: object, name: str, url: str, kill_at: int) -> None:
+    """Make a store until so many bags are done; then end as a lost machine would."""
+    dataset, n_bags = KILLED[name]
 
     def kill(done: int, total: int) -> None:
-        """End this process as a lost machine would."""
         if done >= kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    generate(dataset, sys.argv[2], n_bags, progress=kill, chunk_points=10**4, commit_seconds=0)
+    generate(dataset, url, n_bags, progress=kill, chunk_points=10**4, commit_seconds=0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +25,8 @@ from bagbasis.datasets import (
 )
 from bagbasis.datasets.base import Block, ResponseDataset
 from bagbasis.errors import DataError, ParameterError, StoreError, WriterBusyError
-from tests.datasets.generating import KILLED, RAGGED, SHIFTED, Shifted
-
-ROOT = Path(__file__).parents[2]
+from tests.bags.processes import running
+from tests.datasets.generating import KILLED, RAGGED, SHIFTED, Shifted, generate_and_die
 
 
 def assert_holds(store: BagStore, dataset: Dataset, n_bags: int) -> None:
@@ -150,9 +147,9 @@ def test_killed_twice_and_run_again(
     dataset, n_bags = KILLED[name]
     committed = [0]
     for kill_at in kills:
-        command = [sys.executable, "-m", "tests.datasets.generating", name, url, str(kill_at)]
-        run = subprocess.run(command, capture_output=True, check=False, cwd=ROOT)
-        assert run.returncode == -signal.SIGKILL, run.stderr.decode()
+        with running(generate_and_die, name, url, kill_at) as (process, _):
+            process.join()
+        assert process.exitcode == -signal.SIGKILL
         store = BagStore.open(url)
         store.verify()
         committed.append(store.n_bags)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -94,7 +93,9 @@ def assert_holds_responses(store: BagStore, frame: pd.DataFrame) -> None:
         np.testing.assert_array_equal(response, expected)
 
 
-def ingest_and_be_killed(points: str, responses: str, url: str, on_cluster: str) -> None:
+def ingest_and_be_killed(
+    _: object, points: Path, responses: Path, url: Path, on_cluster: bool
+) -> None:
     """Ingest in this process alone and die, without any cleaning up, when half is written."""
     from distributed import Client
 
@@ -107,7 +108,3 @@ def ingest_and_be_killed(points: str, responses: str, url: str, on_cluster: str)
     client = Client(processes=False, dashboard_address=None) if on_cluster else nullcontext()
     with client:
         ingest_tables(points, url, responses=responses, progress=kill, **COLUMNS, **RESPONSES)
-
-
-if __name__ == "__main__":
-    ingest_and_be_killed(*sys.argv[1:])

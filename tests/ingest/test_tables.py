@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -18,11 +16,13 @@ from bagbasis.bags import BagStore, Box
 from bagbasis.ingest.table_engines import SORT_BYTES, LocalEngine
 from bagbasis.ingest.table_scans import Database
 from bagbasis.ingest.tables import TableIngest, ingest_tables
+from tests.bags.processes import running
 from tests.ingest.long_tables import (
     COLUMNS,
     RESPONSES,
     assert_holds,
     assert_holds_responses,
+    ingest_and_be_killed,
     long_table,
     response_table,
     scatter,
@@ -280,9 +280,9 @@ def test_a_killed_ingest_commits_nothing_and_runs_again(tmp_path, client):
     answers = response_table(np.random.default_rng(5), range(200))
     path, responses = write(frame, tmp_path / "p.parquet"), write(answers, tmp_path / "r.csv")
     url = tmp_path / "s.zarr"
-    command = [sys.executable, "-m", "tests.ingest.long_tables", path, responses, url]
-    died = subprocess.run([*command, "on a cluster" if client else ""])
-    assert died.returncode == -signal.SIGKILL
+    with running(ingest_and_be_killed, path, responses, url, client is not None) as (process, _):
+        process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert BagStore.open(url).n_bags == 0
     store = ingest_tables(path, url, responses=responses, **COLUMNS, **RESPONSES)
     assert_holds(store, frame, range(200))
