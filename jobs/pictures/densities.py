@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from .evaluation import BLUE, GREY, ORANGE, new_figure, save_figure
 
 GRID = {1: 320, 2: 96, 3: 48}  # midpoints per dimension of what is drawn
 MOST_DOTS = 1000  # points of a bag that are drawn
+TITLE_LETTERS = 44  # of a line, which is as wide as a panel
 SLICES = (0.1, 0.5, 0.9)  # of the third coordinate's range
 MOST_MARGINALS = 6  # coordinates of a bag that are drawn one by one
 DENSITY = "density (0 where negative)"  # a series may dip below zero
@@ -47,20 +49,23 @@ def draw_bags(
     joint = series.joint and n_dims <= 3
     across = {1: 1, 2: 1, 3: 1 + len(SLICES)}[n_dims] if joint else min(n_dims, MOST_MARGINALS)
     rows, columns = (1, len(bags)) if across == 1 else (len(bags), across)
-    figure = new_figure(4.4 * columns + 0.4, 3.9 * rows + 0.4)
+    height = 4.6 if joint and n_dims == 2 else 3.9  # square panels, beside one colour bar
+    figure = new_figure(4.4 * columns + 0.4, height * rows + 0.4)
     axes = figure.subplots(rows, columns, squeeze=False).reshape(len(bags), across)
-    for row, bag, title in zip(axes, bags, titles, strict=True):
-        if joint and n_dims == 2:
-            _draw_plane(row[0], bag, _estimate(bag, box, series), coordinate_names)
-        elif joint and n_dims == 3:
+    if joint and n_dims == 2:
+        planes = [_estimate(bag, box, series).on_grid(GRID[2])[0] for bag in bags]
+        _draw_planes(axes[:, 0], bags, planes, box, coordinate_names)
+    for row, bag in zip(axes, bags, strict=True):
+        if joint and n_dims == 3:
             _draw_slices(row, bag, _estimate(bag, box, series), coordinate_names)
-        else:
+        elif not joint or n_dims != 2:
             for j, axis in enumerate(row):
                 side = Box((box.lo[j],), (box.hi[j],))
                 density = _estimate(bag[:, [j]], side, series)
                 _draw_curve(axis, bag[:, j], density, coordinate_names[j])
-        extra = row[0].get_title()
-        row[0].set_title(f"{title}\n{extra}" if extra else title, fontsize=10)
+    for row, title in zip(axes, titles, strict=True):
+        lines = [*textwrap.wrap(title, TITLE_LETTERS), row[0].get_title()]
+        row[0].set_title("\n".join(filter(None, lines)), fontsize=10)
     if joint and n_dims > 1 and downwards:
         for axis in axes.ravel():
             axis.invert_yaxis()
@@ -143,13 +148,18 @@ def _draw_curve(axis: Axes, values: Array, density: Densities, name: str) -> Non
     axis.legend(loc="best", fontsize=8)
 
 
-def _draw_plane(axis: Axes, bag: Array, density: Densities, names: Sequence[str]) -> None:
-    image = _heat_map(axis, density.on_grid(GRID[2])[0], density.box, names)
-    axis.figure.colorbar(image, ax=axis, label=f"estimated {DENSITY}")
-    shown = _some(bag)
-    label = f"{len(bag):,} points" if len(shown) == len(bag) else f"{len(shown):,} of its points"
-    axis.plot(shown[:, 0], shown[:, 1], ".", color=ORANGE, markersize=2.5, label=label)
-    axis.legend(loc="upper right", fontsize=8)
+def _draw_planes(
+    axes: Array, bags: Sequence[Array], planes: Sequence[Array], box: Box, names: Sequence[str]
+) -> None:
+    """Draw a heat map per bag under its points, all on one scale of colours."""
+    top = max(float(plane.max()) for plane in planes)
+    for axis, bag, plane in zip(axes, bags, planes, strict=True):
+        image = _heat_map(axis, plane, box, names, top)
+        shown = _some(bag)
+        part = f"{len(shown):,} of its points" if len(shown) < len(bag) else f"{len(bag):,} points"
+        axis.plot(shown[:, 0], shown[:, 1], ".", color=ORANGE, markersize=2.5, label=part)
+        axis.legend(loc="upper right", fontsize=8)
+    axes[0].figure.colorbar(image, ax=list(axes), label=f"estimated {DENSITY}", shrink=0.65)
 
 
 def _draw_slices(row: Array, bag: Array, density: Densities, names: Sequence[str]) -> None:

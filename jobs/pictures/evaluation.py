@@ -17,6 +17,7 @@ from bagbasis.storage.files import writing
 
 DOTS_PER_INCH = 120  # of the PNG files
 MOST_VALUES = 30  # of an integer target that gets one violin per value
+MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
 MOST_LABELS = 40  # classes named on an axis
 MOST_DOTS = 3000  # beyond these a scatter plot hides its density
@@ -58,7 +59,8 @@ def draw_predictions(
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
         _predictions(axis, pair[:, 0], pair[:, 1], name)
         r2 = "" if error["r2"] is None else f", R² {error['r2']:.3f}"
-        axis.set_title(f"RMSE {error['rmse']:.3g}{r2}", fontsize=10)
+        constant = f", best constant {error['constant_rmse']:.3g}"
+        axis.set_title(f"RMSE {error['rmse']:.3g}{constant}{r2}", fontsize=10)
     figure.suptitle(f"Predicted against true targets of {_which(pairs, errors)}")
     return save_figure(figure, path)
 
@@ -72,7 +74,8 @@ def draw_residuals(
     """Draw the histogram of predicted − true, one panel per target; see `draw_predictions`."""
     figure, axes = _panels(len(pairs), 3.8)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
-        axis.hist(pair[:, 1] - pair[:, 0], bins=60, color=BLUE)
+        n_bins = int(np.clip(len(pair) ** 0.5, 5, MOST_BINS))  # of few bags more are noise
+        axis.hist(pair[:, 1] - pair[:, 0], bins=n_bins, color=BLUE)
         axis.axvline(0, color=GREY, linewidth=1)
         label = f"mean error {error['bias']:.3g}"
         axis.axvline(error["bias"], color=ORANGE, linestyle="--", label=label)

@@ -17,15 +17,18 @@ GATES = {"inputs": ("o", BLUE), "concept": ("s", ORANGE), "labels": ("^", "black
 
 
 def draw_rounds(rounds: Sequence[Round], report: dict[str, Any]) -> Figure:
-    """Errors, new bags and drift over the rounds, one panel each."""
-    figure = new_figure(9.0, 8.4)
-    axes = figure.subplots(3, 1, sharex=True)
+    """Errors, new bags and, once it was tested, drift over the rounds, one panel each."""
+    is_tested = any(one.p_value is not None or one.p_values for one in rounds)
+    n_panels = 3 if is_tested else 2
+    figure = new_figure(9.0, 2.8 * n_panels)
+    axes = figure.subplots(n_panels, 1, sharex=True)
     _errors(axes[0], rounds, report["measure"])
     _new_bags(axes[1], rounds)
-    _p_values(axes[2], rounds)
-    axes[2].set_xlabel("round")
-    axes[2].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes[2].set_xlim(0.3, rounds[-1].number + 0.7)
+    if is_tested:
+        _p_values(axes[2], rounds)
+    axes[-1].set_xlabel("round")
+    axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes[-1].set_xlim(0.3, rounds[-1].number + 0.7)
     figure.suptitle(f"Retraining up to round {rounds[-1].number}")
     return figure
 
@@ -72,8 +75,7 @@ def _p_values(axis: Axes, rounds: Sequence[Round]) -> None:
     axis.set_yscale("log")
     axis.set_ylim(top=1.3)
     axis.set_ylabel("p-values of drift")
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(loc="best", fontsize=9)
+    axis.legend(loc="best", fontsize=9)
 
 
 def _numbers(rounds: Sequence[Round]) -> list[int]:

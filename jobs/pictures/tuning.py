@@ -15,11 +15,9 @@ from .evaluation import GREY, new_figure, save_figure
 if TYPE_CHECKING:
     from bagbasis.tuning import Rung, Score
 
-MOST_NAMED = 8
-COLORS = (
-    "#e07b39", "#3b6fb6", "#4c9a5b", "#a8457c", "#7b62b3", "#b39b2e", "#3aa6a6", "#8a5a3c",
-)  # fmt: skip
-MARKERS = "osD^vP*X"
+MOST_NAMED = 4  # in colours that are told apart, and a legend that is read
+COLORS = ("#e07b39", "#3b6fb6", "#4c9a5b", "#a8457c")
+MARKERS = "osD^"
 
 
 def draw_tuning(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,10 @@ from bagbasis import BagStore
 from bagbasis.bags import Box
 from bagbasis.embeddings import SeriesShape
 from bagbasis.errors import ConfigError
+from bagbasis.jobs.pictures import densities, evaluation
 from bagbasis.jobs.pictures.densities import draw_bags
 from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
+from bagbasis.jobs.pictures.rounds import draw_rounds
 from tests.evaluation.judged import real_errors
 from tests.jobs.running import assert_picture
 
@@ -80,3 +84,43 @@ def test_axes_have_the_stores_names(tmp_path):
     assert names(["x (m)", "y (m)"]) == ["x (m)", "y (m)"]
     with pytest.raises(ConfigError, match=r"'coordinate_names' has 3 names; .* has 2 coord"):
         names(["x", "y", "z"])
+
+
+def test_panels_of_a_plane_share_a_scale_and_titles_stay_above_them(tmp_path, monkeypatch):
+    """One colour bar, no higher than the panels; no title runs into another panel."""
+    monkeypatch.setattr(densities, "save_figure", lambda figure, path: figure)
+    rng = np.random.default_rng(0)
+    bags = [rng.random((n, 2)) for n in (40, 200)]
+    titles = [f"bag patient-{i:04}: number of components {i}, predicted 3.4567" for i in range(2)]
+    series = SeriesShape("cosine", 4, None, True)
+    figure = draw_bags(tmp_path / "a.png", bags, titles, Box.unit(2), series, ["x", "y"])
+    figure.draw_without_rendering()
+    *panels, bar = figure.axes
+    assert len(panels) == 2
+    assert len({panel.images[0].get_clim() for panel in panels}) == 1
+    boxes = [panel.get_window_extent() for panel in panels]
+    assert bar.get_window_extent().height <= boxes[0].height
+    for own, panel in zip(boxes, panels, strict=True):
+        title = panel.title.get_window_extent()
+        others = [*boxes, bar.get_window_extent()]
+        assert not any(title.overlaps(other) for other in others if other is not own)
+        assert panel.xaxis.label.get_window_extent().y0 > 0
+
+
+@pytest.mark.parametrize(("n", "expected"), [(4, 5), (178, 13), (10_000, 60)])
+def test_few_bags_have_few_bins(tmp_path, monkeypatch, n, expected):
+    """As many as the root of their number."""
+    monkeypatch.setattr(evaluation, "save_figure", lambda figure, path: figure)
+    true = np.random.default_rng(0).normal(size=(n, 1))
+    errors = real_errors(true, true + 0.1).values()
+    figure = draw_residuals("a.png", [np.hstack([true, true**2])], ["y"], list(errors.values()))
+    assert len(figure.axes[0].patches) == expected
+
+
+@pytest.mark.parametrize("p_value", [None, 0.3])
+def test_no_panel_of_drift_before_it_was_tested(p_value):
+    """Panels of errors and new bags alone, in the first round."""
+    values = {"number": 1, "error": 0.2, "champion_error": None, "decision": "promoted"}
+    values |= {"n_new": 9, "n_new_labelled": 5, "level": None, "p_values": {}, "p_value": p_value}
+    figure = draw_rounds([SimpleNamespace(**values)], {"measure": "RMSE"})
+    assert len(figure.axes) == (2 if p_value is None else 3)
