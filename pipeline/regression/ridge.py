@@ -194,6 +194,8 @@ def _path(
 def _gcv_score(
     summary: Summary, solver: Solver, alpha: float, units: NDArray[np.float64] | None
 ) -> float:
+    if alpha < solver.rounding:
+        return np.inf
     n, df = summary.n_weighted, solver.degrees_of_freedom(alpha)
     freedom = 1.0 - (1.0 + df) / n
     rounding = 1e-6 * summary.size

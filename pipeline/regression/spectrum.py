@@ -21,7 +21,16 @@ FLOAT32_TRACE = 1e-6
 
 
 class Solver(Protocol):
-    """Solutions and degrees of freedom for any λ > 0."""
+    """Solutions and degrees of freedom for any λ > 0.
+
+    Attributes
+    ----------
+    rounding : float
+        Of M's eigenvalues, as far as it shows: λ below it is lost in that of the sums, of which
+        most were perhaps subtracted again. 0 where the solver refuses such λ by itself.
+    """
+
+    rounding: float
 
     def solve(self, alpha: float) -> Floats:
         """(M + λI)⁻¹ b in the solver's coordinates, shape (size, k)."""
@@ -50,6 +59,8 @@ class Spectrum:
         e, ascending.
     right_side : float64, shape (size, k)
         b in the eigenvectors' coordinates.
+    rounding : float
+        See `Solver`: how far below zero M's least eigenvalue is.
     """
 
     def __init__(self, summary: Summary) -> None:
@@ -65,6 +76,7 @@ class Spectrum:
         if failed:
             raise scipy.linalg.LinAlgError("the eigenvalues of the Gram matrix did not converge")
         self.values: Floats = np.maximum(values, 0.0)
+        self.rounding = max(0.0, -float(values.min()))
         self.right_side: Floats = self._vectors.T @ self._reflected(summary.right_side(), "T")
 
     def solve(self, alpha: float) -> Floats:
@@ -104,6 +116,8 @@ class Factors:
     scipy.linalg.LinAlgError
         From `solve`: λ is below the rounding of M.
     """
+
+    rounding = 0.0
 
     def __init__(self, summary: Summary) -> None:
         self._matrix = summary.matrix()

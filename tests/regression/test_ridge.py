@@ -119,6 +119,28 @@ def test_gcv_chooses_the_least_score(known, n):
     assert 0 < scores.argmin() < len(GRID) - 1
 
 
+@pytest.mark.parametrize("seed", [0, 2, 9, 11, 13])
+def test_gcv_of_few_rows_that_most_were_subtracted_from(seed):
+    """The rounding of the many is not taken for a fit: errors are those of the few rows' own sums.
+
+    Before, the residuals of small penalties were lost in it, and their scores were 0.
+    """
+    rng = np.random.default_rng(seed)
+    n, D, many = 44, 48, 20_000
+    X = rng.standard_normal((many, 2))
+    waves = X @ rng.standard_normal((2, D)) + rng.uniform(0, 6, D)
+    z = (np.sqrt(2 / D) * np.cos(waves)).astype(np.float32)
+    y = np.sin(X[:, :1]) + 0.3 * rng.standard_normal((many, 1))
+    few, all_rows, others = (
+        collected(z[rows], y[rows], np.float32) for rows in (np.s_[:n], np.s_[:], np.s_[n:])
+    )
+    errors = []
+    for summary in (few, all_rows - others):
+        found = solve_gcv(summary, Penalties.default(n, "float32", is_summed=True))
+        errors.append(np.mean((z @ found.coef.T + found.intercept - y) ** 2))
+    assert errors[1] < 1.01 * errors[0]
+
+
 def test_gcv_does_not_see_the_unit_of_a_target(known):
     """A target in millionths weighs as much in the choice as one in millions."""
     z, y = feature_rows(np.random.default_rng(5), 200)
