@@ -30,7 +30,7 @@ NONE = "none"  # what false is among the kinds of a section
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
 # Parameters that a model section takes over as they are.
 RIDGE = ("alphas", "validation_fraction", "precision", "solver", "rank", "uncertainty")
-BASELINES = {"linear": "regression", "own": "densities"}  # and the task of each
+BASELINES = {"linear": ("regression", "classification"), "own": ("densities",)}  # and their tasks
 ESTIMATORS = {
     "regression": "DoubleBasisRegressor",
     "classification": "DoubleBasisClassifier",
@@ -234,7 +234,8 @@ class ModelSection(Section):
     baseline: Literal[tuple(BASELINES)] | None = Field(  # type: ignore[valid-type]
         default=None,
         description="linear: a ridge on the embedding beside the random features, with task: "
-        "regression; own: an affine copy of the bag's coefficients, with task: densities",
+        "regression or classification; own: an affine copy of the bag's coefficients, with task: "
+        "densities",
     )
     class_weight: Literal["balanced"] | None = Field(
         default=None, description="balanced: classes weigh alike in all, with task: classification"
@@ -276,9 +277,9 @@ class ModelSection(Section):
             raise ValueError("response_embedding is used with task: densities alone")
         if self.class_weight is not None and self.task != "classification":
             raise ValueError("class_weight is used with task: classification alone")
-        if self.baseline is not None and self.task != BASELINES[self.baseline]:
-            task = BASELINES[self.baseline]
-            raise ValueError(f"baseline: {self.baseline} is used with task: {task} alone")
+        if self.baseline is not None and self.task not in BASELINES[self.baseline]:
+            tasks = " or ".join(BASELINES[self.baseline])
+            raise ValueError(f"baseline: {self.baseline} is used with task: {tasks} alone")
         return self
 
 

@@ -60,9 +60,10 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
         solver: str = "auto",
         rank: int | None = None,
         uncertainty: bool = False,
+        baseline: str | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
     ) -> None:
-        ridge = (alpha, alphas, validation_fraction, precision, solver, rank, uncertainty)
+        ridge = (alpha, alphas, validation_fraction, precision, solver, rank, uncertainty, baseline)
         super().__init__(embedding, random_features, *ridge)
         self.class_weight = class_weight
 

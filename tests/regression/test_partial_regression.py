@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score
 
 from bagbasis import (
     BagStore,
+    DoubleBasisClassifier,
     DoubleBasisRegressor,
     MomentsEmbedding,
     ProjectionEmbedding,
@@ -109,6 +110,19 @@ def test_linear_is_the_dense_solution(n_features):
     coef, intercept = ridge.partial_ridge(z, a, Y[:, None], model.alpha_, beside)
     expected = ridge.predict(np.hstack([z, a]), (coef, intercept))[:, 0]
     np.testing.assert_allclose(model.predict(BAGS), expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("n_features", [48, 512], ids=["sums", "rows"])
+def test_classes_are_one_hot_numbers(n_features):
+    """A classifier has the baseline of a regressor of their indicators."""
+    classes = np.digitize(Y, np.quantile(Y, [0.3, 0.6]))
+    numbers = estimator("linear", n_features, alpha=0.1).fit(BAGS, np.eye(3)[classes])
+    given = {name: numbers.get_params(deep=False)[name] for name in
+             ("embedding", "random_features", "alpha", "precision", "baseline")}  # fmt: skip
+    model = DoubleBasisClassifier(**given).fit(BAGS, classes)
+    scale = np.abs(numbers.coef_).max()
+    np.testing.assert_allclose(model.coef_, numbers.coef_, rtol=0, atol=1e-10 * scale)
+    np.testing.assert_array_equal(model.predict(BAGS), numbers.predict(BAGS).argmax(axis=1))
 
 
 @pytest.mark.parametrize("n_features", [48, 512], ids=["sums", "rows"])
