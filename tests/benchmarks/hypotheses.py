@@ -16,7 +16,7 @@ from .pairing import Row, pair
 
 N_DIMS, N_FREQUENCIES, N_PERMUTATIONS = 16, 1024, 99
 SIZES = {10_000: 3, 100_000: 1}  # points of each sample, and how often all pairs are taken
-N_OF_PEERS = 2000
+N_OF_PEERS = 500
 
 
 def hypotheses() -> list[Row]:
