@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from reprlib import Repr
 
 MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
@@ -115,3 +116,14 @@ class BusyError(BagbasisError, RuntimeError):
 
 class RunError(BagbasisError, RuntimeError):
     """A run that is not there, that failed or died, or that can not do what was asked of it."""
+
+
+@contextmanager
+def needing_extra(
+    extra: str, what: object, kind: type[BagbasisError] = DataError
+) -> Iterator[None]:
+    """Re-raise the ImportError of an extra's library as an error that says how to install it."""
+    try:
+        yield
+    except ImportError as error:
+        raise kind(f"{what}: needs pip install 'bagbasis[{extra}]'") from error

@@ -27,6 +27,7 @@ from ..errors import (
     WriterBusyError,
 )
 from ..execution import Progress, Report, current_client, lane, map_tasks
+from ..execution.progress import part_of
 from ..params import check_integer, check_number, checked
 from ..storage.urls import normalize_url
 from ..storage.zarr_stores import exists
@@ -209,7 +210,7 @@ def _make_blocks(
         at = 0
         sizes = [task.n_bags for task in part]
         for j, blocks in map_tasks(
-            make_blocks, part, sizes=sizes, progress=_progress_behind(first, n_bags, progress)
+            make_blocks, part, sizes=sizes, progress=progress and part_of(progress, first, n_bags)
         ):
             made[j] = blocks
             while at in made:  # tasks finish in any order, and are written in that of the dataset
@@ -227,13 +228,6 @@ def _plan_tasks(dataset: Dataset, first: int, n_bags: int) -> list[BlocksTask]:
         BlocksTask(dataset, tuple(blocks[i : i + per_task]))
         for i in range(0, len(blocks), per_task)
     ]
-
-
-def _progress_behind(before: int, n_bags: int, progress: Progress | None) -> Progress | None:
-    """Return the progress of tasks that come after ``before`` bags."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(before + done, n_bags)
 
 
 def make_blocks(task: BlocksTask, report: Report) -> list[ResponseBlock]:

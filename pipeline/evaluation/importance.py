@@ -19,6 +19,7 @@ from ..bags.labelled import Batch, LabelledBags
 from ..errors import DataError, ParameterError, shown
 from ..execution import Progress
 from ..execution.passes import rows_of, run_pass
+from ..execution.progress import part_of
 from ..params import check_integer, checked
 from ..regression.fitted_model import FittedModel
 from ..regression.outcomes import Classes, Densities, Reals
@@ -208,19 +209,14 @@ class _Scores:
         progress: Progress | None,
     ) -> None:
         self._model, self._targets = model, targets
-        self._n, self._progress = len(bags), progress
-        self._all, self._done = n_passes * len(bags), 0
+        self._progress, self._all, self._done = progress, n_passes * len(bags), 0
 
     def losses(self, bags: Bags) -> Rows:
         """Return the loss of each bag, shape (n, k)."""
         reduction = rows_of("importance", self._of_batch, judging_cost(self._model))
-        found = run_pass(LabelledBags(bags), reduction, progress=self._progress and self._tell)
-        self._done += self._n
-        return found
-
-    def _tell(self, done: int, total: int) -> None:
-        assert self._progress is not None
-        self._progress(self._done + done, self._all)
+        progress = self._progress and part_of(self._progress, self._done, self._all)
+        self._done += len(bags)
+        return run_pass(LabelledBags(bags), reduction, progress=progress)
 
     def _of_batch(self, batch: Batch) -> Rows:
         rows = self._model.decision_rows(batch.bags)

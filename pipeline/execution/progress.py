@@ -42,6 +42,15 @@ def _show(progress: Progress | None, how: str, text: str) -> None:
         show(text)
 
 
+def part_of(progress: Progress, before: int, total: int) -> Progress:
+    """Return the progress of a part of the work, to be done after ``before`` units of ``total``."""
+
+    def report(done: int, _: int) -> None:
+        progress(before + done, total)
+
+    return report
+
+
 class Tally:
     """Adds up what tasks report; a task that runs again does not count twice.
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..bags import BagStore
-from ..errors import DataError, ParameterError, closest, shown
+from ..errors import DataError, ParameterError, closest, needing_extra, shown
 from ..params import checked
 from ..storage.urls import local_path, normalize_url
 from .arrow_files import reader_of
-from .frames import ingest_frame
+from .frames import ingest_frame, labels_of
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -68,9 +68,7 @@ def ingest_anndata(
     """
     asked = [coordinates] if isinstance(coordinates, str) else list(coordinates)
     data = _opened(cells, asked)
-    ids = [id_column] if isinstance(id_column, str) else list(id_column)
-    of_cells = () if targets is None or parameters.get("target_table") is not None else targets
-    labels = list(dict.fromkeys([*ids, *of_cells]))
+    labels = labels_of(id_column, targets, parameters)
     for name in labels:
         if name not in data.obs:
             hint = closest(name, list(data.obs))
@@ -113,11 +111,9 @@ def _opened(cells: AnnData | str | os.PathLike[str], asked: Sequence[str]) -> An
     path = local_path(normalize_url(cells))
     if path is None:
         raise ParameterError(f"cells is {shown(cells)}; .h5ad files are read from local paths")
-    try:
-        import h5py  # noqa: PLC0415 - an extra
-        from anndata import AnnData, io  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise DataError(f"{path}: needs pip install 'bagbasis[anndata]'") from error
+    with needing_extra("anndata", path):
+        import h5py  # noqa: PLC0415
+        from anndata import AnnData, io  # noqa: PLC0415
     try:
         with h5py.File(path) as file:
             parts = {name: io.read_elem(file[name]) for name in ("obs", "var", "obsm")}

@@ -13,11 +13,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..bags import BagStore
-from ..errors import DataError, ParameterError, closest, shown
+from ..errors import DataError, ParameterError, closest, needing_extra, shown
 from ..params import checked
 from ..storage.urls import local_path, normalize_url
 from .arrow_files import reader_of
-from .frames import ingest_frame
+from .frames import ingest_frame, labels_of
 
 HDF5 = (".h5", ".hdf5", ".hdf", ".he5")
 FITS = (".fits", ".fit", ".fts", ".fits.gz", ".fits.fz")
@@ -82,9 +82,7 @@ def ingest_catalogue(
     if not where.lower().endswith(HDF5 + FITS):
         kinds = ", ".join(HDF5 + FITS)
         raise ParameterError(f"path is {shown(path)}; expected a local file, one of {kinds}")
-    ids = [id_column] if isinstance(id_column, str) else list(id_column)
-    of_file = () if targets is None or parameters.get("target_table") is not None else targets
-    names = list(dict.fromkeys([*ids, *coordinates, *of_file]))
+    names = list(dict.fromkeys([*labels_of(id_column, targets, parameters), *coordinates]))
     opened = _open_hdf5 if where.lower().endswith(HDF5) else _open_fits
     with opened(where, table) as there:
         columns = {name: _column(there, name, where) for name in names}
@@ -154,10 +152,8 @@ def _native(values: NDArray[Any]) -> NDArray[Any]:
 
 @contextmanager
 def _open_hdf5(where: str, table: str | int | None) -> Iterator[_Table]:
-    try:
-        import h5py  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise DataError(f"{where}: needs pip install 'bagbasis[hdf5]'") from error
+    with needing_extra("hdf5", where):
+        import h5py  # noqa: PLC0415
     try:
         file = h5py.File(where)
     except OSError as error:
@@ -182,10 +178,8 @@ def _texts(column: Any) -> Rows:
 
 @contextmanager
 def _open_fits(where: str, table: str | int | None) -> Iterator[_Table]:
-    try:
-        from astropy.io import fits  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise DataError(f"{where}: needs pip install 'bagbasis[fits]'") from error
+    with needing_extra("fits", where):
+        from astropy.io import fits  # noqa: PLC0415
     try:
         file = fits.open(where)
     except OSError as error:

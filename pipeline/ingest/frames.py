@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
@@ -21,6 +21,7 @@ from ..bags import BagStore
 from ..errors import BagbasisError, DataError, ParameterError, shown
 from ..params import checked
 from .arrow_files import plain_reader, reader_of, write_parquet
+from .table_columns import names_of
 from .table_engines import SORT_BYTES, LocalEngine, spill_folder
 from .table_files import is_list
 from .table_scans import Database
@@ -96,6 +97,16 @@ def ingest_frame(
             parameters[role] = write_parquet(reader, f"{folder}/{file}.parquet")
         with Database(SORT_BYTES, folder) as database:  # workers elsewhere do not see the folder
             return TableIngest(url=url, **parameters).run(LocalEngine(database))
+
+
+def labels_of(
+    id_column: str | Sequence[str],
+    targets: Sequence[str] | None,
+    parameters: Mapping[str, Any],
+) -> list[str]:
+    """Return the columns of ids and targets that the points' own table has to have, once each."""
+    own = None if parameters.get("target_table") is not None else targets
+    return list(dict.fromkeys([*names_of(id_column), *names_of(own)]))
 
 
 def _keys_of(groups: DataFrameGroupBy, id_column: str | Sequence[str] | None) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags import BagStore, Box
 from ..bags.box import MOST_DIMS
-from ..errors import DataError, ParameterError, shown
+from ..errors import DataError, ParameterError, needing_extra, shown
 from ..params import as_array, check_flag, check_integer, checked, is_iterable
 from ..storage.urls import local_path, normalize_url
 from .arrays import ingest_arrays
@@ -136,10 +136,8 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, grey: bool) -> NDArray[Any]:
-    try:
-        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise DataError(f"{path}: needs pip install 'bagbasis[images]'") from error
+    with needing_extra("images", path):
+        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415
     try:
         with Image.open(path) as image:
             if grey and image.mode.startswith("I;16"):  # more than 8 bits stay so

@@ -23,7 +23,7 @@ import zarr
 from zarr.abc.store import Store
 from zarr.core.sync import sync
 
-from ..errors import StoreError, WriterBusyError
+from ..errors import StoreError, WriterBusyError, needing_extra
 from .files import GROUP, staged, storage_errors
 from .folders import replace_folder
 from .lock import Hold, take_lock
@@ -285,10 +285,8 @@ def _local(url: str) -> Path | None:
 
 
 def _icechunk(url: str) -> ModuleType:
-    try:
-        icechunk = importlib.import_module("icechunk")  # an extra, which local stores do not need
-    except ImportError as error:
-        raise StoreError(f"{url}: needs pip install 'bagbasis[icechunk]'") from error
+    with needing_extra("icechunk", url, StoreError):
+        icechunk = importlib.import_module("icechunk")  # which local stores do not need
     icechunk.set_logs_filter("error")  # its warning that local commits need the lock they have
     return icechunk
 

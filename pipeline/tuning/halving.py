@@ -24,7 +24,7 @@ from ..embeddings import spec_to_dict
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.notebook import watched
-from ..execution.progress import silent
+from ..execution.progress import part_of, silent
 from ..params import checked
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
@@ -185,7 +185,7 @@ class _Tuner:
         before = self.rungs[r - 1].n_bags if r else 0
         new = rung.n_bags - before
         for done, c in enumerate(left):
-            scores[c] = self.score(c, r, _part(progress, done * new, len(left) * new))
+            scores[c] = self.score(c, r, part_of(progress, done * new, len(left) * new))
             self._hold_best(scores, rung.n_kept)
         return scores
 
@@ -326,10 +326,10 @@ class _Tuner:
 
     def _coefficients(self, c: int) -> RowCache:
         features = self.candidates[c].features
-        key: list[Any] = [features.to_dict()["embedding"]]
+        key: object = spec_to_dict(features.embedding)
         if features.beside is not None and features.beside.spec is not None:
-            key.append(spec_to_dict(features.beside.spec))
-        return self._cache(key if key[1:] else key[0], features.n_embedded, "float32")
+            key = [key, spec_to_dict(features.beside.spec)]
+        return self._cache(key, features.n_embedded, "float32")
 
     @property
     def _targets(self) -> RowCache:
@@ -346,12 +346,3 @@ class _Tuner:
         for cache in {cache.url: cache for cache in caches}.values():
             if cache.url not in left:
                 cache.remove()
-
-
-def _part(progress: Progress, before: int, total: int) -> Progress:
-    """Return the progress of one candidate as part of that of its rung."""
-
-    def report(done: int, _: int) -> None:
-        progress(before + done, total)
-
-    return report

@@ -1,7 +1,4 @@
-"""A valid call of every public callable: the function, and the arguments that others replace.
-
-The constructor of an estimator only stores, so its example fits and uses it, too.
-"""
+"""A valid call of every public callable: the function, and the arguments that others replace."""
 
 from __future__ import annotations
 
@@ -19,57 +16,21 @@ from bagbasis import (
     monitoring,
     random_features,
     registry,
-    regression,
     retraining,
     tuning,
 )
 from bagbasis.bags import BagStore
-from tests.contract.data_examples import DATA_EXAMPLES, Call, Example
-from tests.contract.world import N, World
+from tests.contract.data_examples import DATA_EXAMPLES, Example
+from tests.contract.model_examples import MODEL_EXAMPLES, used
+from tests.contract.world import World
 from tests.ingest.annotated import annotated
 
-
-def _used(kind: type, use: str, **fixed: Any) -> Example:
-    """The example of an estimator: made, fitted and used."""
-
-    def example(w: World) -> Call:
-        def call(**parameters: Any) -> object:
-            model = kind(**parameters)
-            if use == "predict":
-                labels = (
-                    {"responses": w.answers}
-                    if kind is regression.TripleBasisRegressor
-                    else {"y": w.classes if kind is regression.DoubleBasisClassifier else w.y}
-                )
-                return model.fit(w.arrays, **labels).predict(w.arrays[:2])
-            data = w.features if use == "rows" else w.distances if use == "matrix" else w.arrays
-            return model.fit_transform(data)
-
-        values = {name: getattr(w, value) for name, value in fixed.items()}
-        return call, values
-
-    return example
-
-
-def _scored(kind: type) -> Example:
-    """The example of `bag_scores` of an estimator."""
-
-    def example(w: World) -> Call:
-        model = kind(w.embedding, w.second, uncertainty=True)
-        given = {} if kind is regression.TripleBasisRegressor else {"target": "c"}
-        if kind is regression.DoubleBasisRegressor:
-            given = {"target": "y"}
-        return model.fit(w.store, **given).bag_scores, {"X": w.arrays}
-
-    return example
-
-
-MODEL = {"embedding": "embedding", "random_features": "second"}
 SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 
 EXAMPLES: dict[str, Example] = {
     **DATA_EXAMPLES,
-    "divergences.DivergenceKernel": _used(divergences.DivergenceKernel, "bags"),
+    **MODEL_EXAMPLES,
+    "divergences.DivergenceKernel": used(divergences.DivergenceKernel, "bags"),
     "divergences.DivergenceKernel.fit": lambda w: (
         divergences.DivergenceKernel().fit,
         {"X": w.arrays},
@@ -82,7 +43,7 @@ EXAMPLES: dict[str, Example] = {
         divergences.DivergenceKernel().fit(w.arrays).transform,
         {"X": w.arrays},
     ),
-    "divergences.NystroemFeatures": _used(divergences.NystroemFeatures, "matrix"),
+    "divergences.NystroemFeatures": used(divergences.NystroemFeatures, "matrix"),
     "divergences.NystroemFeatures.fit": lambda w: (
         divergences.NystroemFeatures().fit,
         {"X": w.distances},
@@ -91,7 +52,7 @@ EXAMPLES: dict[str, Example] = {
         divergences.NystroemFeatures().fit(w.distances).transform,
         {"X": w.distances},
     ),
-    "divergences.PSDRepair": _used(divergences.PSDRepair, "matrix"),
+    "divergences.PSDRepair": used(divergences.PSDRepair, "matrix"),
     "divergences.PSDRepair.fit": lambda w: (divergences.PSDRepair().fit, {"X": w.distances}),
     "divergences.PSDRepair.fit_transform": lambda w: (
         divergences.PSDRepair().fit_transform,
@@ -212,7 +173,7 @@ EXAMPLES: dict[str, Example] = {
         monitoring.drift_test,
         {"reference": w.arrays, "new": w.arrays, "n_features": 16, "n_permutations": 9},
     ),
-    "random_features.RandomFourierFeatures": _used(random_features.RandomFourierFeatures, "rows"),
+    "random_features.RandomFourierFeatures": used(random_features.RandomFourierFeatures, "rows"),
     "random_features.RandomFourierFeatures.fit": lambda w: (
         random_features.RandomFourierFeatures(16).fit,
         {"X": w.features},
@@ -250,93 +211,6 @@ EXAMPLES: dict[str, Example] = {
         {"name": w.registry.current()},
     ),
     "registry.Registry.register": lambda w: (w.registry.register, {"model": w.regressor}),
-    "regression.Checkpoints": lambda w: (
-        lambda **values: w.unfitted().fit(
-            w.store, target="y", checkpoints=regression.Checkpoints(**values)
-        ),
-        {"url": w.new("")},
-    ),
-    "regression.DoubleBasisRegressor": _used(regression.DoubleBasisRegressor, "predict", **MODEL),
-    "regression.DoubleBasisRegressor.fit": lambda w: (w.unfitted().fit, {"X": w.arrays, "y": w.y}),
-    "regression.DoubleBasisRegressor.predict": lambda w: (w.regressor.predict, {"X": w.arrays}),
-    **{
-        f"regression.{kind.__name__}.bag_scores": _scored(kind)
-        for kind in (
-            regression.DoubleBasisRegressor,
-            regression.DoubleBasisClassifier,
-            regression.TripleBasisRegressor,
-        )
-    },
-    "regression.DoubleBasisRegressor.conformalize": lambda w: (
-        w.unfitted().fit(w.store, target="y").conformalize,
-        {"X": w.arrays, "y": w.y, "groups": np.arange(N) // 2},
-    ),
-    "regression.DoubleBasisRegressor.predict_interval": lambda w: (
-        w.unfitted().fit(w.store, target="y").conformalize(w.arrays, w.y).predict_interval,
-        {"X": w.arrays, "coverage": 0.5},
-    ),
-    "regression.DoubleBasisRegressor.save": lambda w: (w.regressor.save, {"url": w.new()}),
-    "regression.DoubleBasisClassifier": _used(regression.DoubleBasisClassifier, "predict", **MODEL),
-    "regression.DoubleBasisClassifier.fit": lambda w: (
-        regression.DoubleBasisClassifier(w.embedding, w.second).fit,
-        {"X": w.arrays, "y": w.classes},
-    ),
-    "regression.DoubleBasisClassifier.predict": lambda w: (
-        w.classifier.predict,
-        {"X": w.arrays},
-    ),
-    "regression.DoubleBasisClassifier.predict_proba": lambda w: (
-        w.classifier.predict_proba,
-        {"X": w.arrays},
-    ),
-    "regression.DoubleBasisClassifier.decision_function": lambda w: (
-        w.classifier.decision_function,
-        {"X": w.arrays},
-    ),
-    "regression.DoubleBasisClassifier.score": lambda w: (
-        w.classifier.score,
-        {"X": w.arrays, "y": [0, 1] * (N // 2)},
-    ),
-    "regression.DoubleBasisRegressor.score": lambda w: (
-        w.regressor.score,
-        {"X": w.arrays, "y": w.y},
-    ),
-    "regression.DoubleBasisClassifier.save": lambda w: (w.classifier.save, {"url": w.new()}),
-    "regression.TripleBasisRegressor": _used(regression.TripleBasisRegressor, "predict", **MODEL),
-    "regression.TripleBasisRegressor.fit": lambda w: (
-        regression.TripleBasisRegressor(w.embedding, w.second, w.embedding).fit,
-        {"X": w.arrays, "responses": w.answers},
-    ),
-    "regression.TripleBasisRegressor.score": lambda w: (
-        w.triple.score,
-        {"X": w.arrays, "responses": w.answers},
-    ),
-    "regression.KernelSmoother": _used(regression.KernelSmoother, "predict", embedding="embedding"),
-    "regression.KernelSmoother.fit": lambda w: (
-        regression.KernelSmoother(w.embedding).fit,
-        {"X": w.arrays, "y": w.y},
-    ),
-    "regression.KernelSmoother.score": lambda w: (
-        regression.KernelSmoother(w.embedding).fit(w.arrays, w.y).score,
-        {"X": w.arrays, "y": w.y},
-    ),
-    "regression.features": lambda w: (
-        regression.features,
-        {"store": w.store, "embedding": w.embedding, "random_features": w.second},
-    ),
-    "regression.iter_predictions": lambda w: (
-        lambda **values: list(regression.iter_predictions(**values)),
-        {"model": w.regressor, "store": w.store},
-    ),
-    "regression.load_model": lambda w: (regression.load_model, {"url": w.model_url}),
-    "regression.save_model": lambda w: (
-        regression.save_model,
-        {"model": w.regressor, "url": w.new()},
-    ),
-    "regression.write_predictions": lambda w: (
-        regression.write_predictions,
-        {"model": w.regressor, "store": w.store, "url": w.new()},
-    ),
     "retraining.DriftGate": lambda w: (retraining.DriftGate, {}),
     "retraining.Window": lambda w: (retraining.Window, {"bags": 5}),
     "retraining.Retraining": lambda w: (retraining.Retraining, _line(w)),
@@ -385,7 +259,7 @@ for _statistic in (kind for table in _TESTS for kind in table.values()):
 
 for _name, (_kind, _) in embeddings.EMBEDDINGS.items():
     _key = f"embeddings.{_kind.__name__}"
-    EXAMPLES[_key] = _used(_kind, "bags")
+    EXAMPLES[_key] = used(_kind, "bags")
     EXAMPLES[f"{_key}.fit"] = lambda w, kind=_kind: (kind().fit, {"X": w.arrays})
     EXAMPLES[f"{_key}.get_feature_names_out"] = lambda w, kind=_kind: (
         kind().fit(w.arrays).get_feature_names_out,
@@ -395,16 +269,3 @@ for _name, (_kind, _) in embeddings.EMBEDDINGS.items():
         kind().fit(w.arrays).transform,
         {"X": w.arrays},
     )
-
-for _key, _name in (("TripleBasisRegressor", "triple"), ("KernelSmoother", "smoother")):
-    for _method, _values in {
-        "predict": {},
-        "densities": {},
-        "predict_density": {"grid": 3},
-        "sample": {"n": 3},
-        **({"save": None} if _name == "triple" else {}),
-    }.items():
-        EXAMPLES[f"regression.{_key}.{_method}"] = lambda w, model=_name, m=_method, v=_values: (
-            getattr(getattr(w, model), m),
-            {"url": w.new()} if v is None else {"X": w.arrays, **v},
-        )

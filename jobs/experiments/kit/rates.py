@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.progress import part_of
 
 from ...terminal import Callback
 
@@ -36,11 +37,8 @@ def shares(
     """Return the share of data sets 0, 1, … in which each test's p-value is at most the level."""
     found = {}
     for k, (name, test) in enumerate(tests.items()):
-
-        def done(i: int, _: int, before: int = k * n_tests) -> None:
-            progress(before + i, len(tests) * n_tests)
-
-        found[name] = float((p_values(n_tests, test, done) <= level).mean())
+        values = p_values(n_tests, test, part_of(progress, k * n_tests, len(tests) * n_tests))
+        found[name] = float((values <= level).mean())
     return found
 
 
