@@ -1,5 +1,6 @@
 """What forked processes of tests have at hand: the imports of all, and Numba's tables of types."""
 
+import gc
 import importlib
 
 import dask
@@ -18,3 +19,4 @@ for name in (
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 cpu_target.typing_context.refresh()
 cpu_target.target_context.refresh()
+gc.freeze()  # no process looks for garbage among imports, nor writes to the pages they lie in
