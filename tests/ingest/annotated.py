@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import anndata
-import numpy as np
 import pandas as pd
 
 
 def annotated(obs, x, genes, **obsm):
     """Cells with their annotations; no strings of Arrow, which anndata does not write yet."""
-    var = pd.DataFrame(index=np.array(genes, object))
-    index = np.array([f"c{i}" for i in range(len(obs))], object)
+    var = pd.DataFrame(index=pd.Index(genes, dtype=object))
+    index = pd.Index([f"c{i}" for i in range(len(obs))], dtype=object)
     columns = {
-        name: pd.Categorical(values.astype(object))
+        name: pd.Categorical(values, pd.Index(sorted(values.dropna().unique()), dtype=object))
         if values.dtype.kind not in "biuf"
         else values.to_numpy()
         for name, values in obs.items()
@@ -22,5 +21,4 @@ def annotated(obs, x, genes, **obsm):
 
 def write_h5ad(path, *parts, **obsm):
     """Write the file of such cells."""
-    with pd.option_context("future.infer_string", False):
-        annotated(*parts, **obsm).write_h5ad(path)
+    annotated(*parts, **obsm).write_h5ad(path)

@@ -87,7 +87,7 @@ def read_point(path: Path, point: Point) -> Result | None:
 
 def _measure_point(measure: Measure, point: Point, label: str, console: Terminal) -> Result:
     begun = time.perf_counter()
-    with console.progress(label) as progress:
+    with console.progress(label, "steps") as progress:
         values = measure.run(point.params, progress)
     return Result(point, plain(values), time.perf_counter() - begun)
 
