@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -15,6 +16,12 @@ from tests.jobs.experiments.contract import Contract, make, result
 
 class TestDirichletParameters(Contract):
     name = "dirichlet"
+    sizes: ClassVar = {
+        "n_train": 2000,
+        "n_test": 500,
+        "n_classical": 500,
+        "candidates": {"n_choose": 1000},
+    }
 
     def test_lowest_error_at_every_n(self, results):
         """The 2BE beats Kernel-Kernel and maximum likelihood, clearest with few points. Over seeds

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from bagbasis.jobs.experiments.embeddings import AUTO, DATA, PEERS, SINGLES
 from tests.jobs.experiments.contract import Contract
 
 
 class TestEmbeddings(Contract):
     name = "embeddings"
+    sizes: ClassVar = {"n_train": 60, "n_test": 40, "n_trees": 5}
 
     def test_methods(self, report, results):
         """Every method on every set of bags; auto learns, and is behind itself by nothing."""

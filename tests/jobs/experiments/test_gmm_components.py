@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from bagbasis.jobs.experiments.gmm_components import (
@@ -17,6 +19,13 @@ from tests.jobs.experiments.contract import Contract, make, result
 
 class TestComponentCounting(Contract):
     name = "gmm-components"
+    sizes: ClassVar = {
+        "n_train": [300, 1000],
+        "n_test": 500,
+        "n_choose": 300,
+        "kl": {200: [60, 60]},
+        "n_em": {200: 10},
+    }
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from bagbasis.hypotheses import FIT, TWO_SAMPLE
@@ -10,6 +12,7 @@ from tests.jobs.experiments.contract import Contract, make
 
 class TestLevels(Contract):
     name = "levels"
+    sizes: ClassVar = {"n_tests": 20}
 
     def test_statistics_with_every_null(self, report):
         """At paper scale all of two samples and of fit; a rate of 60 tests is rough, and no larger
