@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,10 @@ def cli() -> None:
 
 def main() -> None:
     """Run the console script; processes it starts import nothing of the folder it runs in."""
+    for name in ("rich", "jinja2"):  # Click comes with Dask
+        if find_spec(name) is None:
+            complain(f"needs pip install 'bagbasis[cli]' (there is no {name})")
+            sys.exit(WRONG_CONFIG)
     os.environ["PYTHONSAFEPATH"] = "1"
     cli()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import math
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 PAGES = ("fit", "evaluate", "tune", "demo")  # jobs whose report has a page beside it
+PICTURED = ("retrain", "experiment", "test-")  # what others that draw begin with
 
 
 def run_and_report(
@@ -36,6 +38,8 @@ def run_and_report(
     StoreError
         Something else than a report is there, before anything is done; or it can not be written.
     """
+    if name.startswith((*PAGES, *PICTURED)):
+        importlib.import_module(".pictures.evaluation", __package__)  # is there, before any work
     path = config.report_path
     if path is not None:
         check_report_place(path)

@@ -6,10 +6,12 @@ import importlib
 import logging
 import multiprocessing
 import os
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import resources
+from importlib.metadata import requires
 from pathlib import Path
 from types import ModuleType
 
@@ -85,8 +87,19 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
             return BUSY
         return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
     except Exception as error:  # a bug, or what nobody foresaw: still one line
+        extra = extra_with(error.name or "") if isinstance(error, ModuleNotFoundError) else None
+        if extra:
+            complain(f"{name}: needs pip install 'bagbasis[{extra}]' ({error})", debug)
+            return WRONG_CONFIG
         complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
         return FAILED
+
+
+def extra_with(module: str) -> str | None:
+    """Return the extra of ours that installs a module; None where none does."""
+    wanted = re.compile(rf'{module.partition(".")[0]}\b(?!-).* extra == "(\w+)"')
+    found = map(wanted.match, requires("bagbasis") or ())
+    return next((one[1] for one in found if one), None)
 
 
 def complain(message: str, debug: bool = False) -> None:

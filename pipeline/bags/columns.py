@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, ParameterError
@@ -84,7 +83,7 @@ class Column:
             values = self.given[start:stop]
         else:
             values = self.store.targets(start, stop, [self.name])[:, 0]
-        missing = pd.isna(values)
+        missing = _is_missing(values)
         if self.store is not None:
             missing &= self.store.present(start, stop)
         if missing.any():
@@ -108,3 +107,11 @@ class Column:
         for first in range(start, stop, ROWS_PER_READ):
             last = min(stop, first + ROWS_PER_READ)
             yield first, last, self.members(first, last)
+
+
+def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell NaN, NaT, None and the NA of pandas, which has no truth, from values."""
+    if values.dtype.kind != "O":
+        is_known: NDArray[np.bool_] = values == values
+        return ~is_known
+    return np.array([v is None or str(v == v) != "True" for v in values.flat]).reshape(values.shape)

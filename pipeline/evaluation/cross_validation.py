@@ -10,7 +10,6 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
@@ -125,9 +124,11 @@ def _choose_folds(
     if groups is not None and time is not None:
         raise ParameterError("groups and time are given; folds follow one of them")
     if groups is not None:
-        codes, distinct = pd.factorize(Column.of(bags.data, "groups", groups).members(0, n))
-        if len(distinct) < cv:
-            raise DataError(f"there are {len(distinct)} groups, fewer than the {cv} folds")
+        known: dict[Any, int] = {}  # in the order in which they come: ties of GroupKFold follow it
+        members = Column.of(bags.data, "groups", groups).members(0, n)
+        codes = np.array([known.setdefault(one, len(known)) for one in members.tolist()])
+        if len(known) < cv:
+            raise DataError(f"there are {len(known)} groups, fewer than the {cv} folds")
         folds = np.empty(n, dtype=np.int16)
         for j, (_, test) in enumerate(GroupKFold(cv).split(codes, groups=codes)):
             folds[test] = j

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from ..bags.bags import Bags, offsets_of
 from ..bags.responses import Responses, as_responses
 from ..errors import DataError
-from .table_files import reading
 
 RESPONSE = "response_"
 ARRAYS = (
@@ -60,7 +60,7 @@ def _responses(arrays: Mapping[str, NDArray[Any]], n_bags: int) -> Responses | N
 def _load(file: str) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {}
     try:
-        with reading(file), fsspec.open(file, "rb") as handle:
+        with fsspec.open(file, "rb") as handle:
             npz = np.load(handle, allow_pickle=False)
             if not isinstance(npz, np.lib.npyio.NpzFile):
                 raise DataError(f"{file}: one .npy array; save several by name with numpy.savez")
@@ -68,8 +68,10 @@ def _load(file: str) -> dict[str, NDArray[Any]]:
                 if name not in ARRAYS:
                     raise DataError(f"{file}: unknown array {name!r}; known: {list(ARRAYS)}")
                 arrays[name] = _load_array(npz, name, file)
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{file}: can not be read ({error})") from error
+    except DataError:
+        raise
+    except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile) as error:
+        raise DataError(f"{file}: can not be read ({error or type(error).__name__})") from error
     return arrays
 
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import zarr
 from numpy.typing import NDArray
 
@@ -18,7 +18,7 @@ from ..bags.holdout import Holdout
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
 from ..bags.schema import FILLS
-from ..errors import DataError, ModelError, ParameterError, StoreError
+from ..errors import DataError, ModelError, ParameterError, StoreError, needing_extra
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
 from ..params import check_choice, check_share, checked
@@ -114,11 +114,20 @@ class _WrittenPredictions(_Predictions):
             outcome = self._model.outcome_
             columns = outcome.columns(block.as_prediction)
             columns |= outcome.more_columns(block.as_prediction)
-            frame = pd.DataFrame({"id": ids.tolist(), **columns})
+            frame = _pandas(self._place).DataFrame({"id": ids.tolist(), **columns})
             fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
                 frame.to_parquet(file, index=False, write_page_checksum=True)
         return NOTHING  # so that no predictions travel back
+
+
+def _pandas(url: str) -> ModuleType:
+    """Return pandas; ModelError without what writes Parquet."""
+    with needing_extra("tables", f"{url} in Parquet", ModelError):
+        import pandas  # noqa: PLC0415 - an extra, as pyarrow is
+        import pyarrow  # noqa: F401, PLC0415
+    module: ModuleType = pandas
+    return module
 
 
 def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
@@ -199,10 +208,12 @@ def write_predictions(
     ------
     ModelError
         Not fitted, columns that the model does not have, bags of another dimension, something is
-        stored at the URL, or writing failed.
+        stored at the URL, writing failed, or Parquet without ``bagbasis[tables]``.
     """
     check_choice("format", format, FORMATS)
     url = normalize_url(url)
+    if format == "parquet":
+        _pandas(url)
     check_predictable(model, store, "all")
     given = Columns(tuple(columns), coverage)
     more = check_columns(model, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, r2_score
@@ -130,6 +131,11 @@ def test_one_pass_however_it_is_cut(store):
         ({"groups": "patient", "time": "day"}, ParameterError, "groups and time"),
         ({"groups": "nobody"}, DataError, "no target 'nobody'"),
         ({"groups": "z"}, DataError, "z: bag 0 has none"),
+        *(
+            ({"groups": np.resize(np.array(["a", none], object), N)}, DataError, "bag 1 has none")
+            for none in (None, np.nan, pd.NA, pd.NaT)
+        ),
+        ({"time": np.full(N, np.datetime64("NaT"))}, DataError, "time: bag 0 has none"),
         ({"groups": np.arange(N) % 2}, DataError, "2 groups, fewer than the 4 folds"),
         ({"time": [1, 2]}, DataError, r"time has shape \(2,\)"),
         ({"time": np.full(N, "x")}, DataError, "numbers or dates"),
