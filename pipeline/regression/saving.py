@@ -19,7 +19,7 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from ..bags import Box
 from ..embeddings import EMBEDDINGS, Embedding
-from ..errors import ModelError, StoreError, shown
+from ..errors import ModelError, shown
 from ..params import checked
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
 from ..storage.files import storage_errors
@@ -189,13 +189,10 @@ def read_state(url: str) -> dict[str, Any]:
     ModelError
         Nothing there, not a model, or a format this version does not know.
     """
-    try:
-        there = exists(url)
-    except StoreError as error:
-        raise ModelError(str(error)) from error
-    if not there:
-        raise ModelError(f"{url}: no model there")
-    state: Any = attributes_of(url).get(ATTRIBUTE)
+    with storage_errors(url, "can not be read", kind=ModelError):
+        if not exists(url):
+            raise ModelError(f"{url}: no model there")
+        state: Any = attributes_of(url).get(ATTRIBUTE)
     if not isinstance(state, dict):
         raise ModelError(f"{url}: {'not a saved model' if is_taken(url) else 'no model there'}")
     if not state:

@@ -24,6 +24,18 @@ from .zarr_writer import WriterStore
 
 PART = re.compile(r"part-\d{12}\.parquet")  # of predictions
 
+NO_GROUP = (  # what Zarr raises where nothing is, or what it can not parse
+    FileNotFoundError,
+    NotADirectoryError,
+    IsADirectoryError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    AssertionError,
+    RecursionError,
+)
+
 
 def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -> Store:
     """Return the Zarr store at a normalized URL, at a snapshot where it has any.
@@ -205,12 +217,19 @@ def check_no_foreign_files(url: str, arrays: str = "[^/]+") -> None:
 
 
 def attributes_of(url: str) -> dict[str, Any]:
-    """Return the attributes of a Zarr group; empty where there is none."""
-    try:
-        group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
-        return dict(group.attrs)
-    except Exception:  # Zarr raises anything for what it can not parse: it is no group of ours
-        return {}
+    """Return the attributes of a Zarr group; empty where there is none that Zarr can parse.
+
+    Raises
+    ------
+    StoreError
+        The storage does not answer: nobody knows what is there.
+    """
+    with storage_errors(url, "can not be read"):
+        try:
+            group = zarr.open_group(zarr_store(url, read_only=True), mode="r", zarr_format=3)
+            return dict(group.attrs)
+        except NO_GROUP:
+            return {}
 
 
 def read_group(url: str) -> zarr.Group:

@@ -66,6 +66,18 @@ def test_moto_connection_lost_in_a_save(bucket, moto, kept):
     assert_is(registry.load_current(), OLD)
 
 
+@pytest.mark.usefixtures("impatient")
+def test_moto_connection_lost_while_the_old_model_is_looked_at(bucket, moto):
+    """Nobody knows then what is there: it is not called another's, which were to be removed."""
+    url = f"{bucket}/m.zarr"
+    fitted(OLD).save(url)
+    for use in (lambda: fitted(NEW).save(url, overwrite=True), lambda: load_model(url)):
+        lost = moto.losing("GET .*/m.zarr/zarr.json")
+        with pytest.raises(ModelError, match=r"can not be reached .*try again"), lost:
+            use()
+    assert_is(load_model(url), OLD)
+
+
 def test_moto_registry(bucket):
     """Register, promote, list, load and roll back; another handle sees each change at once."""
     registry, other = Registry(f"{bucket}/registry"), Registry(f"{bucket}/registry")
