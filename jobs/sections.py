@@ -25,6 +25,8 @@ S = TypeVar("S", bound=Section)
 EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
 DEFAULT = "projection"  # the embedding of a section without a name
 UNION = "union"  # its parts are sections of other embeddings, or their names
+PCA = "coefficient_pca"  # and so is what it is of
+INNER = "embedding"  # the key of that
 DEFAULT_FEATURES = "fourier"  # and the random features
 NONE = "none"  # what false is among the kinds of a section
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
@@ -114,15 +116,24 @@ def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: one for key, one in value.items() if key not in ("method", "n_integration")}
 
 
+def _section_about(name: str) -> type[Section]:
+    """Make the section of an embedding that is made of another one, of those there are so far."""
+    inner: Any = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
+    parameters = parameters_of(EMBEDDINGS[name], "embeddings")
+    of = replace(parameters[INNER], type=inner | None)
+    return named_section(name, {**parameters, INNER: of}, "embedding")
+
+
 _SECTIONS = {
     name: named_section(name, parameters_of(kind, "embeddings"), "embedding")
     for name, kind in EMBEDDINGS.items()
-    if name != UNION
+    if name not in (UNION, PCA)
 }
 _PART: Any = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
 _JOINED = parameters_of(EMBEDDINGS[UNION], "embeddings")
 _PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=1)] | None)
 _SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding")
+_SECTIONS[PCA] = _section_about(PCA)
 _FEATURES: dict[str, Any] = {
     name: named_section(name, parameters_of(kind, "random_features"), "random features")
     for name, kind in registered("RANDOM_FEATURES", "random_features").items()
@@ -178,6 +189,8 @@ def build(section: Section) -> Embedding:
     if values.get("parts") is not None:
         parts: list[Section] = getattr(section, "parts")  # noqa: B009 - the union's section alone
         values["parts"] = embeddings.name_parts([build(part) for part in parts])
+    if values.get(INNER) is not None:
+        values[INNER] = build(getattr(section, INNER))
     return getattr(embeddings, kind)(**values)
 
 
@@ -187,6 +200,8 @@ def section_of(embedding: Embedding[Any]) -> Section:
     values = embedding.get_params(deep=False)
     if values.get("parts") is not None:
         values["parts"] = [section_of(part) for _, part in values["parts"]]
+    if values.get(INNER) is not None:
+        values[INNER] = section_of(values[INNER])
     return _SECTIONS[name](**{k: v for k, v in values.items() if k not in NOT_CONFIGURED})
 
 

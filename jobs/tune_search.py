@@ -12,14 +12,20 @@ from bagbasis.config_errors import accepted_by
 from bagbasis.errors import ConfigError, closest
 
 from .config import Section
-from .sections import NAMED, named_embedding, title_of, with_parameters, without_method
+from .sections import INNER, NAMED, named_embedding, title_of, with_parameters, without_method
 
 Positive = Annotated[float, Field(gt=0)]
 
 KEY = "search.embedding"
 RUNGS = ("eta", "first_bags", "seed", "join")
 MULTIPLIERS = [0.5, 0.7, 1.0, 1.4, 2.0]
-SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins")  # the first that is set is searched
+SMOOTHNESS = (
+    "bandwidth",
+    "max_norm",
+    "n_per_dim",
+    "n_bins",
+    "n_components",
+)  # the first that is set is searched
 AROUND = (0.7, 1.0, 1.4)
 BESIDE = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}  # of a bandwidth, shares of a side
 
@@ -93,8 +99,8 @@ def default_search(base: Section) -> dict[str, list[Any]]:
     """Return values about an embedding's main smoothness parameter; nothing if it has none."""
     for name in SMOOTHNESS:
         value = getattr(base, name, None)
-        if value is None:
-            continue
+        if value is None or (name == "n_components" and isinstance(value, float)):
+            continue  # 1.4 times a share of the variance may be none
         if isinstance(value, str):
             return {name: [value, *(BESIDE.get(value, []) if name == "bandwidth" else [])]}
         if isinstance(value, int):
@@ -110,7 +116,7 @@ def labels_of(embeddings: Sequence[Section]) -> list[str]:
         same = [one.model_dump() for one in embeddings if type(one) is type(section)]
         values = section.model_dump()
         title = title_of(values)
-        hidden = ("name", "parts", *NAMED[title])
+        hidden = ("name", "parts", INNER, *NAMED[title])
         differing = [
             f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}"
             for key, value in values.items()
@@ -187,7 +193,9 @@ def _kind(section: Section) -> str:
 
 
 def _label(values: Mapping[str, Any]) -> str:
-    """Name a section: a union by its parts and how they are joined."""
+    """Name a section: a union by its parts and how they are joined, components by what of."""
+    if values.get(INNER):
+        return f"{title_of(values)} of {_label(values[INNER])}"
     if not values.get("parts"):
         return title_of(values)
     sign = " + " if values["join"] == "sum" else " × "

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .bags import Bags, BagStore
     from .clusters import connect
     from .embeddings import (
+        CoefficientPCA,
         EmbeddingUnion,
         HDDEmbedding,
         HistogramEmbedding,
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BagStore",
     "Bags",
+    "CoefficientPCA",
     "DoubleBasisClassifier",
     "DoubleBasisRegressor",
     "EmbeddingUnion",
@@ -64,6 +66,7 @@ _ROOMS = {
     "bags": ("BagStore", "Bags"),
     "clusters": ("connect",),
     "embeddings": (
+        "CoefficientPCA",
         "EmbeddingUnion",
         "HDDEmbedding",
         "HistogramEmbedding",

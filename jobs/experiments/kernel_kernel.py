@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from bagbasis import Bags, BagStore, DoubleBasisRegressor, KernelSmoother, ProjectionEmbedding
 from bagbasis.bags import Box
-from bagbasis.embeddings import Embedding, ProjectionSpec, Sample
+from bagbasis.embeddings import Embedding, ProjectionSpec
+from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.execution import lane
 
 from ..config import Section
@@ -190,7 +191,7 @@ class KernelDensityEmbedding(Embedding[ProjectionSpec]):
     def __init__(self, bandwidth: float = 0.05) -> None:
         self.bandwidth = bandwidth
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> ProjectionSpec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""
         reach = REACH / (np.pi * self.bandwidth)
         common: Any = {"out_of_box": out_of_box, "box": box}

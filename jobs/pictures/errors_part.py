@@ -168,7 +168,7 @@ class Dots:
     """
 
     def __init__(self, store: BagStore, model: DoubleBasis, errors: Errors) -> None:
-        self._store, self._box, self._errors = store, model.features_.embedding.box, errors
+        self._store, self._spec, self._errors = store, model.features_.embedding, errors
         self._names = list(errors.values())
         self._kept = thin(len(errors.sample.index), MOST_DOTS)
 
@@ -216,10 +216,8 @@ class Dots:
     def _outside(self, start: int, stop: int) -> NDArray[np.int64]:
         """Count the points outside the box, of each bag."""
         bags = self._store.read(start, stop)
-        unit = self._box.to_unit(bags.points)
-        return np.add.reduceat(
-            ((unit < 0) | (unit > 1)).any(axis=1), bags.offsets[:-1], dtype=np.int64
-        )
+        outside = self._spec.are_outside(bags.points)
+        return np.add.reduceat(outside, bags.offsets[:-1], dtype=np.int64)
 
 
 def _error_charts(

@@ -61,7 +61,7 @@ def worries_of_penalty(model: DoubleBasis) -> list[str]:
 def card_of(model: DoubleBasis, judged: str) -> Table:
     """Say what a user of the model has to know."""
     report, features = model.report_, model.features_
-    second = features.second
+    second, described = features.second, features.embedding.describe()
     made_of = "no" if second is None else f"{features.n_penalized:,}"
     beside = "" if model.baseline is None else f" beside the baseline {model.baseline!r}"
     box = "; ".join(
@@ -73,12 +73,13 @@ def card_of(model: DoubleBasis, judged: str) -> Table:
     values = {
         "predicts": names,
         "from": f"bags of points with {features.n_dims} coordinates",
-        "estimator": f"{type(model).__name__}: {features.embedding.describe().text}; {made_of} "
+        "estimator": f"{type(model).__name__}: {described.text}; {made_of} "
         f"random features{beside}; ridge penalty {model.alpha_:.4g}",
         "learnt from": f"{report['n_bags_fitted']:,} bags of {report['data_url']}, about "
         f"{sizes:,.0f} points per bag; {report['n_bags_held_out']:,} held out, "
         f"{report['n_bags_unlabelled']:,} without a label",
-        "made for": f"points in the box {box}{more}; bags drawn as those that it learnt from",
+        "made for": f"{described.points} in the box {box}{more}; bags drawn as those that it "
+        "learnt from",
         "judged on": judged,
         "not known": "errors on bags of another origin; whether bags depend on each other (then "
         "the standard errors are too small); what causes what",

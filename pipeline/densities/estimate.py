@@ -10,7 +10,8 @@ from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
 from ..bases import index_set, project
 from ..bases.smoothness import KINDS, damping, limits_of
-from ..embeddings.base import BagsLike, BoxLike, refuse_outside
+from ..embeddings.base import BagsLike, BoxLike
+from ..embeddings.refusals import refuse_outside
 from ..errors import DataError, ParameterError
 from ..params import check_choice, check_number, checked
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set

@@ -21,7 +21,8 @@ from ..bases.smoothness import (
     limits_of,
     series_candidates,
 )
-from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike, outside_error
+from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike
+from ..embeddings.refusals import outside_error
 from ..errors import DataError, ParameterError, shown
 from ..execution import Progress
 from ..execution.costs import Cost

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from numpy.typing import NDArray
+
 from ..params import checked
-from .base import Description, Embedding, EmbeddingSpec, Sample, SeriesShape
+from .base import Description, Embedding, EmbeddingSpec, SeriesShape
+from .coefficient_pca import REDUCED, CoefficientPCA, CoefficientPCASpec
 from .hdd import HDDEmbedding
 from .hdd_spec import HDDSpec
 from .histogram import HistogramEmbedding, HistogramSpec
-from .kinds import PARTS, from_name, with_name
+from .kinds import from_name, with_name
 from .mean_map import MeanMapEmbedding, MeanMapSpec, mmd_squared
 from .moments import MomentsEmbedding, MomentsSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
@@ -17,7 +21,7 @@ from .sliced import SlicedWassersteinEmbedding, SlicedWassersteinSpec
 from .union import EmbeddingUnion, UnionSpec, name_parts
 
 # name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
-EMBEDDINGS: dict[str, tuple[Any, Any]] = {**PARTS, "union": (EmbeddingUnion, UnionSpec)}
+EMBEDDINGS: dict[str, tuple[Any, Any]] = {**REDUCED}
 
 
 @checked
@@ -27,13 +31,23 @@ def spec_to_dict(spec: EmbeddingSpec) -> dict[str, Any]:
 
 
 @checked
-def spec_from_dict(values: dict[str, Any]) -> EmbeddingSpec:
-    """Return the inverse of `spec_to_dict`; ModelError for a name this version does not know."""
-    return from_name(values, EMBEDDINGS)
+def spec_from_dict(
+    values: dict[str, Any], arrays: Mapping[str, NDArray[Any]] | None = None
+) -> EmbeddingSpec:
+    """Return the inverse of `spec_to_dict` and of `EmbeddingSpec.arrays`.
+
+    Raises
+    ------
+    ModelError
+        A name that this version does not know.
+    """
+    return from_name(values, EMBEDDINGS, arrays)
 
 
 __all__ = [
     "EMBEDDINGS",
+    "CoefficientPCA",
+    "CoefficientPCASpec",
     "Description",
     "Embedding",
     "EmbeddingSpec",
@@ -48,7 +62,6 @@ __all__ = [
     "MomentsSpec",
     "ProjectionEmbedding",
     "ProjectionSpec",
-    "Sample",
     "SeriesShape",
     "SlicedWassersteinEmbedding",
     "SlicedWassersteinSpec",

@@ -8,10 +8,10 @@ whether an estimator, a saved model or a caller makes it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
-from ..bags.sampling import CHOICE_SAMPLE
+from ..bags.sampling import CHOICE_SAMPLE, RunSample
 from ..bases.coefficients import KernelArguments, kernel_arguments
-from ..errors import BagError, DataError, ParameterError, shown
+from ..errors import DataError, ParameterError, shown
 from ..execution.costs import Cost
 from ..params import check_choice, check_fields, check_integer, checked
 from ..sklearn_bases import BaseEstimator, TransformerMixin
+from .refusals import check_dims, refuse_outside
 
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
@@ -37,8 +38,35 @@ BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
 """Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
 BoxLike = Box | Sequence[Sequence[float]]
 """A box: as such, or one (lo, hi) per dimension."""
-Sample = Callable[[], Iterable[Bags]]
-"""Gives a sample of the bags; called only by embeddings that choose something from data."""
+
+
+@dataclass(frozen=True)
+class ChoiceSample:
+    """The bags that an embedding chooses something from; none is read before it is called.
+
+    Attributes
+    ----------
+    source : LabelledBags
+        All of them, for what takes a pass to decide.
+    runs : RunSample
+        Those that a call gives.
+    responses : bool
+        Whether it gives their responses.
+    """
+
+    source: LabelledBags
+    runs: RunSample = CHOICE_SAMPLE
+    responses: bool = False
+
+    @classmethod
+    def whole(cls, bags: Bags) -> ChoiceSample:
+        """Return a sample that is all of these bags."""
+        return cls(LabelledBags(bags), RunSample(1, len(bags)))
+
+    def __call__(self) -> Iterable[Bags]:
+        """Read the sample."""
+        read = self.source.response_sample if self.responses else self.source.sample
+        return read(self.runs)
 
 
 @dataclass(frozen=True)
@@ -71,10 +99,13 @@ class Description:
         What a bag becomes, as a noun.
     series : SeriesShape or None
         None if the embedding has no series estimate of the bag's density to draw.
+    points : str
+        What lies in the box.
     """
 
     text: str
     series: SeriesShape | None = None
+    points: str = "points"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +126,8 @@ class EmbeddingSpec(ABC):
 
     out_of_box: str = "clip"
     box: Box
+    array_names: ClassVar[tuple[str, ...]] = ()
+    """Fields that a saved model keeps as arrays beside `to_dict`, see `arrays`."""
 
     def __post_init__(self) -> None:
         """Keep plain values; refuse what cannot be used."""
@@ -196,8 +229,17 @@ class EmbeddingSpec(ABC):
         drop = self.out_of_box == "drop"
         return kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
 
+    def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which points, shape (n, n_dims), lie outside the box."""
+        unit = self.box.to_unit(points)
+        return np.asarray(((unit < 0) | (unit > 1)).any(axis=1))
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Return the arrays that `to_dict` leaves out, as reports are made of that."""
+        return {}
+
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description."""
+        """Return a JSON-able description, equal for equal specs alone."""
         names = [
             field.name for field in sorted(fields(self), key=lambda field: field.kw_only is True)
         ]
@@ -266,10 +308,10 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     spec_: Spec
 
     @abstractmethod
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> Spec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> Spec:
         """Return the spec for points in a box; reads ``sample()`` only for what data decide."""
 
-    def resolve(self, n_dims: int, box: Box, sample: Sample) -> Spec:
+    def resolve(self, n_dims: int, box: Box, sample: ChoiceSample) -> Spec:
         """Return the spec for points in R^n_dims, in ``box`` unless the parameters have one.
 
         Raises
@@ -285,14 +327,12 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         """Decide dimension, box and what is left open. X: Bags, list of arrays, or BagStore."""
         if isinstance(X, BagStore):
             store = X
-            self.spec_ = self.resolve(
-                store.n_dims, store.box, lambda: LabelledBags(store).sample(CHOICE_SAMPLE)
-            )
+            self.spec_ = self.resolve(store.n_dims, store.box, ChoiceSample(LabelledBags(store)))
         else:
             bags = as_bags(X)
             if len(bags) == 0:
                 raise DataError("no bags to fit")
-            self.spec_ = self.resolve(bags.n_dims, box_of_bags(bags), lambda: [bags])
+            self.spec_ = self.resolve(bags.n_dims, box_of_bags(bags), ChoiceSample.whole(bags))
         return self
 
     def transform(self, X: BagStore | BagsLike) -> NDArray[Any]:
@@ -310,7 +350,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         if spec is None:
             if self.box is None and box_of_bags(bags) != Box.unit(bags.n_dims):
                 raise DataError("points lie outside the unit cube; call fit first or give box=")
-            spec = self.resolve(bags.n_dims, Box.unit(bags.n_dims), lambda: [bags])
+            spec = self.resolve(bags.n_dims, Box.unit(bags.n_dims), ChoiceSample.whole(bags))
         out = np.empty((len(bags), spec.n_features), dtype=self.dtype)
         spec.embed(bags, out)
         return out
@@ -358,42 +398,3 @@ def fresh(
         raise ParameterError(f"{name} is {shown(given)}; expected one such as {made}, or None")
     unfitted: Estimator = clone(given)
     return unfitted
-
-
-def check_dims(bags: Bags, n_dims: int) -> None:
-    """Raise DataError for bags of another dimension than an embedding's."""
-    if bags.n_dims != n_dims:
-        raise DataError(f"bags have dimension {bags.n_dims}, the embedding was made for {n_dims}")
-
-
-def refuse_outside(
-    outside: NDArray[np.int64],
-    embeddings: NDArray[Any],
-    out_of_box: str,
-    box: Box,
-    first: int = 0,
-) -> None:
-    """Raise BagError for the first bag that ``out_of_box`` refuses.
-
-    Parameters
-    ----------
-    outside : int64, shape (n_bags,)
-        Points of each bag outside the box.
-    embeddings : shape (n_bags, s)
-        NaN where "drop" left no point, with marginals in the columns of the marginal.
-    first : int
-        Position of the first of these bags, for the message.
-    """
-    if out_of_box == "error" and outside.any():
-        bag = int(np.flatnonzero(outside)[0])
-        raise outside_error(first + bag, int(outside[bag]), box)
-    if out_of_box == "drop":
-        suspects = np.flatnonzero(outside)
-        empty = suspects[~np.isfinite(embeddings[suspects]).all(axis=1)]
-        if len(empty):
-            raise BagError(first + int(empty[0]), f"no point lies inside the box {box.bounds}")
-
-
-def outside_error(bag: int, n_outside: int, box: Box) -> BagError:
-    """Return what out_of_box="error" says of a bag."""
-    return BagError(bag, f"{n_outside} points lie outside the box {box.bounds}")

@@ -11,7 +11,7 @@ from ..bags import Box
 from ..bases.smoothness import choose_bandwidth
 from ..errors import ParameterError
 from ..params import check_choice, check_integer, check_number, check_seed
-from .base import SHARE, BoxLike, Embedding, Sample
+from .base import SHARE, BoxLike, ChoiceSample, Embedding
 from .hdd_measures import DISTANCES, ORDERS, lambda_nodes
 from .hdd_spec import DIRECT_IS_GONE, MAX_COEFFICIENTS, MAX_GRID, HDDSpec
 
@@ -146,7 +146,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         self.box = box
         self.dtype = dtype
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> HDDSpec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HDDSpec:
         """See `Embedding.decide`; the sample is read only for bandwidth="auto"."""
         check_choice("distance", self.distance, DISTANCES)
         n_dims = box.n_dims
@@ -205,7 +205,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
             return self.n_per_dim, None
         return (TV_PER_DIM.get(size, 1) if self.distance == "tv" else N_PER_DIM), None
 
-    def _bandwidth(self, spec: HDDSpec, sample: Sample) -> float:
+    def _bandwidth(self, spec: HDDSpec, sample: ChoiceSample) -> float:
         """As given, or chosen; 0 where the embedding is linear in the density."""
         given = check_number(
             "bandwidth", self.bandwidth, above=0, below=1, other=("auto",), kind=SHARE

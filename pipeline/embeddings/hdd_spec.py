@@ -14,9 +14,10 @@ from ..bases import evaluate_basis, index_set, project
 from ..errors import ParameterError
 from ..params import check_choice, check_integer, check_number
 from ..threads import KERNELS
-from .base import Description, MarginalSpec, SeriesShape, refuse_outside
+from .base import Description, MarginalSpec, SeriesShape
 from .hdd_kernels import project_powers
 from .hdd_measures import DISTANCES, checked_nodes, count_parts
+from .refusals import refuse_outside
 
 BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
 # By dimensions of a marginal, and so for marginals of at most three:

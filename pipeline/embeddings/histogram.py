@@ -14,7 +14,7 @@ from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
 from ..params import check_choice, check_integer
 from ..threads import KERNELS
-from .base import BoxLike, Description, Embedding, MarginalSpec, Sample
+from .base import BoxLike, ChoiceSample, Description, Embedding, MarginalSpec
 from .hdd_measures import checked_nodes, count_parts, lambda_nodes
 from .histogram_kernels import histogram_powers
 
@@ -159,7 +159,7 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
         self.box = box
         self.dtype = dtype
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> HistogramSpec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HistogramSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""
         check_choice("distance", self.distance, MEASURES)
         measure = MEASURES[self.distance]

@@ -26,7 +26,7 @@ from ..params import (
 )
 from ..random_features.frequencies import SPECTRA, draw_frequencies
 from ..threads import KERNELS
-from .base import SHARE, BoxLike, Description, Embedding, EmbeddingSpec, Sample
+from .base import SHARE, BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
 from .mean_map_kernels import mean_sines_cosines
 
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
@@ -160,7 +160,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         self.box = box
         self.dtype = dtype
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> MeanMapSpec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> MeanMapSpec:
         """See `Embedding.decide`; the sample is read only for bandwidth="median"."""
         bandwidth = check_number(
             "bandwidth", self.bandwidth, LEAST_BANDWIDTH, other=("median",), kind=SHARE

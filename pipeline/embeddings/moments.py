@@ -14,7 +14,7 @@ from ..bags import Bags, Box
 from ..errors import DataError, ParameterError
 from ..params import check_flag
 from ..threads import KERNELS
-from .base import BoxLike, Description, Embedding, EmbeddingSpec, Sample
+from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
 from .moments_kernels import moments
 
 SMALLEST_SPREAD = 1e-12  # of a moment's size: below, rounding would be blown up to a feature
@@ -132,7 +132,7 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
         self.dtype = dtype
         self.standardize = standardize
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> MomentsSpec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> MomentsSpec:
         """See `Embedding.decide`; the sample is read only to standardise."""
         standardize = check_flag("standardize", self.standardize)
         spec = MomentsSpec(self.covariance, out_of_box=out_of_box, box=box)

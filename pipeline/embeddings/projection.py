@@ -14,7 +14,7 @@ from ..bases import BASES, index_set, project
 from ..bases.smoothness import choose_bandwidth, choose_index_set, damping
 from ..errors import ParameterError
 from ..params import check_choice, check_integer, check_number
-from .base import SHARE, BoxLike, Description, Embedding, MarginalSpec, Sample, SeriesShape
+from .base import SHARE, BoxLike, ChoiceSample, Description, Embedding, MarginalSpec, SeriesShape
 
 LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are compared
 
@@ -152,7 +152,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         self.dtype = dtype
         self.bandwidth = bandwidth
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> ProjectionSpec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
         """See `Embedding.decide`; the sample is read only for "auto"."""
         bandwidth = _check_bandwidth(self.bandwidth, self.basis, (None, "auto"))
         spec = self._choose_index_set(sample, out_of_box, box)
@@ -162,7 +162,7 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
             bandwidth = choose_bandwidth(sample(), spec.groups, box, n_functions, drop)
         return replace(spec, bandwidth=bandwidth)
 
-    def _choose_index_set(self, sample: Sample, out_of_box: str, box: Box) -> ProjectionSpec:
+    def _choose_index_set(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
         unused = () if self.max_norm is None else (None,)
         n_per_dim = check_integer("n_per_dim", self.n_per_dim, other=("auto", *unused))
         max_norm = check_number("max_norm", self.max_norm, 0, other=("auto", None))

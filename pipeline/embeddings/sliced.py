@@ -14,7 +14,7 @@ from ..bases.index_sets import MAX_FUNCTIONS
 from ..params import check_integer, check_seed
 from ..random_features.frequencies import draw_frequencies
 from ..threads import KERNELS
-from .base import BoxLike, Description, Embedding, EmbeddingSpec, Sample
+from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
 from .sliced_kernels import sliced_quantiles
 
 
@@ -135,7 +135,7 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
         self.box = box
         self.dtype = dtype
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> SlicedWassersteinSpec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> SlicedWassersteinSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""
         check_integer("n_directions", self.n_directions, 1, MAX_FUNCTIONS)
         n_directions = self.n_directions if box.n_dims > 1 else 1

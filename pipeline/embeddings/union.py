@@ -16,9 +16,9 @@ from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..errors import DataError, ParameterError, shown
 from ..execution.costs import Cost
 from ..params import check_choice, check_number
-from .base import BoxLike, Description, Embedding, EmbeddingSpec, Sample
+from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
 from .hdd import HDDEmbedding
-from .kinds import PARTS, from_name, with_name
+from .kinds import PARTS, from_name, from_params, with_name
 from .moments import MomentsEmbedding
 
 JOINS = {"product": " × ", "sum": " + "}  # of the kernels, and how a description says it
@@ -181,7 +181,7 @@ class EmbeddingUnion(Embedding[UnionSpec]):
                 params |= {f"{name}__{key}": value for key, value in part.get_params().items()}
         return params
 
-    def decide(self, sample: Sample, out_of_box: str, box: Box) -> UnionSpec:
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> UnionSpec:
         """See `Embedding.decide`; the sample is read by parts that need it, and for the scales."""
         given = _check_parts(self.parts)
         parts = tuple(part.decide(sample, out_of_box, box) for _, part in given)
@@ -204,8 +204,12 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         """See `Embedding.from_params`; parts are (name, {name, params}) there."""
         parts = params["parts"]
         if parts is not None:
-            parts = [(n, PARTS[v["name"]][0].from_params(v["params"])) for n, v in parts]
+            parts = [(n, from_params(v, PARTS)) for n, v in parts]
         return cls(**{**params, "parts": parts})
+
+
+# What coefficients can be taken of.
+JOINED: dict[str, tuple[Any, Any]] = {**PARTS, "union": (EmbeddingUnion, UnionSpec)}
 
 
 def name_parts(embeddings: Sequence[Embedding[Any]]) -> list[Named]:

@@ -15,6 +15,7 @@ from ..bags import Bags, BagStore, Box, concatenate
 from ..bags.labelled import box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE, spread_rows
 from ..embeddings import Embedding, EmbeddingSpec, MeanMapEmbedding
+from ..embeddings.base import ChoiceSample
 from ..errors import DataError, ParameterError, shown
 from ..execution.passes import check_memory
 from ..params import as_array, check_choice
@@ -270,7 +271,7 @@ def resolve_embedding(
         return spec
     if isinstance(embedding, Embedding):
         resolved: EmbeddingSpec = embedding.resolve(
-            bags.n_dims, box or box_of_bags(bags), lambda: [bags]
+            bags.n_dims, box or box_of_bags(bags), ChoiceSample.whole(bags)
         )
         return resolved
     raise ParameterError(

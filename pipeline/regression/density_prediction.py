@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, as_bags, concatenate
 from ..bags.labelled import LabelledBags
-from ..bags.sampling import CHOICE_SAMPLE, JUDGED_SAMPLE
+from ..bags.sampling import JUDGED_SAMPLE
 from ..bags.splits import Membership
 from ..densities import Densities
 from ..densities.valid_densities import MOST_DIMS, quasi_random_points
 from ..embeddings import Embedding, ProjectionEmbedding, ProjectionSpec
-from ..embeddings.base import fresh
+from ..embeddings.base import ChoiceSample, fresh
 from ..errors import DataError, ParameterError
 from ..execution import lane
 from ..params import as_array, checked
@@ -147,7 +147,7 @@ def resolve_response(third: Embedding | None, pairs: LabelledBags) -> Projection
         return embedding.resolve(
             pairs.response_dims,
             pairs.response_box,
-            lambda: pairs.response_sample(CHOICE_SAMPLE),
+            ChoiceSample(pairs, responses=True),
         )
 
 

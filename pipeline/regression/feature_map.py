@@ -13,8 +13,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags import Bags
 from ..bags.labelled import LabelledBags, naming
-from ..bags.sampling import CHOICE_SAMPLE, RunSample
-from ..embeddings import Embedding, EmbeddingSpec, spec_from_dict, spec_to_dict
+from ..bags.sampling import RunSample
+from ..embeddings import EMBEDDINGS, Embedding, EmbeddingSpec, spec_from_dict, spec_to_dict
+from ..embeddings.base import ChoiceSample
+from ..embeddings.kinds import names_of_arrays
 from ..errors import BagError, DataError
 from ..execution.costs import Cost
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, FeatureSpec, RandomFeatures
@@ -135,18 +137,20 @@ class FeatureMap:
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return what a saved model keeps beside the description."""
-        return {} if self.second is None else self.second.arrays()
+        second = {} if self.second is None else self.second.arrays()
+        return {**self.embedding.arrays(), **second}
 
     @staticmethod
     def array_names(values: dict[str, Any]) -> tuple[str, ...]:
         """Return the names of the `arrays` of a map that `to_dict` described."""
+        first = names_of_arrays(values["embedding"], EMBEDDINGS)
         second = values[SECOND_BASIS]
-        return () if second is None else _spec_kind(second).array_names()
+        return first if second is None else (*first, *_spec_kind(second).array_names())
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> FeatureMap:
         """Make the map that `to_dict` and `arrays` described."""
-        first, second = spec_from_dict(values["embedding"]), values[SECOND_BASIS]
+        first, second = spec_from_dict(values["embedding"], arrays), values[SECOND_BASIS]
         beside = LinearColumns.from_dict(values[BESIDE]) if BESIDE in values else None
         if beside is not None and beside.spec is None and beside.n_columns != first.n_features:
             raise ValueError("the columns of the baseline do not fit the embedding")
@@ -177,7 +181,7 @@ def resolve_features(
         A fitted part that was made for data of another dimension.
     """
     spec = getattr(embedding, "spec_", None) or embedding.resolve(
-        source.n_dims, source.box, lambda: source.sample(CHOICE_SAMPLE)
+        source.n_dims, source.box, ChoiceSample(source)
     )
     if spec.n_dims != source.n_dims:
         raise DataError(

@@ -66,6 +66,10 @@ EXAMPLES: dict[str, Example] = {
     "divergences.kernel_matrix": lambda w: (divergences.kernel_matrix, {"D": w.distances}),
     "divergences.median_bandwidth": lambda w: (divergences.median_bandwidth, {"X": w.arrays}),
     "divergences.median_scale": lambda w: (divergences.median_scale, {"D": w.distances}),
+    "embeddings.CoefficientPCASpec": lambda w: (
+        embeddings.CoefficientPCASpec,
+        {**embeddings.CoefficientPCA().fit(w.arrays).spec_.__dict__},
+    ),
     "embeddings.HDDSpec": lambda w: (
         embeddings.HDDSpec,
         {**embeddings.HDDEmbedding().fit(w.arrays).spec_.__dict__},

@@ -22,7 +22,7 @@ OUR_METHODS = """
     learn learn_on list load_current measure more_column needed_posterior of_sums pair_map parts
     penalties place predicted probabilities problem read_array resolve resolve_scale rollback
     run score_rows start state steps task to_dict trusted values values_and_deviations weighed
-    with_columns
+    with_columns are_outside
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors

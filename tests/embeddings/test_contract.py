@@ -16,6 +16,7 @@ from bagbasis import (
     Bags,
     BagStore,
     DoubleBasisRegressor,
+    HDDEmbedding,
     MomentsEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
@@ -23,8 +24,14 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.bags import Box
-from bagbasis.embeddings import EMBEDDINGS, EmbeddingSpec, spec_from_dict, spec_to_dict
+from bagbasis.embeddings import (
+    EMBEDDINGS,
+    EmbeddingSpec,
+    spec_from_dict,
+    spec_to_dict,
+)
 from bagbasis.embeddings.hdd_measures import DISTANCES
+from bagbasis.embeddings.kinds import names_of_arrays
 from bagbasis.errors import DataError, ParameterError
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -42,6 +49,9 @@ VARIANTS = {  # of the registered ones, besides their defaults
     "hdd": (*({"distance": d} for d in DISTANCES if d != "js"), {"max_norm": 3.0, "marginals": 1}),
     "histogram": ({"marginals": 1},),
     "moments": ({"standardize": False},),
+    "coefficient_pca": (
+        {"embedding": HDDEmbedding("js", n_per_dim=3), "n_components": 0.9, "whiten": True},
+    ),
     "union": (
         {"join": "sum", "weights": [1, 2]},
         {"parts": [("a", ProjectionEmbedding(n_per_dim=3)), ("mean", MomentsEmbedding(False))]},
@@ -98,7 +108,7 @@ def test_spec_is_small_and_travels(kind):
     assert isinstance(spec, EmbeddingSpec)
     assert len(pickle.dumps(spec)) < 4000
     copies = [
-        spec_from_dict(json.loads(json.dumps(spec_to_dict(spec)))),
+        spec_from_dict(json.loads(json.dumps(spec_to_dict(spec))), spec.arrays()),
         pickle.loads(pickle.dumps(spec)),
     ]
     expected, _ = embedded(spec, UNIT)
@@ -112,16 +122,23 @@ def test_spec_is_small_and_travels(kind):
 
 def test_foreign_fields_are_refused(kind):
     """A description with a field too few, too many or of a wrong value is not read."""
-    values = spec_to_dict(kind().fit(UNIT).spec_)
-    assert spec_from_dict(values)
+    spec = kind().fit(UNIT).spec_
+    values, arrays = spec_to_dict(spec), spec.arrays()
+    assert spec_from_dict(values, arrays)
+    assert set(names_of_arrays(values, EMBEDDINGS)) == set(arrays)
     for missing in sorted(set(values) - {"name"} - ADDED.get(values["name"], set())):
         with pytest.raises(ParameterError, match="not those of a"):
-            spec_from_dict({k: v for k, v in values.items() if k != missing})
+            spec_from_dict({k: v for k, v in values.items() if k != missing}, arrays)
         if values[missing] is not None:
             with pytest.raises((ParameterError, DataError, TypeError)):
-                spec_from_dict({**values, missing: object()})
+                spec_from_dict({**values, missing: object()}, arrays)
     with pytest.raises(ParameterError, match="not those of a"):
-        spec_from_dict({**values, "colour": 1})
+        spec_from_dict({**values, "colour": 1}, arrays)
+    for name in arrays:
+        with pytest.raises(ParameterError, match=name):
+            spec_from_dict(values, {**arrays, name: None})
+        with pytest.raises(ParameterError, match="not those that the description is of"):
+            spec_from_dict(values, {**arrays, name: arrays[name] + 1})
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -20,12 +20,18 @@ SMALL = {  # an embedding that is not here has to be small by default
     "hdd": {"n_per_dim": 3, "bandwidth": 0.2},
     "mean_map": {"n_features": 8},
     "histogram": {"n_bins": 3},
+    "coefficient_pca": {"n_components": 3, "embedding": {"name": "projection", "n_per_dim": 3}},
     "union": {
         "join": "sum",
         "parts": [{"name": "hdd", "n_per_dim": 3, "bandwidth": 0.2}, "moments"],
     },
 }
-SERIES = {"projection", "hdd", "union"}  # with a series estimate of the density, which is drawn
+SERIES = {
+    "projection",
+    "hdd",
+    "union",
+    "coefficient_pca",
+}  # with a series estimate of the density, which is drawn
 OUT_OF_REACH = {("hdd", None, 4)}  # refused: density estimates go to three dimensions
 N_BAGS, N_NEW = 100, 20
 

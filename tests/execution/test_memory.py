@@ -19,6 +19,7 @@ from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.labels import Targets
 from bagbasis.bags.splits import Split
 from bagbasis.embeddings import EMBEDDINGS
+from bagbasis.embeddings.base import ChoiceSample
 from bagbasis.errors import ParameterError
 from bagbasis.execution import passes
 from bagbasis.execution.costs import Cost, pass_limits
@@ -60,7 +61,7 @@ def test_embeddings(name, n_dims, marginals):
         embedding.set_params(marginals=marginals)
     for n in (1, 64, 1024):
         bags = random_bags(n, 20, n_dims)
-        spec = embedding.resolve(n_dims, Box.unit(n_dims), lambda bags=bags: [bags])
+        spec = embedding.resolve(n_dims, Box.unit(n_dims), ChoiceSample.whole(bags))
         features = FeatureMap(spec, None)
         for dtype in ("float32", "float64"):
             peak = peak_of(lambda f=features, b=bags, t=dtype: f.embed(b, t))

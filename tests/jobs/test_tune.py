@@ -308,6 +308,12 @@ def test_default_search_goes_around_what_is_set():
     }
     assert default_search(named_embedding("projection")) == {"n_per_dim": [7, 10, 14]}
     assert default_search(named_embedding("js")) == {"bandwidth": ["auto", 0.02, 0.03, 0.05]}
+    pca = {"name": "coefficient_pca", "embedding": "tv", "n_components": [0.9]}
+    (share,) = embeddings_of([pca], named_embedding("js"))
+    assert default_search(share) == {}
+    found = embeddings_of([{**pca, "n_components": [8, 16]}], share)
+    of_tv = "coefficient_pca of tv, n_components"
+    assert labels_of(found) == [f"{of_tv} 8", f"{of_tv} 16"]
 
 
 def test_best_at_the_edge_is_said(regression, tmp_path):

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from bagbasis import Bags
 from bagbasis.bases import evaluate_basis
-from bagbasis.embeddings.base import refuse_outside
 from bagbasis.embeddings.hdd_spec import HDDSpec
+from bagbasis.embeddings.refusals import refuse_outside
 from bagbasis.threads import KERNELS
 
 from .hdd_direct_kernels import powers, reflected_densities

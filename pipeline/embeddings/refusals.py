@@ -1,0 +1,50 @@
+"""What embeddings refuse of bags: another dimension, and points outside the box."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bags import Bags, Box
+from ..errors import BagError, DataError
+
+
+def check_dims(bags: Bags, n_dims: int) -> None:
+    """Raise DataError for bags of another dimension than an embedding's."""
+    if bags.n_dims != n_dims:
+        raise DataError(f"bags have dimension {bags.n_dims}, the embedding was made for {n_dims}")
+
+
+def refuse_outside(
+    outside: NDArray[np.int64],
+    embeddings: NDArray[Any],
+    out_of_box: str,
+    box: Box,
+    first: int = 0,
+) -> None:
+    """Raise BagError for the first bag that ``out_of_box`` refuses.
+
+    Parameters
+    ----------
+    outside : int64, shape (n_bags,)
+        Points of each bag outside the box.
+    embeddings : shape (n_bags, s)
+        NaN where "drop" left no point, with marginals in the columns of the marginal.
+    first : int
+        Position of the first of these bags, for the message.
+    """
+    if out_of_box == "error" and outside.any():
+        bag = int(np.flatnonzero(outside)[0])
+        raise outside_error(first + bag, int(outside[bag]), box)
+    if out_of_box == "drop":
+        suspects = np.flatnonzero(outside)
+        empty = suspects[~np.isfinite(embeddings[suspects]).all(axis=1)]
+        if len(empty):
+            raise BagError(first + int(empty[0]), f"no point lies inside the box {box.bounds}")
+
+
+def outside_error(bag: int, n_outside: int, box: Box) -> BagError:
+    """Return what out_of_box="error" says of a bag."""
+    return BagError(bag, f"{n_outside} points lie outside the box {box.bounds}")

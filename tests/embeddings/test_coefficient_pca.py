@@ -1,0 +1,166 @@
+"""`CoefficientPCA` against a dense SVD of all coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.decomposition import PCA
+
+from bagbasis import (
+    BagStore,
+    CoefficientPCA,
+    DoubleBasisRegressor,
+    HDDEmbedding,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    connect,
+    load_model,
+)
+from bagbasis.embeddings.row_moments import LANCZOS, RowMoments, principal_axes, signed
+from bagbasis.errors import ModelError, ParameterError
+from bagbasis.execution.costs import pass_limits
+from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.principal import components_by_svd
+
+BAGS, Y = labelled_bags(150)
+S = 25  # coefficients of `inner`
+
+
+def inner(**params):
+    return ProjectionEmbedding(n_per_dim=5, dtype="float64", **params)
+
+
+def expected(bags, n, whiten=False):
+    rows = inner().fit_transform(bags)
+    mean, axes = components_by_svd(rows, n, whiten)
+    return (rows - mean) @ axes.T
+
+
+@pytest.mark.parametrize("n_bags", [2, S - 1, S, S + 1, 150])
+@pytest.mark.parametrize("whiten", [False, True])
+def test_against_a_dense_svd(n_bags, whiten):
+    """From the rows of few bags and from the sums of many."""
+    n = min(6, n_bags - 1)
+    pca = CoefficientPCA(inner(), n, whiten=whiten, dtype="float64")
+    rows = pca.fit_transform(BAGS[:n_bags])
+    np.testing.assert_allclose(rows, expected(BAGS[:n_bags], n, whiten), atol=1e-10)
+    if whiten:
+        np.testing.assert_allclose(np.cov(rows, rowvar=False), np.eye(n), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_bags", [S - 5, 150])
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.999])
+def test_a_share_of_the_variance(n_bags, share):
+    """As many as scikit-learn keeps, with its signs."""
+    rows = inner().fit_transform(BAGS[:n_bags])
+    pca = CoefficientPCA(inner(), share, dtype="float64").fit(BAGS[:n_bags])
+    peer = PCA(share).fit(rows)
+    np.testing.assert_allclose(pca.spec_.axes, peer.components_, atol=1e-9)
+
+
+def test_no_more_than_there_are():
+    """Axes along which bags do not differ are none; bags that are all alike have one."""
+    assert CoefficientPCA(inner(), 20).fit(BAGS[:4]).spec_.n_features == 3
+    alike = CoefficientPCA(inner(), whiten=True).fit_transform([BAGS[0]] * 40)
+    assert alike.shape == (40, 1)
+    np.testing.assert_allclose(alike, 0, atol=1e-6)
+
+
+def test_few_axes_of_many():
+    """Lanczos' are those of the dense solver; those of nothing are some axes."""
+    rows = np.random.default_rng(0).standard_normal((40, LANCZOS)) * 0.9 ** np.arange(LANCZOS)
+    values, axes = principal_axes(rows.T @ rows, 5)
+    _, expected, rest = np.linalg.svd(rows, full_matrices=False)
+    np.testing.assert_allclose(values, expected[:5] ** 2, rtol=1e-10)
+    np.testing.assert_allclose(signed(axes), signed(rest[:5]), atol=1e-9)
+    assert principal_axes(np.zeros((LANCZOS, LANCZOS)), 5)[0].tolist() == [0] * 5
+
+
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=6), st.integers(0, 2**32 - 1))
+def test_moments_merge(sizes, seed):
+    """However rows are cut, also into none, and far from 0."""
+    rows = 1e6 + np.random.default_rng(seed).standard_normal((sum(sizes), 3))
+    whole, merged = RowMoments.of(rows), RowMoments.of(rows[:0])
+    for part in np.split(rows, np.cumsum(sizes)[:-1]):
+        merged = merged + RowMoments.of(part)
+    assert merged.n == whole.n
+    np.testing.assert_allclose(merged.mean, whole.mean, rtol=1e-14)
+    np.testing.assert_allclose(merged.scatter, whole.scatter, atol=1e-7)
+
+
+@pytest.mark.parametrize("n_bags", [S - 5, 150])
+def test_tasks_and_workers_change_nothing(n_bags, tmp_path):
+    """Any number of tasks gives the oracle's components, and a cluster the bits of one process."""
+    store = stored(tmp_path / "s.zarr", BAGS[:n_bags], Y[:n_bags])
+    model = DoubleBasisRegressor(
+        CoefficientPCA(inner(), 6), RandomFourierFeatures(32), alpha=1e-3, precision="float64"
+    )
+    with pass_limits(task_seconds=1e-9, small_task_seconds=1e-9, rows_per_block=7):
+        alone = model.fit(store).features_.embedding
+        with connect("local", n_workers=2, cores_per_worker=1):
+            spread = model.fit(BagStore.open(store.url)).features_.embedding
+    assert spread == alone
+    axes = components_by_svd(inner().fit_transform(BAGS[:n_bags]), 6)[1]
+    np.testing.assert_allclose(alone.axes, axes, atol=1e-8)
+
+
+def test_components_of_a_sample():
+    """max_bags takes evenly spread runs, and all bags where these are no more."""
+    few = CoefficientPCA(inner(), 3, max_bags=30).fit(BAGS).spec_
+    rows = inner().fit_transform(BAGS)
+    runs = [slice(a, a + 10) for a in (0, 70, 140)]
+    chosen = np.concatenate([rows[run] for run in runs])
+    np.testing.assert_allclose(few.mean, chosen.mean(axis=0), atol=1e-12)
+    whole = CoefficientPCA(inner(), 3).fit(BAGS).spec_
+    assert CoefficientPCA(inner(), 3, max_bags=150).fit(BAGS).spec_ == whole != few
+
+
+def test_bags_that_drop_left_no_point(tmp_path):
+    """They have no coefficients, and no part in the components."""
+    outside = [*BAGS, np.full((3, 2), 5.0)]
+    box = [(0.0, 1.0)] * 2
+    pca = CoefficientPCA(inner(), 4, out_of_box="drop", box=box)
+    assert (
+        pca.fit(outside).spec_
+        == CoefficientPCA(inner(), 4, out_of_box="drop", box=box).fit(BAGS).spec_
+    )
+
+
+def test_a_saved_model_keeps_its_components(tmp_path):
+    """As arrays with checksums; one that is another model's is damage."""
+    model = DoubleBasisRegressor(CoefficientPCA(HDDEmbedding("tv"), 8), RandomFourierFeatures(16))
+    model.fit(BAGS, Y).save(tmp_path / "m.zarr")
+    again = load_model(tmp_path / "m.zarr")
+    assert again.features_ == model.features_
+    assert "principal" not in str(again.features_.to_dict())
+    other = model.fit(BAGS[::-1], Y)
+    other.save(tmp_path / "other.zarr")
+    axes = tmp_path / "m.zarr" / "principal_axes"
+    axes.rename(tmp_path / "gone")
+    (tmp_path / "other.zarr" / "principal_axes").rename(axes)
+    with pytest.raises(ModelError, match=r"damaged model .*components are not those"):
+        load_model(tmp_path / "m.zarr")
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_components": 0}, "n_components is 0; expected an integer ≥ 1"),
+        ({"n_components": 1.0}, "n_components is 1.0; expected a share"),
+        ({"n_components": "mle"}, "n_components is 'mle'"),
+        ({"max_bags": 0}, "max_bags is 0"),
+        ({"whiten": 1}, "whiten is 1; expected True or False"),
+        ({"embedding": "tv"}, "embedding is 'tv'; expected one of ProjectionEmbedding, HDD"),
+        ({"embedding": CoefficientPCA()}, r"embedding is CoefficientPCA\(\); expected one of"),
+        (
+            {"embedding": ProjectionEmbedding(box=[(0, 1)])},
+            "embedding has a box or out_of_box: give the CoefficientPCA's",
+        ),
+    ],
+)
+def test_refusals(params, message):
+    """What can not be used is named."""
+    with pytest.raises(ParameterError, match=message):
+        CoefficientPCA(**params).fit(BAGS)
