@@ -47,9 +47,14 @@ class Config(ClusterConfig):
         sample_weight: str | None = Field(
             default=None, description="column of the store: how much each bag counts; null: all 1"
         )
+        registry_url: str
     target: str | list[str] | None
 
     out_dir: str = Field(description="directory, or URL, that gets a folder of reports a round")
+    metrics_url: str | None = Field(
+        default=None,
+        description="file for Prometheus (node_exporter's textfile collector); null: none",
+    )
     window: WindowSection = Field(default=WindowSection(), description="bags of the models")
     drift: DriftSection = Field(default=DriftSection(), description="test of the new bags")
     model: ModelSection = Field(default=ModelSection(), description="what is fitted")
@@ -60,7 +65,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.errors import ConfigError, ParameterError
     from bagbasis.retraining import retrain
 
-    from .retrain_report import lines_of, write_round
+    from .retrain_report import lines_of, write_metrics, write_round
 
     @contextmanager
     def computing(store: BagStore) -> Iterator[Callback]:
@@ -69,12 +74,19 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
     def publish(report: dict[str, Any], rounds: Sequence[Round]) -> None:
         write_round(config.out_dir, report, rounds)
+        tell_prometheus(report)
+
+    def tell_prometheus(report: dict[str, Any]) -> None:
+        if config.metrics_url is not None:
+            write_metrics(config.metrics_url, report, config.registry_url)
 
     spec = _spec(config)
     try:
         outcome = retrain(spec, publish, computing)
     except ParameterError as error:
         raise ConfigError(f"section 'model': {error}") from error
+    if outcome.decision == "nothing":
+        tell_prometheus(outcome.report)
     for line in lines_of(outcome.report):
         console.line(line)
     return outcome.report
@@ -96,5 +108,5 @@ def _spec(config: Config) -> Retraining:
         window=Window(**config.window.model_dump()),
         drift=DriftGate(**config.drift.model_dump()),
         settings={**settings, **({"sample_weight": weight} if weight else {})},
-        **config.model_dump(exclude={*SECTIONS, "model", "out_dir", "cluster"}),
+        **config.model_dump(exclude={*SECTIONS, "model", "out_dir", "metrics_url", "cluster"}),
     )

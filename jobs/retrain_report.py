@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
 from bagbasis.retraining import Round
-from bagbasis.storage.files import discard_empty, names_in, writing
+from bagbasis.storage.files import discard_empty, names_in, read_bytes, writing
 from bagbasis.storage.urls import normalize_url
 
 from .files import write_page, write_report
@@ -47,6 +49,53 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
     write_page(f"{url}.html", render(NAME, [round_part(report, rounds)], {}))
     save_figure(draw_rounds(rounds, report), f"{url}.png")
     return folder
+
+
+def write_metrics(url: str, report: dict[str, Any], registry_url: str) -> None:
+    """Write the numbers of a round for node_exporter's collector of text files.
+
+    After a call without a round the file is written again as it is: its time says that calls end
+    well (``node_textfile_mtime_seconds``).
+
+    Raises
+    ------
+    StoreError
+        The file can not be written.
+    """
+    text = metrics(report, registry_url) if "number" in report else read_bytes(url)
+    if text:
+        with writing(url) as path:
+            path.write_bytes(text)
+
+
+def metrics(report: dict[str, Any], registry_url: str) -> bytes:
+    """Return the numbers of a round in Prometheus' text format, without those that are None."""
+    gates = (report.get("gates") or {}).get("gates", {})
+    judges = {"challenger": report["error"], "champion": report["champion_error"]}
+    errors = {name: value for name, value in judges.items() if value is not None}
+    rows: list[tuple[str, str, str, dict[str, float]]] = [
+        ("round", "Number of the newest round", "", {"": report["number"]}),
+        ("duration_seconds", "How long it took", "", {"": report["seconds"]}),
+        ("new_bags", "Bags since the round before", "", {"": report["n_new"]}),
+        ("fitted_bags", "Bags of its model", "", {"": report["n_bags_fitted"]}),
+        ("judged_bags", "Held-out bags that judged", "", {"": report["n_judged"]}),
+        (
+            "decision",
+            "1: what was decided",
+            "decision",
+            {one: float(one == report["decision"]) for one in ("promoted", "kept", "overtaken")},
+        ),
+        ("error", report["measure"], "model", errors),
+        ("drift_p_value", "Of each gate", "gate", {g: one["p_value"] for g, one in gates.items()}),
+        ("drift", "1: found by the gate", "gate", {g: one["drifted"] for g, one in gates.items()}),
+    ]
+    found = CollectorRegistry()
+    for name, text, label, values in rows:
+        labels = ["registry", *([label] if label else [])]
+        gauge = Gauge(f"bagbasis_retrain_{name}", text, labels, registry=found)
+        for key, value in values.items():
+            gauge.labels(registry_url, *([key] if label else [])).set(value)
+    return generate_latest(found)
 
 
 def lines_of(report: dict[str, Any]) -> list[str]:

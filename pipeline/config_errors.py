@@ -203,7 +203,7 @@ def _alternatives(schema: Schema, node: Schema) -> Iterator[str]:
 
 def refuse_credentials(config: Mapping[str, Any], source: str = "") -> None:
     """Raise ConfigError naming the first key whose value is, or holds, a URL with credentials."""
-    for key, value in _flat(config):
+    for key, value in items_of(config):
         if str(value) != without_credentials(str(value)):
             raise ConfigError(f"{source}key {key!r} {NO_CREDENTIALS}")
 
@@ -212,15 +212,16 @@ def differences(
     before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield dotted keys in which two configs differ, with the values before and now, or None."""
-    old, new = dict(_flat(before)), dict(_flat(now))
+    old, new = dict(items_of(before)), dict(items_of(now))
     for key in [*new, *old]:
         if old.get(key) != new.get(key):
             yield key, old.get(key), new.get(key)
 
 
-def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def items_of(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield dotted keys and values of a mapping of mappings."""
     for key, value in config.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from items_of(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value

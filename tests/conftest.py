@@ -39,8 +39,11 @@ multiprocessing.get_context("forkserver").set_forkserver_preload(
 
 @pytest.fixture(scope="session", autouse=True)
 def _state_of_the_tests(tmp_path_factory):
-    """Roots of runs that tests submit to are not remembered in the account's own folder."""
+    """What runs and models tests leave behind is not in the account's or the working folder."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+    os.environ["MLFLOW_TRACKING_URI"] = (tmp_path_factory.mktemp("mlflow") / "runs").as_uri()
+    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"  # which needs no database
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ import pytest
 from PIL import Image
 
 import bagbasis
+from bagbasis.jobs import shell
+from bagbasis.jobs.retrain import CHAMPION_KEPT, EXIT_CODES
 from bagbasis.yaml_text import parse_yaml
 from tests.ingest.annotated import write_h5ad
 
@@ -117,6 +119,21 @@ def test_links_lead_somewhere(page):
     made = ("deploying.md", "api/")
     for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", page.read_text()):
         assert (page.parent / link).exists() or link.startswith(made), link
+
+
+def test_exit_codes_of_retrain_are_the_real_ones():
+    """The table lists each; programs of orchestrators compile, and name none for another one."""
+    table = re.findall(r"^\| (\d+) \|", (ROOT / "deploy/README.md").read_text(), re.MULTILINE)
+    assert {*map(int, table)} == {*EXIT_CODES, shell.INTERRUPTED}
+    programs = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs/orchestrators.md").read_text(), re.DOTALL
+    )
+    assert len(programs) == 3
+    for program in programs:
+        compile(program, "orchestrators.md", "exec")
+        names, codes = re.search(r"^([A-Z_, ]+) = ([\d, ]+)$", program, re.MULTILINE).groups()
+        for name, code in zip(names.split(", "), codes.split(", "), strict=True):
+            assert int(code) == (CHAMPION_KEPT if name == "CHAMPION_KEPT" else getattr(shell, name))
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])

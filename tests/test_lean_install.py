@@ -24,6 +24,7 @@ from bagbasis import BagStore, DoubleBasisClassifier, DoubleBasisRegressor, Proj
 from bagbasis import cross_val_score, evaluate, load_model
 from bagbasis.clusters.connect import profile_of
 from bagbasis.ingest import ingest_arrays
+from bagbasis.registry import log_model
 from bagbasis.regression import write_predictions
 
 rng = np.random.default_rng(0)
@@ -51,11 +52,12 @@ assert not any(map(importlib.util.find_spec, absent))
 for call, words in {
     lambda: __import__("bagbasis.ingest", fromlist=["ingest_frame"]): "ingest_frame: needs pip",
     lambda: write_predictions(loaded, store, "p", format="parquet"): "p in Parquet: needs pip",
+    lambda: log_model(model): "log_model: needs pip install 'bagbasis[mlflow]'",
 }.items():
     try:
         call()
     except ValueError as error:
-        assert words in str(error) and "'bagbasis[tables]'" in str(error)
+        assert words in str(error) and ("log" in words or "'bagbasis[tables]'" in str(error))
     else:
         raise AssertionError(words)
 """

@@ -209,6 +209,7 @@ EXAMPLES: dict[str, Example] = {
         lambda **values: registry.Registry(**values).list(),
         {"url": w.registry.url},
     ),
+    "registry.log_model": lambda w: (registry.log_model, {"model": w.regressor}),
     "registry.Registry.model_url": lambda w: (w.registry.model_url, {"name": "a" * 16}),
     "registry.Registry.promote": lambda w: (
         w.registry.promote,

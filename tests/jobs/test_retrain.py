@@ -9,6 +9,7 @@ import shutil
 import fsspec
 import numpy as np
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from bagbasis import BagStore, load_model
 from bagbasis.jobs.retrain import EXIT_CODES
@@ -273,3 +274,34 @@ def test_report_without_nan(folder):
     text = (folder / "out" / "round-000002" / "retrain.json").read_text()
     assert "NaN" not in text
     assert json.loads(text)["n_new_labelled"] == 40
+
+
+def test_prometheus_reads_the_metrics_of_a_round(folder):
+    """The numbers of the report; a call without a round writes them again, for the file's time."""
+    place = folder / "retrain.prom"
+    done("retrain", *given(folder, metrics_url=place))
+    report = report_of(folder, 2)
+    found = {}
+    for family in text_string_to_metric_families(place.read_text()):
+        for sample in family.samples:
+            assert sample.labels.pop("registry") == f"{folder}/registry"
+            found[sample.name.removeprefix("bagbasis_retrain_"), *sample.labels.values()] = (
+                sample.value
+            )
+    gates = report["gates"]["gates"]
+    assert found == {
+        ("round",): 2,
+        ("duration_seconds",): pytest.approx(report["seconds"]),
+        ("new_bags",): 40,
+        ("fitted_bags",): report["n_bags_fitted"],
+        ("judged_bags",): report["n_judged"],
+        **{("decision", one): one == "promoted" for one in ("promoted", "kept", "overtaken")},
+        ("error", "challenger"): report["error"],
+        ("error", "champion"): report["champion_error"],
+        **{("drift_p_value", name): gate["p_value"] for name, gate in gates.items()},
+        **{("drift", name): gate["drifted"] for name, gate in gates.items()},
+    }
+    written = place.read_bytes()
+    os.utime(place, (0, 0))
+    done("retrain", *given(folder, metrics_url=place))
+    assert (place.read_bytes(), place.stat().st_mtime > 0) == (written, True)

@@ -1,0 +1,74 @@
+"""Models that are logged into MLflow, in a folder, and loaded by another process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import mlflow
+import numpy as np
+import pytest
+
+from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, ProjectionEmbedding
+from bagbasis.errors import ModelError
+from bagbasis.registry import log_model
+
+RNG = np.random.default_rng(0)
+SPREAD = RNG.uniform(0.1, 0.4, 40)
+BAGS = [RNG.normal(0.5, spread, (RNG.integers(5, 20), 2)).clip(0, 1) for spread in SPREAD]
+LABELS = {
+    DoubleBasisRegressor: SPREAD,
+    DoubleBasisClassifier: np.where(SPREAD > 0.25, "wide", "narrow"),
+}
+LOADED = """
+import json, sys
+import mlflow
+import pandas as pd
+asked = json.load(sys.stdin)
+for uri in asked["uris"]:
+    model = mlflow.pyfunc.load_model(uri)
+    of_list = model.predict(asked["bags"]).tolist()
+    assert model.predict(pd.DataFrame({"bag": asked["bags"]})).tolist() == of_list
+    print(json.dumps(of_list))
+"""
+
+
+@pytest.fixture(scope="module")
+def models():
+    embedding = ProjectionEmbedding(n_per_dim=3)
+    return [kind(embedding, alpha="gcv").fit(BAGS, y) for kind, y in LABELS.items()]
+
+
+def test_another_process_loads_what_was_logged(models):
+    """The predictions are the same; the run has parameters and numbers of the report."""
+    with mlflow.start_run() as run:
+        uris = [log_model(models[0]).model_uri]
+    mlflow.register_model(uris[0], "spread")
+    with mlflow.start_run():
+        uris.append(log_model(models[1]).model_uri)
+    data = mlflow.get_run(run.info.run_id).data
+    assert data.params["embedding__n_per_dim"] == "3"
+    assert data.metrics["alpha"] == models[0].alpha_
+    assert data.metrics["n_bags_fitted"] == len(BAGS)
+    asked = {"uris": [*uris, "models:/spread/1"], "bags": [bag.tolist() for bag in BAGS]}
+    printed = subprocess.run(
+        [sys.executable, "-c", LOADED],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = [json.loads(line) for line in printed.splitlines()]
+    assert found == [models[i].predict(BAGS).tolist() for i in (0, 1, 0)]
+
+
+def test_what_can_not_be_logged_is_a_model_error(models, monkeypatch):
+    with pytest.raises(ModelError, match="not fitted; call fit before logging it"):
+        log_model(DoubleBasisRegressor())
+    with pytest.raises(ModelError, match=r"MLflow did not take the model \(.*name"):
+        log_model(models[0], "a/b:c")
+    mlflow.end_run()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "nowhere://at-all")
+    with pytest.raises(ModelError, match="nowhere"):
+        log_model(models[0])
