@@ -10,7 +10,7 @@ from bagbasis.ingest.table_scans import Database
 from bagbasis.ingest.tables import TableIngest
 from tests.bags.conftest import url  # noqa: F401 - the same places for stores
 
-SMALL = 2**11  # bytes: the tests' tables are cut into tens of pieces and ranges
+SMALL = 2**12  # bytes: the tests' tables are cut into about ten pieces and ranges
 
 
 @pytest.fixture(scope="module", params=["here", "cluster"])

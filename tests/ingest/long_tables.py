@@ -43,12 +43,14 @@ def write(frame: pd.DataFrame, path: Path, **options: object) -> Path:
     return path
 
 
-def scatter(frame: pd.DataFrame, folder: Path, endings: Sequence[str]) -> list[Path]:
-    """The rows in order over one file an ending; Parquet files have several row groups."""
+def scatter(
+    frame: pd.DataFrame, folder: Path, endings: Sequence[str], group: int = 100
+) -> list[Path]:
+    """The rows in order over one file an ending; Parquet files have row groups of so many rows."""
     bounds = np.linspace(0, len(frame), len(endings) + 1).astype(int)
     paths = []
     for i, ending in enumerate(endings):
-        options = {"row_group_size": 50} if ending == ".parquet" else {}
+        options = {"row_group_size": group} if ending == ".parquet" else {}
         part = frame.iloc[bounds[i] : bounds[i + 1]]
         paths.append(write(part, folder / f"part{i}{ending}", **options))
     return paths

@@ -85,7 +85,7 @@ def test_the_bytes_of_a_store_do_not_depend_on_where_or_how_it_was_made(tmp_path
     with Database(SORT_BYTES) as database:
         table = TableIngest(points, tmp_path / "whole.zarr", **COLUMNS, **RESPONSES, **options)
         whole = table.run(LocalEngine(database))
-    for piece_bytes, range_bytes in ((2000, 5000), (5000, 2**20)):
+    for piece_bytes, range_bytes in ((4000, 10_000), (10_000, 2**20)):
         ingest_cut(
             points,
             tmp_path / "cut.zarr",
@@ -255,7 +255,7 @@ def test_a_huge_bag_among_thousands_of_tiny_ones(tmp_path, ingest_cut):
     sizes = [*rng.integers(1, 4, 3000).tolist(), 200_000]
     ids = rng.permutation(3001).tolist()
     frame = long_table(rng, sizes, ids)
-    files = scatter(frame, tmp_path, [".parquet", ".parquet", ".parquet"])
+    files = scatter(frame, tmp_path, [".parquet"] * 3, group=10_000)
     options = {"piece_bytes": 2**20, "range_bytes": 2**16}
     store = ingest_cut(files, tmp_path / "s.zarr", **options, **COLUMNS)
     assert_holds(store, frame, range(3001))
@@ -293,7 +293,7 @@ def test_a_worker_that_dies_changes_nothing(tmp_path, ingest_cut, client):
     """The workers hold the sorted rows on their disks; what one takes along is made again."""
     if client is None:
         return
-    frame = table_of(range(120))
+    frame = table_of(range(40))
     victims = list(client.run(os.getpid).values())[:1]
 
     def kill(done: int, total: int) -> None:
@@ -303,4 +303,4 @@ def test_a_worker_that_dies_changes_nothing(tmp_path, ingest_cut, client):
     files = scatter(frame, tmp_path, [".parquet"] * 4)
     store = ingest_cut(files, tmp_path / "s.zarr", progress=kill, **COLUMNS)
     assert not victims
-    assert_holds(store, frame, range(120))
+    assert_holds(store, frame, range(40))
