@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,15 @@ from tests.jobs.experiments.contract import Contract
 
 class TestFastMMD(Contract):
     name = "fastmmd"
+    sizes: ClassVar = {
+        "n_spread": 20,
+        "n_tests": 8,
+        "n_null": 8,
+        "sizes": [250, 500],
+        "dims": [8, 64],
+        "size_of_dims": 300,
+        "bandwidths": [0.1, 10.0],
+    }
 
     def test_error_falls_as_the_root_of_frequencies(self, results):
         """∝ L^(-1/2), biased and unbiased, by Fourier and by Fastfood."""

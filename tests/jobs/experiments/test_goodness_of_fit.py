@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from bagbasis.jobs.experiments.fit_power import DIMS, laplace, mixture, right, variance
@@ -11,6 +13,7 @@ from tests.jobs.experiments.contract import Contract
 
 class TestGoodnessOfFit(Contract):
     name = "goodness-of-fit"
+    sizes: ClassVar = {"n_tests": 6}
 
     def test_power_grows(self, results):
         """With more points KSD finds more, and of the law itself little."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tests.jobs.experiments.contract import Contract, make
 
 class TestImageClasses(Contract):
     name = "images"
+    sizes: ClassVar = {"tasks": {"digits": {"n_choose": 300}}}
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from tests.jobs.experiments.contract import Contract
 
 class TestIndependence(Contract):
     name = "independence"
+    sizes: ClassVar = {"n_tests": 6}
 
     def test_what_wins_where(self, results):
         """NFSIC that learns finds the sinusoid that HSIC does not; HSIC finds a sign that no

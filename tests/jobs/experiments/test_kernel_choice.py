@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from tests.jobs.experiments.contract import Contract
 
 class TestKernelChoice(Contract):
     name = "kernel-choice"
+    sizes: ClassVar = {"n_tests": 8}
 
     def test_power_and_level(self, results):
         """Blobs need a width of a blob, which t̂ finds and the median misses; without a difference

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from bagbasis.jobs.experiments.data.samples import Patches
@@ -13,6 +15,7 @@ from tests.jobs.experiments.contract import Contract
 
 class TestMarginals(Contract):
     name = "marginals"
+    sizes: ClassVar = {"n_train": 20, "n_test": 40, "n_features": 500, "choose_features": 250}
 
     def test_order_of_the_methods(self, results):
         """HDD is ahead of L2 and of histograms, and level with MMD; all are far from guessing.

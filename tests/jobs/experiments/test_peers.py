@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
+from typing import ClassVar
 
 import dask
 import numpy as np
@@ -56,6 +57,7 @@ def interpreted():
 
 class TestPeers(Contract):
     name = "peers"
+    sizes: ClassVar = {"n_test": 500, "n_rounds": 1}
 
     def test_regressions_do_the_same_work(self, results):
         """All learn, and with the same projection, σ and penalty they err alike. Over seeds 0 to 3

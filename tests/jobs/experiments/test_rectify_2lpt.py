@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 
 from bagbasis import BagStore
@@ -18,6 +20,7 @@ from tests.jobs.experiments.contract import Contract, make, result
 
 class TestRectify2LPT(Contract):
     name = "rectify-2lpt"
+    sizes: ClassVar = {"train_boxes": 16, "test_boxes": 4, "n_rounds": 3}
 
     def test_order_of_the_methods(self, results, report):
         """The 3BE beats 2LPT, the LSE and the average on boxes held out, and the LSE does not beat

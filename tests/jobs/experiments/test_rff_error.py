@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.kernel_approximation import RBFSampler
@@ -26,6 +28,7 @@ LARGEST = {100: 0.154, 1000: 0.0493}  # E max error of paired features, measured
 
 class TestFeatureError(Contract):
     name = "rff-error"
+    sizes: ClassVar = {"n_features": [100, 500, 1000]}
 
     @pytest.fixture(scope="class")
     @classmethod

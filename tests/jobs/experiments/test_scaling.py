@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,10 @@ MIDDLE = SMALL.middle
 
 class TestScaling(Contract):
     name = "scaling"
+    sizes: ClassVar = {
+        "ladders": {"N": [512, 1024, 2048], "n": [16, 64, 256], "s": [4, 16, 64]},
+        "n_rounds": 1,
+    }
 
     def test_memory_is_flat_over_bags(self, results):
         """From three partitions on, 64 MiB more of points and 32 MiB more of features leave the
@@ -83,12 +88,13 @@ class TestScaling(Contract):
 
     def test_ladders_vary_one_variable(self, results, report):
         """Each has its sizes in order, takes the middle once, and the model's growth is known."""
-        for name, values in SMALL.ladders.items():
+        ladders = make(self.name).settings.ladders
+        for name, values in ladders.items():
             at = ladder(results, MIDDLE, name)
             assert at[name].tolist() == values
             assert (at["fit"] > 0).all()
             assert column(at, "passes") == pytest.approx(column(at, "fit") - column(at, "solve"))
-        n_fits = sum(len(values) - 1 for values in SMALL.ladders.values()) + 1
+        n_fits = sum(len(values) - 1 for values in ladders.values()) + 1
         assert len(frame(results, measure="fit")) == n_fits
         over_bags = ladder(results, MIDDLE, "N")
         assert exponent(column(over_bags, "N"), column(over_bags, "model")) == pytest.approx(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from tests.jobs.experiments.contract import Contract, make, result
 
 class TestSyntheticMapping(Contract):
     name = "synthetic-mapping"
+    sizes: ClassVar = {"n_train": [2000, 8000], "n_test": 1500}
 
     def test_no_worse_than_the_smoother(self, results, report):
         """The 2BE has less error than Kernel-Kernel, and both learn more of more and larger bags.
