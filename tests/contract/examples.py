@@ -22,6 +22,7 @@ from bagbasis import (
 from bagbasis.bags import BagStore
 from tests.contract.data_examples import DATA_EXAMPLES, Example
 from tests.contract.model_examples import MODEL_EXAMPLES, used
+from tests.contract.search_examples import SEARCH_EXAMPLES
 from tests.contract.world import World
 from tests.ingest.annotated import annotated
 
@@ -30,6 +31,7 @@ SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 EXAMPLES: dict[str, Example] = {
     **DATA_EXAMPLES,
     **MODEL_EXAMPLES,
+    **SEARCH_EXAMPLES,
     "divergences.DivergenceKernel": used(divergences.DivergenceKernel, "bags"),
     "divergences.DivergenceKernel.fit": lambda w: (
         divergences.DivergenceKernel().fit,

@@ -11,6 +11,7 @@ OUR_NAMES = """
     random_features.RandomFeatures regression.FeatureMap
     regression.RidgeStatistics retraining.Outcome
     embeddings.EmbeddingUnion.get_params embeddings.name_parts tuning.Search.auto
+    search.RegionClassifier
 """
 OUR_METHODS = """
     arguments array array_names arrays beside blocks centred_cross centred_gram centred_yy check
@@ -23,6 +24,7 @@ OUR_METHODS = """
     penalties place predicted probabilities problem read_array resolve resolve_scale rollback
     run score_rows start state steps task to_dict trusted values values_and_deviations weighed
     with_columns are_outside
+    chances check_field check_place condition expected_rewards gain salience
 """
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors

@@ -1,0 +1,225 @@
+"""`Field`: a Gaussian process at finitely many places, and what has been observed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dpstrf
+
+from ..errors import DataError, ParameterError
+from ..params import as_array, check_integer, check_number, check_seed, checked
+
+Floats = NDArray[np.float64]
+
+MOST_PLACES = 10_000  # their covariance is 800 MB
+MOST_COMPONENTS = 1_000
+MOST_DRAWN = 2**28  # numbers of one set of draws: 2 GiB
+ROUNDING = 1e-8  # of the largest variance: more than this is no rounding of a kernel's values
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One observation, and what it did to the means: they moved by gain × surprise.
+
+    Attributes
+    ----------
+    place : int
+    values : float64, shape (n_components,)
+    gain : float64, shape (n_places,)
+        κ(·, x)/V of the process before it.
+    """
+
+    place: int
+    values: Floats
+    gain: Floats
+
+
+class Field:
+    """A function f of places with a Gaussian-process prior, observed with noise.
+
+    A vector-valued f has independent components of one kernel, which are observed together.
+
+    Parameters
+    ----------
+    places : array_like, shape (n_places, n_dims)
+        Where f may be observed, and where regions look at it.
+    kernel : callable (places, places) → covariances (n_places, n_places)
+        Such as those of `sklearn.gaussian_process.kernels`; to learn one, fit scikit-learn's
+        `GaussianProcessRegressor` and take its ``kernel_``.
+    noise : float > 0
+        Variance of an observation's error.
+    n_components : int
+    prior_mean : float
+        Of every component, everywhere.
+
+    Attributes
+    ----------
+    mean : float64, shape (n_places, n_components)
+        Of f at each place, given what was observed.
+    covariance : float64, shape (n_places, n_places)
+        Of each component.
+    observations : tuple of Observation
+
+    Raises
+    ------
+    DataError
+        Places or covariances that can not be used.
+    ParameterError
+    """
+
+    mean: Floats
+    covariance: Floats
+    observations: tuple[Observation, ...]
+
+    @checked
+    def __init__(
+        self,
+        places: ArrayLike,
+        kernel: Callable[..., Any],
+        noise: float = 0.01,
+        n_components: int = 1,
+        prior_mean: float = 0.0,
+    ) -> None:
+        self.places = _as_places(places)
+        self.noise = check_number("noise", noise, above=0)
+        self.n_components = check_integer("n_components", n_components, 1, MOST_COMPONENTS)
+        self.prior_mean = check_number("prior_mean", prior_mean)
+        self.covariance = _covariances(kernel, self.places)
+        self.mean = np.full((len(self.places), self.n_components), self.prior_mean)
+        self.observations = ()
+        self._root = _root(self.covariance)
+
+    @property
+    def n_places(self) -> int:
+        """Number of places."""
+        return len(self.places)
+
+    @property
+    def variance(self) -> Floats:
+        """Of each component of f at each place, shape (n_places,)."""
+        return self.covariance.diagonal().clip(0)  # rounding of many updates
+
+    def gain(self, place: int) -> Floats:
+        """Return by how much each mean would move per unit of surprise, shape (n_places,).
+
+        κ(·, x)/V, V = κ(x, x) + noise (000, before eq. 7.10).
+        """
+        place = self.check_place(place)
+        column: Floats = self.covariance[:, place]
+        return column / (column[place] + self.noise)
+
+    @checked
+    def observe(self, place: int, values: ArrayLike) -> Self:
+        """Return the field after one more observation of all components; this one stays.
+
+        Parameters
+        ----------
+        place : int
+            Row of ``places``; the same may be observed again.
+        values : float or array, shape (n_components,)
+
+        Raises
+        ------
+        DataError, ParameterError
+        """
+        gain = self.gain(place)
+        found = np.atleast_1d(as_array("values", values, np.float64))
+        if found.shape != (self.n_components,) or not np.isfinite(found).all():
+            raise DataError(
+                f"values have shape {found.shape}; expected {self.n_components} finite numbers"
+            )
+        after = object.__new__(type(self))
+        after.__dict__.update(self.__dict__)
+        with np.errstate(over="ignore", invalid="ignore"):
+            after.mean = self.mean + np.outer(gain, found - self.mean[place])
+        if not np.isfinite(after.mean).all():
+            raise DataError("values are too large: means would not be finite")
+        after.covariance = self.covariance - np.outer(gain, self.covariance[place])
+        after.observations = (*self.observations, Observation(int(place), found, gain))
+        return after
+
+    def draw(self, n_draws: int, seed: int | np.random.Generator = 0) -> Floats:
+        """Return draws of f given what was observed, shape (n_draws, n_places, n_components).
+
+        Draws of the prior are moved by each observation as its mean was, the observation's noise
+        drawn anew (Matheron's rule): exact, and no matrix is factorised again.
+
+        Raises
+        ------
+        ParameterError
+        """
+        n_draws = check_integer("n_draws", n_draws)
+        if n_draws * self.mean.size > MOST_DRAWN:
+            raise ParameterError(f"n_draws is {n_draws}: {n_draws * self.mean.size:,} numbers")
+        rng = seeded(seed)
+        normals = rng.standard_normal((n_draws, self.n_components, self._root.shape[1]))
+        draws = self.prior_mean + np.swapaxes(normals @ self._root.T, 1, 2)
+        for one in self.observations:
+            self.condition(draws, one.place, one.gain, one.values, rng)
+        return np.asarray(draws)
+
+    def condition(
+        self, draws: Floats, place: int, gain: Floats, values: Floats, rng: np.random.Generator
+    ) -> None:
+        """Make draws of f (k, n_places, n_components) those given one more observation, in place.
+
+        ``values`` are of shape (n_components,), or (k, n_components) where each draw has another.
+        """
+        noise = self.noise**0.5 * rng.standard_normal((len(draws), self.n_components))
+        draws += (values - draws[:, place] - noise)[:, None] * gain[:, None]
+
+    def check_place(self, place: object) -> int:
+        """Return a row of ``places``; ParameterError for what is none."""
+        return check_integer("place", place, 0, self.n_places - 1)
+
+
+def seeded(seed: object) -> np.random.Generator:
+    """Return a generator as it is, or that of a seed; ParameterError for what is neither."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(check_seed("seed", seed))
+
+
+def _as_places(places: ArrayLike) -> Floats:
+    found = as_array("places", places, np.float64)
+    if found.ndim != 2 or found.size == 0 or len(found) > MOST_PLACES:
+        raise DataError(
+            f"places have shape {found.shape}; expected (n_places, n_dims), up to {MOST_PLACES:,}"
+        )
+    finite = np.isfinite(found).all(axis=1)
+    if not finite.all():
+        raise DataError(f"place {int(finite.argmin())} has a coordinate that is not finite")
+    return found
+
+
+def _covariances(kernel: Callable[..., Any], places: Floats) -> Floats:
+    """Return κ of all places; with two arguments scikit-learn's leave white noise out."""
+    try:
+        found = as_array("kernel's covariances", kernel(places, places), np.float64)
+    except DataError:
+        raise
+    except Exception as error:  # the caller's function may raise anything
+        raise ParameterError(f"kernel fails on places of shape {places.shape}: {error}") from error
+    n = len(places)
+    if found.shape != (n, n) or not np.isfinite(found).all():
+        raise DataError(f"kernel gives shape {found.shape}; expected ({n}, {n}) finite numbers")
+    if np.abs(found - found.T).max() > ROUNDING * np.abs(found).max():
+        raise DataError("kernel gives covariances that are not symmetric")
+    return found
+
+
+def _root(covariance: Floats) -> Floats:
+    """Return R with R Rᵀ = the covariance, shape (n_places, rank): Cholesky with pivots.
+
+    A smooth kernel's matrix is singular to rounding, where plain Cholesky fails.
+    """
+    factor, pivots, rank, _ = dpstrf(covariance, lower=1)
+    root = np.empty((len(covariance), rank))
+    root[pivots - 1] = np.tril(factor)[:, :rank]
+    if np.abs(root @ root.T - covariance).max() > ROUNDING * np.abs(covariance).max():
+        raise DataError("kernel gives covariances that are not positive semi-definite")
+    return root

@@ -1,0 +1,92 @@
+"""`PatternSearch`: which place to observe next, so that most regions are soon known to match."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..params import check_integer, check_seed, check_share, checked
+from .field import Field, Floats
+from .regions import RegionClassifier
+
+MOST_DRAWS = 10_000  # of each stage: errors of 1 % and less
+
+
+class PatternSearch:
+    """Active pointillistic pattern search (000, ch. 7).
+
+    Each step observes the place after which most regions not yet flagged are expected to match
+    (eq. 7.6), and flags those whose chance has passed the threshold. A flag stays.
+
+    Parameters
+    ----------
+    field : Field
+        With whatever was observed before.
+    classifier : RegionClassifier
+    threshold : float in (0, 1)
+        θ, which a region's chance T_g must exceed.
+    n_candidates : int or None
+        Places that are compared, drawn anew each time; None: all.
+    n_outer, n_inner : int
+        Draws of an observation, and of f given each, unless the classifier has closed forms.
+    n_draws : int
+        Of f, for the chances that flags are set by.
+    seed : int
+
+    Attributes
+    ----------
+    field : Field
+        Given all observations.
+    flagged : bool, shape (n_regions,)
+
+    Raises
+    ------
+    DataError, ParameterError
+    """
+
+    field: Field
+    flagged: NDArray[np.bool_]
+
+    @checked
+    def __init__(
+        self,
+        field: Field,
+        classifier: RegionClassifier,
+        threshold: float = 0.7,
+        n_candidates: int | None = 80,
+        n_outer: int = 4,
+        n_inner: int = 15,
+        n_draws: int = 100,
+        seed: int = 0,
+    ) -> None:
+        classifier.check_field(field)
+        self.field, self.classifier = field, classifier
+        self.threshold = check_share("threshold", threshold)
+        self.n_candidates = check_integer("n_candidates", n_candidates, other=(None,))
+        self.n_outer = check_integer("n_outer", n_outer, 1, MOST_DRAWS)
+        self.n_inner = check_integer("n_inner", n_inner, 1, MOST_DRAWS)
+        self.n_draws = check_integer("n_draws", n_draws, 1, MOST_DRAWS)
+        self._rng = np.random.default_rng(check_seed("seed", seed))
+        self.flagged = self.chances() > self.threshold
+
+    def chances(self) -> Floats:
+        """Return T_g of each region given all observations, shape (n_regions,)."""
+        every = np.arange(len(self.classifier.regions))
+        return self.classifier.chances(self.field, every, self.n_draws, self._rng)
+
+    def suggest(self) -> int:
+        """Return the place to observe next; among equals the one where f is least known."""
+        n_places = self.field.n_places
+        n = n_places if self.n_candidates is None else min(self.n_candidates, n_places)
+        candidates = self._rng.choice(n_places, n, replace=False)
+        draws = self.n_outer, self.n_inner
+        rewards = self.classifier.expected_rewards(
+            self.field, candidates, np.flatnonzero(~self.flagged), self.threshold, draws, self._rng
+        ).sum(axis=1)
+        best = candidates[rewards == rewards.max()]
+        return int(best[self.field.variance[best].argmax()])
+
+    def observe(self, place: int, values: ArrayLike) -> None:
+        """Take what was observed at a place; see `Field.observe`."""
+        self.field = self.field.observe(place, values)
+        self.flagged |= self.chances() > self.threshold

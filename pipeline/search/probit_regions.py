@@ -1,0 +1,118 @@
+"""`ProbitRegions`: linear classifiers of regions, whose chances and rewards have closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
+
+from ..errors import DataError
+from ..params import as_array, check_integer, check_number, checked
+from .field import MOST_PLACES, Field, Floats
+from .regions import Integers, RegionClassifier, as_regions
+
+
+class ProbitRegions(RegionClassifier):
+    """h_g(f) = Φ(L_g f + b_g), L_g f a weighted sum of f's values (000, eq. 7.7).
+
+    Parameters
+    ----------
+    weights : array_like, shape (n_regions, n_places) or (n_regions, n_places, n_components)
+    offsets : float or array, shape (n_regions,)
+
+    Raises
+    ------
+    DataError
+    """
+
+    def __init__(self, weights: ArrayLike, offsets: ArrayLike = 0.0) -> None:
+        found = as_array("weights", weights, np.float64)
+        found = found[..., None] if found.ndim == 2 else found
+        if found.ndim != 3 or found.size == 0 or not np.isfinite(found).all():
+            raise DataError(
+                f"weights have shape {np.shape(weights)}; expected finite numbers (n_regions, "
+                "n_places) or (n_regions, n_places, n_components)"
+            )
+        shift = as_array("offsets", offsets, np.float64)
+        if shift.shape not in ((), (len(found),)) or not np.isfinite(shift).all():
+            raise DataError(
+                f"offsets have shape {shift.shape}; expected a finite number, or {len(found)}"
+            )
+        self.weights = found
+        self.offsets = np.broadcast_to(shift, len(found))
+        self.regions = [np.flatnonzero(row.any(axis=1)) for row in found]
+
+    @classmethod
+    @checked
+    def of_means(
+        cls, regions: Sequence[ArrayLike], n_places: int, scale: float, offset: float
+    ) -> Self:
+        """Return classifiers of the mean of f on each region: Φ(scale · mean + offset).
+
+        Parameters
+        ----------
+        regions : list of arrays of int
+            The places of each region.
+
+        Raises
+        ------
+        DataError, ParameterError
+        """
+        found = as_regions(regions)
+        n_places = check_integer("n_places", n_places, 1, MOST_PLACES)
+        weights = np.zeros((len(found), n_places))
+        for i, places in enumerate(found):
+            if places.max() >= n_places:
+                raise DataError(f"region {i} has place {places.max()} of {n_places}")
+            weights[i, places] = check_number("scale", scale) / len(places)
+        return cls(weights, check_number("offset", offset))
+
+    def check_field(self, field: Field) -> None:
+        """Raise DataError for a field of other places or components."""
+        expected = (field.n_places, field.n_components)
+        if self.weights.shape[1:] != expected:
+            raise DataError(
+                f"weights are of {self.weights.shape[1:]} places and components; the field has "
+                f"{expected}"
+            )
+
+    def salience(self, draws: Floats, regions: Integers) -> Floats:
+        """See `RegionClassifier.salience`."""
+        linear = np.tensordot(draws, self.weights[regions], ([1, 2], [1, 2]))
+        return np.asarray(ndtr(linear + self.offsets[regions]))
+
+    def chances(
+        self, field: Field, regions: Integers, n_draws: int, rng: np.random.Generator
+    ) -> Floats:
+        """Return Φ((Lμ + b)/√(1 + L²κ)), eq. 7.8; nothing is drawn."""
+        mean, variance, _ = self._moments(field, regions)
+        return np.asarray(ndtr(mean / np.sqrt(1 + variance)))
+
+    def expected_rewards(
+        self,
+        field: Field,
+        candidates: Integers,
+        regions: Integers,
+        threshold: float,
+        n_draws: tuple[int, int],
+        rng: np.random.Generator,
+    ) -> Floats:
+        """Return u_g of each candidate in closed form, eq. 7.11; nothing is drawn."""
+        mean, variance, along = self._moments(field, regions)
+        noisy = field.variance[candidates] + field.noise
+        moved = (along[:, :, candidates] ** 2).sum(axis=1) / noisy  # variance of Lμ*, (regions, c)
+        left = np.sqrt(1 + (variance[:, None] - moved).clip(0))
+        ahead = mean[:, None] - left * ndtri(threshold)
+        sure = (ahead > 0).astype(np.float64)  # of an observation that tells nothing
+        z = np.divide(ahead, np.sqrt(moved), out=np.zeros_like(ahead), where=moved > 0)
+        return np.where(moved > 0, ndtr(z), sure).T
+
+    def _moments(self, field: Field, regions: Integers) -> tuple[Floats, Floats, Floats]:
+        """Return Lμ + b and L²κ (n_regions,), and Lκ(·, x), (n_regions, n_components, n_places)."""
+        weights = np.swapaxes(self.weights[regions], 1, 2)
+        along = weights @ field.covariance
+        mean = np.einsum("rcp,pc->r", weights, field.mean) + self.offsets[regions]
+        return mean, (along * weights).sum(axis=(1, 2)).clip(0), along

@@ -1,0 +1,200 @@
+"""What says how well f matches a pattern on each region: any function of f, and models of bags."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..bags import Bags
+from ..errors import DataError, ParameterError, shown
+from ..params import as_array, checked, is_iterable
+from ..regression import DoubleBasisClassifier
+from .field import MOST_PLACES, Field, Floats
+
+Integers = NDArray[np.int64]
+
+UNREACHED = 0.01  # of f's variance over a region: less than this an observation does not change it
+POINTS_PER_BATCH = 2**20  # of bags made at once: 32 MiB of four coordinates
+
+
+class RegionClassifier(ABC):
+    """The chance h_g(f) in [0, 1] that f matches the pattern on region g.
+
+    A class of yours needs `salience` alone: what follows from it is nested Monte Carlo (000,
+    §7.3). `ProbitRegions` has closed forms of both.
+
+    Attributes
+    ----------
+    regions : list of int64 arrays
+        The places of each region, as rows of a field's ``places``.
+    """
+
+    regions: list[Integers]
+
+    @abstractmethod
+    def salience(self, draws: Floats, regions: Integers) -> Floats:
+        """Return h_g of each draw of f and each region chosen, shape (n_draws, len(regions)).
+
+        Parameters
+        ----------
+        draws : float64, shape (n_draws, n_places, n_components)
+        regions : int64
+            Which of ``regions``.
+        """
+        ...
+
+    def check_field(self, field: Field) -> None:
+        """Raise DataError for a field without some place of a region."""
+        for i, places in enumerate(self.regions):
+            if places.max() >= field.n_places:
+                raise DataError(
+                    f"region {i} has place {places.max()}; the field has {field.n_places} places"
+                )
+
+    def chances(
+        self, field: Field, regions: Integers, n_draws: int, rng: np.random.Generator
+    ) -> Floats:
+        """Return T_g = E h_g(f) given what was observed (eq. 7.1), shape (len(regions),)."""
+        return self.salience(field.draw(n_draws, rng), regions).mean(axis=0)
+
+    def expected_rewards(
+        self,
+        field: Field,
+        candidates: Integers,
+        regions: Integers,
+        threshold: float,
+        n_draws: tuple[int, int],
+        rng: np.random.Generator,
+    ) -> Floats:
+        """Return Pr(T_g > threshold after one observation), shape (n_candidates, len(regions)).
+
+        Equation 7.5 by its two stages: observations z* are drawn, then f given each. All candidates
+        have the same draws of f, which are moved by each z* in closed form. A region that
+        would lose less than `UNREACHED` of its places' variance is taken as it is.
+
+        Parameters
+        ----------
+        candidates : int64
+            Places that may be observed next.
+        n_draws : tuple of int
+            Of z*, and of f given each.
+        """
+        n_outer, n_inner = n_draws
+        before = field.draw(n_outer * n_inner, rng)
+        unmoved = self.salience(before, regions).mean(axis=0) > threshold
+        rewards = np.repeat(unmoved[None].astype(np.float64), len(candidates), axis=0)
+        for row, place in zip(rewards, candidates.tolist(), strict=True):
+            gain = field.gain(place)
+            near = np.flatnonzero(self._reached(field, place, gain, regions))
+            if len(near) == 0:
+                continue
+            spread = (field.variance[place] + field.noise) ** 0.5
+            outcomes = field.mean[place] + spread * rng.standard_normal(
+                (n_outer, field.n_components)
+            )
+            after = before.copy()
+            field.condition(after, place, gain, np.repeat(outcomes, n_inner, axis=0), rng)
+            salience = self.salience(after, regions[near]).reshape(n_outer, n_inner, -1)
+            row[near] = (salience.mean(axis=1) > threshold).mean(axis=0)
+        return rewards
+
+    def _reached(
+        self, field: Field, place: int, gain: Floats, regions: Integers
+    ) -> NDArray[np.bool_]:
+        lost = gain * field.covariance[place]  # of the variance at each place
+        least = UNREACHED * field.variance
+        places = (self.regions[i] for i in regions.tolist())
+        return np.array([lost[one].sum() >= least[one].sum() for one in places], dtype=bool)
+
+
+class BagRegions(RegionClassifier):
+    """Regions judged by a model of bags: the bag of a region has a point per place.
+
+    Parameters
+    ----------
+    model : DoubleBasisClassifier
+        Fitted to such bags. Its `predict_proba` is h_g, with what that says of calibration.
+    regions : list of arrays of int
+        The places of each region.
+    label : int or str
+        The class that is the pattern.
+    coordinates : array_like, shape (n_places, n_dims), optional
+        Of each place, such as a field's ``places``. The first coordinates of a bag's points are
+        these, less their mean over the region; f's values follow. Without, f's values alone.
+
+    Raises
+    ------
+    DataError, ParameterError
+    """
+
+    @checked
+    def __init__(
+        self,
+        model: DoubleBasisClassifier,
+        regions: Sequence[ArrayLike],
+        label: int | str,
+        coordinates: ArrayLike | None = None,
+    ) -> None:
+        check_is_fitted(model, "coef_")
+        classes = model.classes_.tolist()
+        if label not in classes:
+            raise ParameterError(f"label is {shown(label)}; the model's classes are {classes}")
+        self.model, self._column = model, classes.index(label)
+        self.regions = as_regions(regions)
+        self._coordinates = self._relative(coordinates)
+
+    def salience(self, draws: Floats, regions: Integers) -> Floats:
+        """See `RegionClassifier.salience`."""
+        chosen = [self.regions[i] for i in regions.tolist()]
+        places = np.concatenate(chosen)
+        first = np.concatenate([self._coordinates[i] for i in regions.tolist()])
+        sizes = np.array([len(one) for one in chosen])
+        found = np.empty((len(draws), len(chosen)))
+        step = max(1, POINTS_PER_BATCH // len(places))
+        for start in range(0, len(draws), step):
+            values = draws[start : start + step, places]
+            points = np.empty((*values.shape[:2], first.shape[1] + values.shape[2]))
+            points[..., : first.shape[1]] = first
+            points[..., first.shape[1] :] = values
+            offsets = np.concatenate([[0], np.tile(sizes, len(values)).cumsum()])
+            bags = Bags.trusted(points.reshape(-1, points.shape[2]), offsets)
+            chances = self.model.probabilities(bags)[:, self._column]
+            found[start : start + step] = chances.reshape(len(values), -1)
+        return found
+
+    def _relative(self, coordinates: ArrayLike | None) -> list[Floats]:
+        """Return the coordinates of each region's places, less their mean."""
+        if coordinates is None:
+            return [np.empty((len(places), 0)) for places in self.regions]
+        given = as_array("coordinates", coordinates, np.float64)
+        most = max(int(places.max()) for places in self.regions)
+        if given.ndim != 2 or len(given) <= most or not np.isfinite(given).all():
+            raise DataError(
+                f"coordinates have shape {given.shape}; expected finite numbers of {most + 1} "
+                "places or more, a row each"
+            )
+        return [given[places] - given[places].mean(axis=0) for places in self.regions]
+
+
+def as_regions(regions: Sequence[ArrayLike]) -> list[Integers]:
+    """Return the places of each region; DataError names a region that has none, or no integers."""
+    if not is_iterable(regions):
+        raise DataError(f"regions is {shown(regions)}; expected a list of arrays")
+    found = []
+    for i, region in enumerate(regions):
+        places = as_array(f"region {i}", region)
+        if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
+            raise DataError(
+                f"region {i} has shape {places.shape} and dtype {places.dtype}; expected the "
+                "places of it, integers"
+            )
+        if places.min() < 0 or places.max() >= MOST_PLACES:
+            raise DataError(f"region {i} has places {shown(region)}; expected 0 to {MOST_PLACES}")
+        found.append(places.astype(np.int64))
+    if not found:
+        raise DataError("there are no regions")
+    return found

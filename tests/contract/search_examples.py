@@ -1,0 +1,48 @@
+"""A valid call of every public callable of active search, as `examples` has them."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+from bagbasis import search
+from tests.contract.data_examples import Example
+from tests.contract.world import World
+
+PLACES = np.random.default_rng(0).random((5, 1))
+REGIONS = [[0, 1, 2], [3, 4]]
+
+
+def _field() -> search.Field:
+    return search.Field(PLACES, RBF(), n_components=2)
+
+
+def _search(w: World) -> search.PatternSearch:
+    return search.PatternSearch(_field(), search.BagRegions(w.classifier, REGIONS, 0))
+
+
+SEARCH_EXAMPLES: dict[str, Example] = {
+    "search.Field": lambda w: (
+        lambda **values: search.Field(**values).draw(2),
+        {"places": PLACES, "kernel": RBF()},
+    ),
+    "search.Field.observe": lambda w: (_field().observe, {"place": 1, "values": [0.1, 0.2]}),
+    "search.ProbitRegions": lambda w: (search.ProbitRegions, {"weights": np.ones((2, 5))}),
+    "search.ProbitRegions.of_means": lambda w: (
+        search.ProbitRegions.of_means,
+        {"regions": REGIONS, "n_places": 5, "scale": 10.0, "offset": -1.0},
+    ),
+    "search.BagRegions": lambda w: (
+        search.BagRegions,
+        {"model": w.classifier, "regions": REGIONS, "label": 0},
+    ),
+    "search.PatternSearch": lambda w: (
+        lambda **values: search.PatternSearch(**values).suggest(),
+        {"field": _field(), "classifier": search.ProbitRegions(np.ones((2, 5, 2)))},
+    ),
+    "search.PatternSearch.suggest": lambda w: (_search(w).suggest, {}),
+    "search.PatternSearch.observe": lambda w: (
+        _search(w).observe,
+        {"place": 1, "values": [0.1, 0.2]},
+    ),
+}
