@@ -20,6 +20,7 @@ MOST_VALUES = 30  # of an integer target that gets one violin per value
 MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
 MOST_LABELS = 40  # classes named on an axis
+OVERSHOOT = 0.25  # of the true range: an axis shows predictions that far beyond it
 MOST_DOTS = 3000  # beyond these a scatter plot hides its density
 BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
 
@@ -131,19 +132,28 @@ def _which(pairs: Sequence[Array], errors: Sequence[dict[str, Any]]) -> str:
 
 
 def _predictions(axis: Axes, true: Array, predicted: Array, name: str) -> None:
-    lo, hi = (float(f(np.concatenate([true, predicted]))) for f in (np.min, np.max))
+    least, most = float(true.min()), float(true.max())
+    over = OVERSHOOT * (most - least) or np.inf
+    lo = min(least, max(float(predicted.min()), least - over))
+    hi = max(most, min(float(predicted.max()), most + over))
     pad = 0.04 * (hi - lo) or 0.5
+    beyond = int(((predicted < lo) | (predicted > hi)).sum())
+    seen = (least - pad, most + pad, lo - pad, hi + pad)
     values = np.unique(true)
     if len(values) <= MOST_VALUES and (values == np.round(values)).all():
         _violins(axis, true, predicted, values)
     elif len(true) > MOST_DOTS:
-        image = axis.hexbin(true, predicted, gridsize=55, cmap="viridis", mincnt=1, bins="log")
+        image = axis.hexbin(
+            true, predicted, gridsize=55, cmap="viridis", mincnt=1, bins="log", extent=seen
+        )
         axis.figure.colorbar(image, ax=axis, label="bags in a cell")
     else:
         axis.plot(true, predicted, ".", color=BLUE, alpha=0.5, markersize=4, label="bag")
     axis.plot([lo, hi], [lo, hi], color=ORANGE, linestyle="--", label="predicted = true")
-    axis.set_xlim(lo - pad, hi + pad)
-    axis.set_ylim(lo - pad, hi + pad)
+    if beyond:
+        axis.plot([], [], " ", label=f"{beyond:,} bags lie beyond the axis")
+    axis.set_xlim(*seen[:2])
+    axis.set_ylim(*seen[2:])
     axis.set_xlabel(f"true {name}")
     axis.set_ylabel(f"predicted {name}")
     axis.legend(loc="upper left", fontsize=9)

@@ -15,6 +15,8 @@ from .evaluation import GREY, new_figure, save_figure
 if TYPE_CHECKING:
     from bagbasis.tuning import Rung, Score
 
+MOST_RANKED = 15  # candidates of a single rung
+MOST_LETTERS = 40  # of their names
 MOST_NAMED = 4  # in colours that are told apart, and a legend that is read
 COLORS = ("#e07b39", "#3b6fb6", "#4c9a5b", "#a8457c")
 MARKERS = "osD^"
@@ -28,6 +30,8 @@ def draw_tuning(
     winner: int,
 ) -> Path:
     """Left the path of every candidate over λ on the first rung, right the best over the rungs.
+
+    Of a single rung there is nothing to follow: right are the best candidates, best first.
 
     The winner and those that came furthest have a colour and a name, the others are grey.
     """
@@ -52,22 +56,21 @@ def draw_tuning(
             MARKERS[place] if named else ".",
             **{**style, "markersize": 7 if named else 4},
         )
-        at = [(found[c].n_bags, found[c].error) for found in scores if c in found]
+        at = [(float(found[c].n_bags), found[c].error) for found in scores if c in found]
+        if len(rungs) == 1:
+            at = [(first.error, place)]
         label = _label(names[c], place, len(order))
         right.plot(
             *zip(*at, strict=True), marker=MARKERS[place] if named else ".", label=label, **style
         )
     _finish_left(left, scores[0])
-    _finish_right(right, rungs)
-    handles, labels = right.get_legend_handles_labels()
-    shown = [(h, t) for h, t in zip(reversed(handles), reversed(labels), strict=True) if t]
-    figure.legend(
-        [h for h, _ in shown],
-        [t for _, t in shown],
-        loc="outside lower center",
-        ncols=2,
-        fontsize=9,
-    )
+    if len(rungs) == 1:
+        _finish_ranking(right, [(names[c], scores[0][c].error) for c in order], rungs[0].n_bags)
+    else:
+        _finish_right(right, rungs)
+        handles, labels = right.get_legend_handles_labels()
+        shown = [(h, t) for h, t in zip(reversed(handles), reversed(labels), strict=True) if t]
+        figure.legend(*zip(*shown, strict=True), loc="outside lower center", ncols=2, fontsize=9)
     figure.suptitle(f"{len(order)} candidates: squared error on bags held out, over the variance")
     return save_figure(figure, path)
 
@@ -95,10 +98,23 @@ def _finish_left(axis: Axes, scores: dict[int, Score]) -> None:
     axis.grid(alpha=0.25)
 
 
+def _finish_ranking(axis: Axes, ranked: Sequence[tuple[str, float]], n_bags: int) -> None:
+    errors = [error for _, error in ranked[:MOST_RANKED]]
+    names = [name for name, _ in ranked[:MOST_RANKED]]
+    shown = [name if len(name) <= MOST_LETTERS else f"{name[:MOST_LETTERS]}…" for name in names]
+    axis.set_yticks(range(len(shown)), labels=shown, fontsize=8)
+    axis.set_ylim(len(shown) - 0.5, -0.5)
+    pad = 0.06 * (max(errors) - min(errors)) or 0.05
+    axis.set_xlim(min(errors) - pad, max(errors) + pad)
+    axis.set_xlabel("error / variance, best penalty")
+    of = f" {len(shown)} of {len(ranked)}" if len(shown) < len(ranked) else ""
+    axis.set_title(f"The best{of} on {n_bags:,} bags", fontsize=10)
+    axis.grid(alpha=0.25)
+
+
 def _finish_right(axis: Axes, rungs: Sequence[Rung]) -> None:
     sizes = [rung.n_bags for rung in rungs]
-    if len(sizes) > 1:
-        axis.set_xscale("log")
+    axis.set_xscale("log")
     axis.set_xticks(sizes, labels=[f"{size:,}" for size in sizes])
     axis.set_xticks([], minor=True)
     axis.set_xlabel("bags compared on")

@@ -11,10 +11,12 @@ from bagbasis import BagStore
 from bagbasis.bags import Box
 from bagbasis.embeddings import SeriesShape
 from bagbasis.errors import ConfigError
-from bagbasis.jobs.pictures import densities, evaluation
+from bagbasis.jobs.pictures import densities, evaluation, tuning
 from bagbasis.jobs.pictures.densities import draw_bags
 from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from bagbasis.jobs.pictures.rounds import draw_rounds
+from bagbasis.jobs.pictures.tuning import draw_tuning
+from bagbasis.tuning import Rung, Score
 from tests.evaluation.judged import real_errors
 from tests.jobs.running import assert_picture
 
@@ -124,3 +126,31 @@ def test_no_panel_of_drift_before_it_was_tested(p_value):
     values |= {"n_new": 9, "n_new_labelled": 5, "level": None, "p_values": {}, "p_value": p_value}
     figure = draw_rounds([SimpleNamespace(**values)], {"measure": "RMSE"})
     assert len(figure.axes) == (2 if p_value is None else 3)
+
+
+def test_one_prediction_stretches_no_axis(monkeypatch):
+    """Axes show the truth and a quarter of its range more; how many bags lie beyond is said."""
+    monkeypatch.setattr(evaluation, "save_figure", lambda figure, path: figure)
+    true = np.repeat(np.arange(1.0, 11.0), 20)
+    predicted = true + np.tile([-0.5, 0.5], 100)
+    predicted[:3] = [-40.0, 90.0, -1.0]
+    errors = real_errors(true[:, None], predicted[:, None]).values()
+    figure = draw_predictions("p", [np.stack([true, predicted], 1)], ["y"], [*errors.values()])
+    [axis] = figure.axes
+    assert axis.get_xlim() == pytest.approx((1 - 0.54, 10 + 0.54))
+    assert axis.get_ylim() == pytest.approx((-1.25 - 0.54, 12.25 + 0.54))
+    assert "2 bags lie beyond the axis" in {text.get_text() for text in axis.get_legend().texts}
+
+
+def test_a_single_rung_is_a_ranking(monkeypatch):
+    """Candidates by name, the winner on top, in place of a column of dots over one number."""
+    monkeypatch.setattr(tuning, "save_figure", lambda figure, path: figure)
+    errors = np.linspace(0.2, 0.9, 20)[::-1].tolist()
+    scores = {c: Score(e, 90, 60, 30, 1.0, (1.0, 2.0), (e, 1.0), 0.1) for c, e in enumerate(errors)}
+    names = [f"candidate {c}" for c in range(20)]
+    _, right = draw_tuning("t", [Rung(1, 90, 20, 1)], [scores], names, 19).axes
+    assert [text.get_text() for text in right.get_yticklabels()] == names[:4:-1]
+    at = {round(line.get_ydata()[0]): line.get_xdata()[0] for line in right.lines}
+    assert [at[place] for place in range(20)] == pytest.approx(sorted(errors))
+    assert right.get_xlim()[1] < errors[0]
+    assert right.get_title() == "The best 15 of 20 on 90 bags"
