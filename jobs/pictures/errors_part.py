@@ -22,6 +22,7 @@ MOST_CLASSES = 30  # of a confusion matrix that is shown whole
 N_WORST = 10  # bags, or confusions, that are listed
 READ_POINTS = 5_000_000  # of a store that is read for the share of points outside: a second
 BLOCK = 2**16  # bags whose ids and sizes are read at a time: a chunk of them
+MOST_GROUPS, LEAST_GROUP = 10, 10  # of calibration, and bags in each
 FEW_JUDGED = 50  # bags: the errors of fewer say little
 INDEPENDENT = "± one standard error, as if bags were independent."
 SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
@@ -42,7 +43,7 @@ def errors_part(
     means : Errors or None
         Of ridge regression on the means of the same bags.
     """
-    details, worries = errors.details, []
+    details, worries, charts = errors.details, [], []
     if errors.n < FEW_JUDGED:
         worries.append(f"Few bags: the errors are those of {errors.n:,}.")
     fitted_to = store.url == model.report_.get("data_url")
@@ -50,8 +51,7 @@ def errors_part(
         worries.append("The model was fitted to bags that it is judged on: errors are too small.")
     if isinstance(details, ClassDetails):
         tables, spread = _class_tables(errors, details, means)
-        charts: list[Chart] = []
-        later = [_confusion(details)]
+        charts, later = [reliability(errors)], [_confusion(details)]
     elif isinstance(details, DensityDetails):
         tables, spread, charts, later = [_density_table(errors, means)], 0.0, [], []
     else:
@@ -125,9 +125,49 @@ def _class_tables(
     columns = ["class", "precision", "recall", "F1", "bags"]
     tables = [
         Table(f"Accuracy: {details.name}", ["", "bags", "accuracy"], rows, INDEPENDENT),
+        probability_table(errors, means),
         Table("Each class", columns, of_classes),
     ]
     return tables, 2 * spread
+
+
+def probability_table(errors: Errors, means: Errors | None) -> Table:
+    """Return the Brier score beside those of the baselines; bags count alike, weights or not."""
+    brier = errors.sample.predicted[:, 2]
+    rows = [
+        ["the model", _with(float(brier.mean()), float(brier.std()) / len(brier) ** 0.5)],
+        ["the frequencies of the classes", f"{1 - float((errors.mean**2).sum()):.4g}"],
+    ]
+    if means is not None:
+        rows.append(["ridge on the bags' means", f"{means.sample.predicted[:, 2].mean():.4g}"])
+    note = f"Brier score: squared distance from the truth, 0 is best and 2 worst. {INDEPENDENT}"
+    return Table("Probabilities", ["", "Brier score"], rows, note)
+
+
+def reliability(errors: Errors) -> Chart:
+    """Return how often the predicted class is right, against the probability that it was given."""
+    sample = errors.sample
+    right = sample.predicted[:, 0] == sample.true[:, 0]
+    order = np.argsort(sample.predicted[:, 1], kind="stable")
+    n_groups = max(1, min(MOST_GROUPS, len(order) // LEAST_GROUP))
+    said, found, bars, titles = [], [], [], []
+    for rows in np.array_split(order, n_groups):
+        n, share = len(rows), float(right[rows].mean())
+        said.append(float(sample.predicted[rows, 1].mean()))
+        found.append(share)
+        near = (n * share + 1) / (
+            n + 2
+        )  # of a group that is all right, too, the share is not known
+        bars.append((near * (1 - near) / n) ** 0.5)
+        titles.append(f"group of {n:,} bags: said {said[-1]:.3g}, right {share:.3g}")
+    return Chart(
+        "Calibration",
+        "probability of the predicted class",
+        "share that is right",
+        [Series("", said, found, titles, bars, joined=True)],
+        f"Dashed: as often right as said. Groups of equally many bags, {INDEPENDENT}",
+        guide="diagonal",
+    )
 
 
 def _confusion(details: ClassDetails) -> Table:

@@ -29,7 +29,8 @@ class Sample:
     index : int64, shape (n,)
         Positions of the bags, ascending.
     true, predicted : float64, shape (n, number of targets)
-        Of the first nine targets; of a class its code.
+        Of the first nine targets. Of a class its code; the predicted one is followed by the share
+        that the model gives it, in [0, 1], and by the Brier score, Σ (share − truth)² over classes.
     """
 
     index: NDArray[np.int64]

@@ -209,7 +209,10 @@ def _detail_classes(
     true, predicted = batch.labels[:, 0].astype(np.float64), codes[scores.argmax(axis=1)]
     given = (judge.names[0], judge.class_names, codes, true, predicted, weights)
     details = ClassDetails.count(*given)
-    return details, true[:, None], predicted[:, None]
+    shares = judge.outcome.predict(scores).probabilities
+    assert shares is not None
+    brier = ((shares - targets) ** 2).sum(axis=1) + (1 - targets.sum(axis=1))  # no class of ours: 0
+    return details, true[:, None], np.column_stack([predicted, shares.max(axis=1), brier])
 
 
 def _detail_densities(

@@ -25,8 +25,9 @@ def real_errors(true: NDArray[Any], predicted: NDArray[Any], first: int = 0) -> 
 def class_errors(
     known: tuple[float, ...], names: tuple[str, ...], true: NDArray[Any], predicted: NDArray[Any]
 ) -> Errors:
-    """Of the target "kind", whose classes 0, 1, … have ``names``."""
-    scores = (predicted[:, None] == np.array(known)).astype(float)
+    """Of the target "kind", whose classes 0, 1, … have ``names``; predicted: classes, or scores."""
+    hard = predicted if predicted.ndim == 2 else predicted[:, None] == np.array(known)
+    scores = hard.astype(float)
     return _judged(Classes(known, ("kind",)), true[:, None], scores, names)
 
 

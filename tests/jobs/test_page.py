@@ -80,6 +80,7 @@ def test_classes_several_targets_and_no_holdout(named, tmp_path):
     names = [f"{EVIL}down", f"{EVIL}up"]
     at = page.texts.index("true \\ predicted")
     assert page.texts[at + 1 : at + 4] == [*names, names[0]]
+    assert {"Calibration", "Brier score", "the frequencies of the classes"} <= set(page.texts)
     page = fitted(named, [f'y"{EVIL}', "noise"], tmp_path / "b.json")
     assert {f'Errors: y"{EVIL}', "Errors: noise"} <= set(page.texts)
     page = fitted(named, "noise", tmp_path / "c.json", *settings(holdout=0))
@@ -172,6 +173,6 @@ def test_importance(named, tmp_path, target):
     assert f"drop of {found['measure']}" in told
     page = Page(out / "report.html")
     page.assert_self_contained()
-    bars = [title for title in page.titles if not title.startswith("bag ")]
+    bars = [title for title in page.titles if not title.startswith(("bag ", "group "))]
     assert [title.split(":")[0] for title in bars] == names
     assert f"{values['drops'][0]['drop']:.4g} ± " in bars[0]

@@ -13,11 +13,12 @@ from bagbasis.embeddings import SeriesShape
 from bagbasis.errors import ConfigError
 from bagbasis.jobs.pictures import densities, evaluation, tuning
 from bagbasis.jobs.pictures.densities import draw_bags
+from bagbasis.jobs.pictures.errors_part import probability_table, reliability
 from bagbasis.jobs.pictures.evaluation import draw_confusion, draw_predictions, draw_residuals
 from bagbasis.jobs.pictures.rounds import draw_rounds
 from bagbasis.jobs.pictures.tuning import draw_tuning
 from bagbasis.tuning import Rung, Score
-from tests.evaluation.judged import real_errors
+from tests.evaluation.judged import class_errors, real_errors
 from tests.jobs.running import assert_picture
 
 
@@ -154,3 +155,26 @@ def test_a_single_rung_is_a_ranking(monkeypatch):
     assert [at[place] for place in range(20)] == pytest.approx(sorted(errors))
     assert right.get_xlim()[1] < errors[0]
     assert right.get_title() == "The best 15 of 20 on 90 bags"
+
+
+@pytest.mark.parametrize("sharpened", [1, 4])
+def test_calibration_of_probabilities(sharpened):
+    """Groups of honest probabilities are right as often as said; of sharpened ones less often."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet([1.0, 1.0, 1.0], 2000)
+    true = (shares.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1).astype(float)
+    scores = shares**sharpened
+    errors = class_errors((0.0, 1.0, 2.0), ("a", "b", "c"), true, scores)
+    [series] = reliability(errors).series
+    said = scores / scores.sum(axis=1, keepdims=True)
+    order = np.argsort(said.max(axis=1), kind="stable").reshape(10, 200)
+    right = said.argmax(axis=1) == true
+    np.testing.assert_allclose(series.x, said.max(axis=1)[order].mean(axis=1))
+    np.testing.assert_allclose(series.y, right[order].mean(axis=1))
+    gaps = (np.array(series.x) - series.y) / series.bars
+    assert np.abs(gaps).max() < 3 if sharpened == 1 else np.median(gaps) > 3
+    brier = ((said - np.eye(3)[true.astype(int)]) ** 2).sum(axis=1)
+    classes = 1 - (np.bincount(true.astype(int)) ** 2).sum() / 2000**2
+    [[_, model], [_, constant]] = probability_table(errors, None).rows
+    assert model == f"{brier.mean():.4g} ± {brier.std() / 2000**0.5:.2g}"
+    assert constant == f"{classes:.4g}"
