@@ -18,6 +18,8 @@ FIRST = (
     "tests/storage/",
     "tests/ingest/",
     "tests/jobs/experiments/",  # what takes longest comes next, not at the end
+    "tests/jobs/runs/test_submit.py",
+    "tests/contract/test_public_callables.py",
     "tests/execution/test_resume.py",
     "tests/retraining/test_survival.py",
     "tests/object_stores/",
