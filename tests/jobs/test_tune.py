@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +17,8 @@ from bagbasis.jobs.config import load_config
 from bagbasis.jobs.sections import EMBEDDINGS, named_embedding
 from bagbasis.jobs.terminal import Terminal
 from bagbasis.jobs.tune_search import default_search, embeddings_of, labels_of
+from tests.bags.processes import running
+from tests.execution.gated import until
 from tests.jobs.pages import Page
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
@@ -117,6 +116,10 @@ def test_auto_joins_and_says_by_how_much_it_leads(regression, tmp_path):
     assert again.features_ == load_model(tmp_path / "model.zarr").features_
 
 
+def tune_alone(_, *args):
+    done("tune", *args)
+
+
 def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
     """A killed tune, run again, takes no score twice and finds what an undisturbed one finds."""
     many = settings(
@@ -124,25 +127,16 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
         search__random_features__scale_multiplier="[0.5, 1, 2]",
     )
     here, there = tmp_path / "killed", tmp_path / "whole"
-    command = [
-        sys.executable,
-        "-m",
-        "bagbasis.jobs",
-        "tune",
-        *SMALL,
-        *many,
-        *urls(regression, here),
-    ]
-    with subprocess.Popen(command, cwd=CONFIGS.parent, stderr=subprocess.DEVNULL) as process:
+    given = [*SMALL, *many, *urls(regression, here)]
+    with running(tune_alone, *given) as (process, _):
         state = here / "tune" / "state.json"
-        deadline = time.monotonic() + 120
-        while not state.exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
+        until(state.exists)
+        process.kill()
+        process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert not (here / "model.zarr").exists()
     before = json.loads(state.read_text())["scores"]
-    subprocess.run(command, cwd=CONFIGS.parent, check=True, stdout=subprocess.DEVNULL)
+    done("tune", *given)
     after = json.loads(state.read_text())["scores"]
     assert 0 < len(before) < len(after)
     assert {key: after[key] for key in before} == before
