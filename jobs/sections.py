@@ -13,11 +13,19 @@ from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    create_model,
+    model_validator,
+)
 
 from bagbasis.errors import ConfigError
 
 from .config import ClusterConfig, Section
+from .point_sections import Transformers
 from .signatures import Parameter, parameters_of, registered
 
 S = TypeVar("S", bound=Section)
@@ -26,7 +34,9 @@ EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
 DEFAULT = "projection"  # the embedding of a section without a name
 UNION = "union"  # its parts are sections of other embeddings, or their names
 PCA = "coefficient_pca"  # and so is what it is of
+POINTS = "point_transformer"
 INNER = "embedding"  # the key of that
+TRANSFORMER = "transformer"  # and of scikit-learn's transformers
 DEFAULT_FEATURES = "fourier"  # and the random features
 NONE = "none"  # what false is among the kinds of a section
 NOT_CONFIGURED = ("dtype",)  # of what `transform` returns; a fit has its own precision
@@ -120,20 +130,22 @@ def _section_about(name: str) -> type[Section]:
     """Make the section of an embedding that is made of another one, of those there are so far."""
     inner: Any = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
     parameters = parameters_of(EMBEDDINGS[name], "embeddings")
-    of = replace(parameters[INNER], type=inner | None)
-    return named_section(name, {**parameters, INNER: of}, "embedding")
+    types = {INNER: inner | None, TRANSFORMER: Transformers | None}
+    about = {k: replace(parameters[k], type=kind) for k, kind in types.items() if k in parameters}
+    return named_section(name, {**parameters, **about}, "embedding")
 
 
 _SECTIONS = {
     name: named_section(name, parameters_of(kind, "embeddings"), "embedding")
     for name, kind in EMBEDDINGS.items()
-    if name not in (UNION, PCA)
+    if name not in (UNION, PCA, POINTS)
 }
 _PART: Any = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
 _JOINED = parameters_of(EMBEDDINGS[UNION], "embeddings")
 _PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=1)] | None)
 _SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding")
 _SECTIONS[PCA] = _section_about(PCA)
+_SECTIONS[POINTS] = _section_about(POINTS)
 _FEATURES: dict[str, Any] = {
     name: named_section(name, parameters_of(kind, "random_features"), "random features")
     for name, kind in registered("RANDOM_FEATURES", "random_features").items()
@@ -183,6 +195,7 @@ def named_embedding(name: str) -> Section:
 def build(section: Section) -> Embedding:
     """Make the embedding of a section; parts of a union have the names of `name_parts`."""
     from bagbasis import embeddings
+    from bagbasis.embeddings.point_maps import transformer_of
 
     values = section.model_dump()
     kind = EMBEDDINGS[values.pop("name")]
@@ -191,17 +204,23 @@ def build(section: Section) -> Embedding:
         values["parts"] = embeddings.name_parts([build(part) for part in parts])
     if values.get(INNER) is not None:
         values[INNER] = build(getattr(section, INNER))
+    if values.get(TRANSFORMER) is not None:
+        values[TRANSFORMER] = transformer_of(values[TRANSFORMER])
     return getattr(embeddings, kind)(**values)
 
 
 def section_of(embedding: Embedding[Any]) -> Section:
     """Return the section that `build` makes the embedding of."""
+    from bagbasis.embeddings.point_maps import transformer_to_list
+
     name = next(name for name, kind in EMBEDDINGS.items() if kind == type(embedding).__name__)
     values = embedding.get_params(deep=False)
     if values.get("parts") is not None:
         values["parts"] = [section_of(part) for _, part in values["parts"]]
     if values.get(INNER) is not None:
         values[INNER] = section_of(values[INNER])
+    if values.get(TRANSFORMER) is not None:
+        values[TRANSFORMER] = transformer_to_list(values[TRANSFORMER])
     return _SECTIONS[name](**{k: v for k, v in values.items() if k not in NOT_CONFIGURED})
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         HistogramEmbedding,
         MeanMapEmbedding,
         MomentsEmbedding,
+        PointTransformer,
         ProjectionEmbedding,
         SlicedWassersteinEmbedding,
     )
@@ -50,6 +51,7 @@ __all__ = [
     "MeanMapEmbedding",
     "MomentsEmbedding",
     "NystroemFeatures",
+    "PointTransformer",
     "ProjectionEmbedding",
     "RandomFourierFeatures",
     "SlicedWassersteinEmbedding",
@@ -72,6 +74,7 @@ _ROOMS = {
         "HistogramEmbedding",
         "MeanMapEmbedding",
         "MomentsEmbedding",
+        "PointTransformer",
         "ProjectionEmbedding",
         "SlicedWassersteinEmbedding",
     ),

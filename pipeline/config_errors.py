@@ -143,7 +143,8 @@ def _rows(schema: Schema, model: Schema, prefix: str) -> Iterator[tuple[str, str
     fixed = [f"{name}: {one['const']}" for name, one in keys if "const" in one]
     title = " with ".join([prefix.rstrip("."), *fixed])
     for name, node in keys:
-        sections = _models(schema, node)
+        # what an embedding is of has keys that are listed already, those of an embedding
+        sections = [] if name in prefix.split(".") else _models(schema, node)
         for section in sections:
             yield from _rows(schema, section, f"{prefix}{name}.")
         if not sections:

@@ -16,12 +16,16 @@ from .histogram import HistogramEmbedding, HistogramSpec
 from .kinds import from_name, with_name
 from .mean_map import MeanMapEmbedding, MeanMapSpec, mmd_squared
 from .moments import MomentsEmbedding, MomentsSpec
+from .point_transformer import PointTransformer, PointTransformerSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
 from .sliced import SlicedWassersteinEmbedding, SlicedWassersteinSpec
 from .union import EmbeddingUnion, UnionSpec, name_parts
 
 # name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
-EMBEDDINGS: dict[str, tuple[Any, Any]] = {**REDUCED}
+EMBEDDINGS: dict[str, tuple[Any, Any]] = {
+    **REDUCED,
+    "point_transformer": (PointTransformer, PointTransformerSpec),
+}
 
 
 @checked
@@ -60,6 +64,8 @@ __all__ = [
     "MeanMapSpec",
     "MomentsEmbedding",
     "MomentsSpec",
+    "PointTransformer",
+    "PointTransformerSpec",
     "ProjectionEmbedding",
     "ProjectionSpec",
     "SeriesShape",

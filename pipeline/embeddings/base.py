@@ -8,7 +8,7 @@ whether an estimator, a saved model or a caller makes it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -52,11 +52,14 @@ class ChoiceSample:
         Those that a call gives.
     responses : bool
         Whether it gives their responses.
+    mapped : callable or None
+        Bags to the bags that are embedded in their place; None: themselves.
     """
 
     source: LabelledBags
     runs: RunSample = CHOICE_SAMPLE
     responses: bool = False
+    mapped: Callable[[Bags], Bags] | None = None
 
     @classmethod
     def whole(cls, bags: Bags) -> ChoiceSample:
@@ -66,7 +69,8 @@ class ChoiceSample:
     def __call__(self) -> Iterable[Bags]:
         """Read the sample."""
         read = self.source.response_sample if self.responses else self.source.sample
-        return read(self.runs)
+        bags = read(self.runs)
+        return bags if self.mapped is None else map(self.mapped, bags)
 
 
 @dataclass(frozen=True)

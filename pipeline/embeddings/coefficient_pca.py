@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -222,7 +222,8 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         source = LabelledBags(of.data, start=of.start, stop=of.end)
         if max_bags is not None and max_bags < source.n_bags:
             ranges = RunSample.of_about(max_bags).ranges(source.start, source.end)
-        mean, variances, axes = _principal(source, spec, wanted, ranges)
+        rows = partial(_finite_rows, spec, sample.mapped)
+        mean, variances, axes = _principal(source, rows, spec, wanted, ranges)
         deviations = np.sqrt(variances)
         least = max(np.array(LEAST_DEVIATION) * (deviations[0], np.abs(mean).max()))
         rank = int((deviations > least).sum())
@@ -259,6 +260,7 @@ def _check_components(value: object) -> int | float:
 
 def _principal(
     source: LabelledBags,
+    rows: RowsOf,
     spec: EmbeddingSpec,
     wanted: float,
     ranges: Sequence[Range] | None,
@@ -266,7 +268,6 @@ def _principal(
     """Return mean, variances and axes, in descending order, of the embedding of bags."""
     s = spec.n_features
     n_bags = source.n_bags if ranges is None else sum(b - a for a, b in ranges)
-    rows = partial(_finite_rows, spec)
     if n_bags <= s:
         kept = rows_of("coefficients", partial(_of_batch, rows), spec.cost)
         return _principal_of_rows(run_pass(source, kept, ranges=ranges))
@@ -294,8 +295,9 @@ def _check_count(n: int) -> None:
         raise DataError("no bags to take principal components of")
 
 
-def _finite_rows(spec: EmbeddingSpec, bags: Bags) -> Floats:
+def _finite_rows(spec: EmbeddingSpec, mapped: Callable[[Bags], Bags] | None, bags: Bags) -> Floats:
     """Return the coefficients of bags; "drop" may have left some no point: these are left out."""
+    bags = bags if mapped is None else mapped(bags)
     rows = np.empty((len(bags), spec.n_features))
     spec.fill(bags, rows, np.zeros(len(bags), np.int64))
     return rows[np.isfinite(rows).all(axis=1)]

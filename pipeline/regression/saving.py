@@ -19,9 +19,11 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from ..bags import Box
 from ..embeddings import EMBEDDINGS, Embedding
+from ..embeddings.point_maps import transformer_to_list
 from ..errors import ModelError, shown
 from ..params import checked
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
+from ..sklearn_bases import BaseEstimator
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import normalize_url
@@ -297,4 +299,6 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in value]
     if isinstance(value, Embedding):  # a part of a union
         return _embedding_to_dict(value)
+    if isinstance(value, BaseEstimator):  # scikit-learn's
+        return transformer_to_list(value)
     return value

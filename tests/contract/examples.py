@@ -85,6 +85,14 @@ EXAMPLES: dict[str, Example] = {
         {"kernel": "gaussian", "n_features": 4, "bandwidth": 0.2, "nu": 1.5, "seed": 0, **SPEC},
     ),
     "embeddings.MomentsSpec": lambda w: (embeddings.MomentsSpec, {"covariance": True, **SPEC}),
+    "embeddings.PointTransformer.transform_points": lambda w: (
+        embeddings.PointTransformer().fit(w.arrays).transform_points,
+        {"X": w.arrays},
+    ),
+    "embeddings.PointTransformerSpec": lambda w: (
+        embeddings.PointTransformerSpec,
+        {**embeddings.PointTransformer().fit(w.arrays).spec_.__dict__},
+    ),
     "embeddings.ProjectionSpec": lambda w: (
         embeddings.ProjectionSpec,
         {"basis": "cosine", "n_per_dim": 3, "max_norm": None, **SPEC},

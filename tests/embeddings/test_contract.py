@@ -11,10 +11,12 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 
 from bagbasis import (
     Bags,
     BagStore,
+    CoefficientPCA,
     DoubleBasisRegressor,
     HDDEmbedding,
     MomentsEmbedding,
@@ -52,14 +54,19 @@ VARIANTS = {  # of the registered ones, besides their defaults
     "coefficient_pca": (
         {"embedding": HDDEmbedding("js", n_per_dim=3), "n_components": 0.9, "whiten": True},
     ),
+    "point_transformer": ({"embedding": CoefficientPCA(MomentsEmbedding(), 2)},),
     "union": (
         {"join": "sum", "weights": [1, 2]},
         {"parts": [("a", ProjectionEmbedding(n_per_dim=3)), ("mean", MomentsEmbedding(False))]},
     ),
 }
 ADDED = {"projection": {"bandwidth"}}  # fields that specs of before do not have
+# A transformer that leaves points where they are: the contract is about boxes of these.
+BASES = {"point_transformer": {"transformer": FunctionTransformer()}}
 KINDS = [
-    pytest.param(partial(EMBEDDINGS[name][0], **variant), id=f"{name} {variant}")
+    pytest.param(
+        partial(EMBEDDINGS[name][0], **{**BASES.get(name, {}), **variant}), id=f"{name} {variant}"
+    )
     for name in sorted(EMBEDDINGS)
     for variant in ({}, *VARIANTS.get(name, ()))
 ]

@@ -21,6 +21,10 @@ SMALL = {  # an embedding that is not here has to be small by default
     "mean_map": {"n_features": 8},
     "histogram": {"n_bins": 3},
     "coefficient_pca": {"n_components": 3, "embedding": {"name": "projection", "n_per_dim": 3}},
+    "point_transformer": {
+        "transformer": ["StandardScaler", {"name": "PCA", "n_components": 1}],
+        "embedding": {"name": "projection", "n_per_dim": 3},
+    },
     "union": {
         "join": "sum",
         "parts": [{"name": "hdd", "n_per_dim": 3, "bandwidth": 0.2}, "moments"],

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from bagbasis import HDDEmbedding, ProjectionEmbedding
 from bagbasis.embeddings import EMBEDDINGS
 from bagbasis.errors import ConfigError
 from bagbasis.jobs import demo, fit
 from bagbasis.jobs.config import load_config
-from bagbasis.jobs.sections import NAMED
+from bagbasis.jobs.sections import NAMED, build, section_of
 from tests.jobs.running import CONFIGS
 
 
@@ -51,3 +55,23 @@ def test_unknown_name_is_refused(key):
     with pytest.raises(ConfigError, match=rf"--set: key '{key}'.*'jss'.*js") as refusal:
         fit_config(f"{key}=jss")
     assert "\n" not in str(refusal.value)
+
+
+def test_transformers_of_points():
+    """Names or sections, one or several; others are refused by their key."""
+    section = "{name: point_transformer, embedding: js, transformer: %s}"
+    steps = "[StandardScaler, {name: PCA, whiten: true}, {name: FunctionTransformer, func: cbrt}]"
+    for given, expected in (
+        ("StandardScaler", StandardScaler()),
+        (steps, make_pipeline(StandardScaler(), PCA(whiten=True), FunctionTransformer(np.cbrt))),
+    ):
+        made = fit_config(f"model.embedding={section % given}").model.estimator().embedding
+        assert repr(made.transformer) == repr(expected)
+        assert repr(build(section_of(made))) == repr(made)
+    for wrong in ("MinMaxScaler", "{name: PCA, n_components: 0}", "[]", "{name: PCA, copy: 1}"):
+        with pytest.raises(ConfigError, match=r"model\.embedding.*transformer"):
+            fit_config(f"model.embedding={section % wrong}")
+    with pytest.raises(ConfigError, match=r"model\.embedding.*n_lambdas"):
+        fit_config(
+            "model.embedding={name: point_transformer, embedding: {name: hdd, n_lambdas: a}}"
+        )

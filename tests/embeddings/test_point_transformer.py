@@ -1,0 +1,146 @@
+"""`PointTransformer` against scikit-learn's transformers of all points stacked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+
+from bagbasis import (
+    Bags,
+    BagStore,
+    CoefficientPCA,
+    DoubleBasisRegressor,
+    MomentsEmbedding,
+    PointTransformer,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    connect,
+    load_model,
+)
+from bagbasis.errors import DataError, ParameterError
+from bagbasis.execution.costs import pass_limits
+from tests.oracles.labelled import labelled_bags, stored
+
+BAGS, Y = labelled_bags(120, 3)
+MIX = np.array([[9.0, 1, 0], [-3, 2, 0.1], [0, 0.5, 4]])
+BAGS = [bag @ MIX + 20 for bag in BAGS]
+POINTS = np.concatenate(BAGS)
+LOG = FunctionTransformer(np.log)
+TRANSFORMERS = {
+    "standardised": StandardScaler(),
+    "means alone": StandardScaler(with_std=False),
+    "deviations alone": StandardScaler(with_mean=False),
+    "rotated": PCA(),
+    "whitened": PCA(2, whiten=True),
+    "a share": PCA(0.95),
+    "logarithms": LOG,
+    "nothing": FunctionTransformer(),
+    "one pass": make_pipeline(StandardScaler(), PCA(2, whiten=True), StandardScaler()),
+    "passes": make_pipeline(
+        StandardScaler(with_mean=False), LOG, make_pipeline(PCA(2), "passthrough")
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return stored(tmp_path_factory.mktemp("points") / "s.zarr", BAGS, Y, box=[(-9, 9)] * 3)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_against_all_points_stacked(name, store):
+    """From memory and from a store in many tasks; the box is around the transformed points."""
+    transformer = TRANSFORMERS[name]
+    peer = clone(transformer).fit_transform(POINTS)
+    with pass_limits(task_seconds=1e-9, small_task_seconds=1e-9, rows_per_block=7):
+        for data in (BAGS, store):
+            ours = PointTransformer(transformer).fit(data)
+            found = ours.transform_points(BAGS).points
+            np.testing.assert_allclose(found, peer, atol=1e-10 * np.abs(peer).max())
+            assert ours.spec_.n_dims == 3
+            box, ends = ours.spec_.box, (peer.min(axis=0), peer.max(axis=0))
+            width = ends[1] - ends[0]
+            np.testing.assert_allclose((box.lo, box.hi), ends + np.array([[-0.01], [0.01]]) * width)
+
+
+def test_a_constant_coordinate_and_few_points():
+    """They are divided by nothing, as scikit-learn has it."""
+    points = np.column_stack([np.full(9, 1e8), np.arange(9.0)])
+    ours = PointTransformer().fit([points]).transform_points([points]).points
+    np.testing.assert_allclose(ours, StandardScaler().fit_transform(points), atol=1e-12)
+    flat = PointTransformer(PCA(whiten=True)).fit([points]).transform_points([points]).points
+    np.testing.assert_allclose(flat[:, 1], 0, atol=1e-6)
+
+
+def test_an_embedding_sees_transformed_points():
+    """It is the embedding of the points transformed before, in the box measured of them."""
+    inner = ProjectionEmbedding(n_per_dim=4)
+    ours = PointTransformer(PCA(2), CoefficientPCA(clone(inner), 5)).fit(BAGS)
+    points = ours.transform_points(BAGS)
+    by_hand = CoefficientPCA(inner, 5, box=ours.spec_.box).fit(points)
+    np.testing.assert_allclose(ours.transform(BAGS), by_hand.transform(points), atol=1e-5)
+    assert ours.spec_.embedding.embedding == by_hand.spec_.embedding
+    outside = ours.spec_.are_outside(np.array([[20.0, 20, 20], [200, 0, 0]]))
+    assert outside[1]
+
+
+def test_outliers_do_not_stretch_the_box():
+    """As ingest measures boxes."""
+    wild = [*BAGS, np.array([[1e4, 20.0, 20.0]] * 1)]
+    box = PointTransformer(FunctionTransformer()).fit(wild).spec_.box
+    assert box.hi[0] < 1e2
+
+
+def test_a_cluster_gives_the_bits_of_one_process(store, tmp_path):
+    """Through estimators, saving and loading, with the transformer's parameters."""
+    transformer = make_pipeline(FunctionTransformer(np.cbrt), PCA(2, whiten=True))
+    model = DoubleBasisRegressor(
+        PointTransformer(transformer, ProjectionEmbedding(n_per_dim=4)),
+        RandomFourierFeatures(32),
+        alpha=1e-3,
+    )
+    with pass_limits(task_seconds=1e-4):
+        alone = clone(model).fit(store)
+    with pass_limits(task_seconds=1e-4), connect("local", n_workers=2, cores_per_worker=1):
+        spread = clone(model).fit(BagStore.open(store.url))
+    assert spread.features_ == alone.features_
+    np.testing.assert_array_equal(spread.coef_, alone.coef_)
+    alone.save(tmp_path / "m.zarr")
+    again = load_model(tmp_path / "m.zarr")
+    assert repr(again.embedding) == repr(model.embedding)
+    np.testing.assert_array_equal(again.predict(BAGS), alone.predict(BAGS))
+
+
+def test_points_without_a_logarithm():
+    """The bag is named, at fit and at predict."""
+    embedding = PointTransformer(LOG, MomentsEmbedding())
+    wrong = [BAGS[0], np.array([[1.0, 2, 3], [1, -2, 3]])]
+    for use in (embedding.fit, embedding.fit(BAGS).transform):
+        with pytest.raises(DataError, match=r"bag 1: its point \[1.0, -2.0, 3.0\] is transformed"):
+            use(wrong)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (
+            {"transformer": MinMaxScaler()},
+            r"MinMaxScaler\(\), which can .* expected Stand",
+        ),
+        ({"transformer": make_pipeline(MinMaxScaler())}, "without pickle; expected Standard"),
+        ({"transformer": StandardScaler}, "transformer is .*; expected StandardScaler, PCA"),
+        ({"transformer": FunctionTransformer(np.sin)}, "func is .*; expected one of numpy's log"),
+        ({"transformer": PCA("mle")}, "n_components is 'mle'; expected an integer"),
+        ({"transformer": PCA(4)}, "n_components is 4; expected an integer from 1 to 3"),
+        ({"embedding": PointTransformer()}, "embedding is PointTransformer.*; expected one of"),
+        ({"box": [(0, 1)]}, "box has 1 dimensions, the points have 3"),
+    ],
+)
+def test_refusals(params, message):
+    """Others are refused by name, with those that are supported."""
+    with pytest.raises((ParameterError, DataError), match=message):
+        PointTransformer(**params).fit(Bags.from_list(BAGS))
