@@ -26,7 +26,11 @@ if TYPE_CHECKING:
         SlicedWassersteinEmbedding,
     )
     from .evaluation import cross_val_score, evaluate
-    from .random_features import NystroemFeatures, RandomFourierFeatures
+    from .random_features import (
+        LearnedFourierFeatures,
+        NystroemFeatures,
+        RandomFourierFeatures,
+    )
     from .regression import (
         DoubleBasisClassifier,
         DoubleBasisRegressor,
@@ -48,6 +52,7 @@ __all__ = [
     "HDDEmbedding",
     "HistogramEmbedding",
     "KernelSmoother",
+    "LearnedFourierFeatures",
     "MeanMapEmbedding",
     "MomentsEmbedding",
     "NystroemFeatures",
@@ -79,7 +84,7 @@ _ROOMS = {
         "SlicedWassersteinEmbedding",
     ),
     "evaluation": ("cross_val_score", "evaluate"),
-    "random_features": ("NystroemFeatures", "RandomFourierFeatures"),
+    "random_features": ("LearnedFourierFeatures", "NystroemFeatures", "RandomFourierFeatures"),
     "regression": (
         "DoubleBasisClassifier",
         "DoubleBasisRegressor",

@@ -2,11 +2,13 @@
 
 from .base import FeatureSpec, RandomFeatures
 from .fourier import FourierSpec, RandomFourierFeatures
+from .learned import LearnedFourierFeatures, LearnedSpec
 from .nystroem import NystroemFeatures, NystroemSpec
 
 RANDOM_FEATURES: dict[str, type[RandomFeatures]] = {
     "fourier": RandomFourierFeatures,
     "nystroem": NystroemFeatures,
+    "learned": LearnedFourierFeatures,
 }
 DEFAULT_FEATURES = "fourier"  # what a description without a name is of
 
@@ -15,6 +17,8 @@ __all__ = [
     "RANDOM_FEATURES",
     "FeatureSpec",
     "FourierSpec",
+    "LearnedFourierFeatures",
+    "LearnedSpec",
     "NystroemFeatures",
     "NystroemSpec",
     "RandomFeatures",

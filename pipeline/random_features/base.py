@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -17,6 +19,7 @@ from ..execution.costs import Cost
 from ..execution.passes import check_memory
 from ..params import check_integer, check_number
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
+from .spectrum_evidence import SpectrumSums
 
 FEWER = "take fewer features, or transform fewer rows at a time"
 SCALES = (1e-30, 1e30)  # beyond, embeddings over the width may leave float32
@@ -73,6 +76,39 @@ class FeatureSpec(Protocol):
         ...
 
 
+LabelledSums = Callable[[Any, int, str], SpectrumSums]
+"""From a `FeatureSpec` to the sums of about so many labelled rows; the text says which they are."""
+
+
+class ArraySpec:
+    """A `FeatureSpec` that holds arrays: equal for equal bits of all that it holds."""
+
+    @property
+    @abstractmethod
+    def plain(self) -> object:
+        """What it holds beside the arrays; its ``repr`` says all of it."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """See `FeatureSpec`."""
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all bits are the same."""
+        return isinstance(other, type(self)) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        """Return one for `__eq__`."""
+        return hash(self.digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of everything."""
+        found = hashlib.sha256(repr(self.plain).encode())
+        for array in self.arrays().values():
+            found.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()[:32]
+
+
 class RandomFeatures(TransformerMixin, BaseEstimator):
     """A transformer of rows whose inner products approximate a kernel.
 
@@ -85,10 +121,20 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
     scale: float | str
     scale_multiplier: float
     spec_kind: ClassVar[type[FeatureSpec]]
+    learns: ClassVar[bool] = False  # whether `resolve` needs ``labelled``
 
     @abstractmethod
-    def resolve(self, n_inputs: int, sample: Sample, blocks: Blocks = ()) -> FeatureSpec:
-        """Return the spec for rows of R^n_inputs, of a sum of kernels where there are blocks."""
+    def resolve(
+        self,
+        n_inputs: int,
+        sample: Sample,
+        blocks: Blocks = (),
+        labelled: LabelledSums | None = None,
+    ) -> FeatureSpec:
+        """Return the spec for rows of R^n_inputs, of a sum of kernels where there are blocks.
+
+        ``labelled`` is for a kind that learns from labels; None where none may be looked at.
+        """
 
     def resolve_scale(
         self,

@@ -15,7 +15,7 @@ from ..errors import ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..params import check_choice, check_fields, check_integer, check_number, check_seed
 from ..threads import KERNELS
-from .base import SCALES, Arrays, Blocks, RandomFeatures, Sample, check_blocks
+from .base import SCALES, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .fourier_kernels import sine_cosine
 from .frequencies import (
     FREQUENCIES_PER_BLOCK,
@@ -94,17 +94,8 @@ class FourierSpec:
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
         half = self.n_features // 2
-        dtype = out.dtype
-        self._phases(embeddings.astype(dtype, copy=False), out[:, :half])
-        amplitude = np.sqrt(2.0 / self.n_features)
-        if dtype == np.float32:
-            with KERNELS:
-                sine_cosine(out, np.float32(amplitude))
-        else:
-            phases = out[:, :half]
-            np.cos(phases, out=out[:, half:])
-            np.sin(phases, out=phases)
-            out *= amplitude
+        self._phases(embeddings.astype(out.dtype, copy=False), out[:, :half])
+        complete_sines(out)
 
     def _phases(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ωᵀa, shape (n, D / 2); all of one type."""
@@ -186,7 +177,13 @@ class RandomFourierFeatures(RandomFeatures):
         self.seed = seed
         self.structure = structure
 
-    def resolve(self, n_inputs: int, sample: Sample, blocks: Blocks = ()) -> FourierSpec:
+    def resolve(
+        self,
+        n_inputs: int,
+        sample: Sample,
+        blocks: Blocks = (),
+        labelled: LabelledSums | None = None,
+    ) -> FourierSpec:
         """Return the spec for rows of R^n_inputs; reads a sample only for "median"."""
         n_features = check_integer("n_features", self.n_features, 2, even=True)
         seed = check_seed("seed", self.seed)
@@ -197,9 +194,27 @@ class RandomFourierFeatures(RandomFeatures):
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names sin0 … and cos0 …."""
-        check_is_fitted(self)
-        half = self.spec_.n_features // 2
-        return np.array([f"{f}{j}" for f in ("sin", "cos") for j in range(half)], dtype=object)
+        return name_sines(self)
+
+
+def name_sines(features: RandomFeatures) -> NDArray[Any]:
+    """Return the names of paired features that are fitted."""
+    check_is_fitted(features)
+    half = features.spec_.n_features // 2
+    return np.array([f"{f}{j}" for f in ("sin", "cos") for j in range(half)], dtype=object)
+
+
+def complete_sines(out: NDArray[Any]) -> None:
+    """Replace phases, the first half of the columns, by √(2/D) [sin, cos] of them."""
+    half, amplitude = out.shape[1] // 2, np.sqrt(2.0 / out.shape[1])
+    if out.dtype == np.float32:
+        with KERNELS:
+            sine_cosine(out, np.float32(amplitude))
+    else:
+        phases = out[:, :half]
+        np.cos(phases, out=out[:, half:])
+        np.sin(phases, out=phases)
+        out *= amplitude
 
 
 @lru_cache(maxsize=4)

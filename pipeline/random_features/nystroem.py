@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..errors import ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import check_memory
 from ..params import check_choice, check_integer, check_number, check_seed
-from .base import Arrays, Blocks, RandomFeatures, Sample, check_blocks
+from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .kernel_profiles import KERNELS_OF_DISTANCES, LAPLACIAN, kernel_profile
 from .landmarks import LANDMARKS, Floats, Index, choose_by_cholesky, choose_spread
 
@@ -77,7 +76,7 @@ class LandmarkKernel:
 
 
 @dataclass(frozen=True, eq=False)
-class NystroemSpec:
+class NystroemSpec(ArraySpec):
     """Nyström features with everything decided: z(a) = Wᵀ k(L, a).
 
     Attributes
@@ -104,21 +103,10 @@ class NystroemSpec:
         """See `FeatureSpec`."""
         return len(self.landmarks)
 
-    def __eq__(self, other: object) -> bool:
-        """Return whether all bits are the same."""
-        return isinstance(other, NystroemSpec) and self.digest == other.digest
-
-    def __hash__(self) -> int:
-        """Return one for `__eq__`."""
-        return hash(self.digest)
-
-    @cached_property
-    def digest(self) -> str:
-        """Of every field."""
-        found = hashlib.sha256(repr((self.scale, self.kernel)).encode())
-        for array in self.arrays().values():
-            found.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
-        return found.hexdigest()[:32]
+    @property
+    def plain(self) -> object:
+        """See `ArraySpec`."""
+        return (self.scale, self.kernel)
 
     def cost_in(self, precision: str) -> Cost:
         """See `FeatureSpec`."""
@@ -237,7 +225,13 @@ class NystroemFeatures(RandomFeatures):
         self.landmarks = landmarks
         self.seed = seed
 
-    def resolve(self, n_inputs: int, sample: Sample, blocks: Blocks = ()) -> NystroemSpec:
+    def resolve(
+        self,
+        n_inputs: int,
+        sample: Sample,
+        blocks: Blocks = (),
+        labelled: LabelledSums | None = None,
+    ) -> NystroemSpec:
         """Return the spec for rows of R^n_inputs, whose landmarks are among those sampled.
 
         Raises

@@ -20,11 +20,12 @@ from ..embeddings import Embedding, ProjectionEmbedding
 from ..embeddings.base import fresh
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane
-from ..random_features import RandomFeatures, RandomFourierFeatures
+from ..random_features import FeatureSpec, RandomFeatures, RandomFourierFeatures
 from ..random_features.base import Sample
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features, warn_of_scale
+from .learning_passes import LearningPasses
 from .linear_columns import LINEAR, LinearColumns
 from .linear_model import LinearModel
 from .matrix_free import MatrixFreeFit
@@ -100,7 +101,7 @@ class DoubleBasis(RidgeParameters, LinearModel):
             self.check_parameters(holdout)
             holdout = Holdout.of(holdout).resolve(problem.source)
             clock = time.perf_counter()
-            features = self.resolve(problem)
+            features = self.resolve(problem, holdout, progress)
             resolved = time.perf_counter()
             solution, n_bags_resumed, n_passes = None, 0, 1
             exact = kept is not None or bool(self.of_sums)
@@ -260,20 +261,47 @@ class DoubleBasis(RidgeParameters, LinearModel):
         """Return the columns of the baseline; ``sample`` gives rows of the embedding ``first``."""
         return None if self.baseline is None else LinearColumns.of(None, sample(MEDIAN_ROWS))
 
-    def resolve(self, problem: Problem) -> FeatureMap:
+    def resolve(
+        self,
+        problem: Problem,
+        holdout: HoldoutLike | None = None,
+        progress: Progress | None = None,
+    ) -> FeatureMap:
         """Return both bases, decided from samples of the bags.
 
         The embedding and the random features are cloned: a second fit does not use what the first
-        one has decided.
+        one has decided. Random features that learn look at labels of bags that are not held out;
+        None: at none, and they are refused.
         """
         embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
         given, random_features = self.random_features, None
         if given is not False:
             given_or_default = (given, RandomFeatures, RandomFourierFeatures)
             random_features = fresh("random_features", *given_or_default)
-        with lane():
-            beside = partial(self.columns_beside, problem)
-            return resolve_features(problem.source, embedding, random_features, beside)
+        learn = (
+            None if holdout is None else partial(self._learn_by_passes, problem, holdout, progress)
+        )
+        beside = partial(self.columns_beside, problem)
+        return resolve_features(problem.source, embedding, random_features, beside, learn)
+
+    def _learn_by_passes(
+        self,
+        problem: Problem,
+        holdout: HoldoutLike,
+        progress: Progress | None,
+        random_features: RandomFeatures,
+        first: FeatureMap,
+        sample: Sample,
+    ) -> FeatureSpec:
+        def left(found: Rows, features: FeatureMap) -> Rows | PartialSummary:
+            kept = self.beside(FitStatistics(found, None), features, problem.outcome).train
+            return cast(Rows | PartialSummary, kept)
+
+        source, validation = self.parts(problem.source, holdout)
+        given = (problem.outcome, validation, "float64", False, problem.weights)
+        with LearningPasses(FitPass(source, first, *given), left, progress) as passes:
+            spec = first.embedding
+            return random_features.resolve(spec.n_features, sample, spec.blocks, passes)
 
     def _solve(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..embeddings import EMBEDDINGS, Embedding, EmbeddingSpec, spec_from_dict, s
 from ..embeddings.base import ChoiceSample
 from ..embeddings.kinds import names_of_arrays
 from ..errors import BagError, DataError
+from ..execution import lane
 from ..execution.costs import Cost
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, FeatureSpec, RandomFeatures
 from ..random_features.base import Arrays, Sample
@@ -160,6 +161,9 @@ class FeatureMap:
 Beside = Callable[[FeatureMap, Sample], LinearColumns | None]
 """Makes the columns of a baseline from the embedding and a sample of its rows."""
 
+Learn = Callable[[RandomFeatures, FeatureMap, Sample], FeatureSpec]
+"""Learns random features from labels, of a map without them and a sample of its embeddings."""
+
 
 def _spec_kind(values: dict[str, Any]) -> type[FeatureSpec]:
     return RANDOM_FEATURES[values.get("name", DEFAULT_FEATURES)].spec_kind
@@ -170,37 +174,45 @@ def resolve_features(
     embedding: Embedding,
     random_features: RandomFeatures | None,
     beside: Beside | None = None,
+    learn: Learn | None = None,
 ) -> FeatureMap:
     """Decide both bases from samples of the data; fitted parts stay as they are.
 
     ``random_features`` None leaves the embedding alone; ``beside`` makes a baseline's columns.
+    ``learn`` is for random features that learn from labels; None where none may be looked at.
 
     Raises
     ------
     DataError
         A fitted part that was made for data of another dimension.
+    ParameterError
+        Random features that learn, without ``learn``.
     """
-    spec = getattr(embedding, "spec_", None) or embedding.resolve(
-        source.n_dims, source.box, ChoiceSample(source)
-    )
-    if spec.n_dims != source.n_dims:
-        raise DataError(
-            f"bags have dimension {source.n_dims}, the embedding was fitted for {spec.n_dims}"
+    with lane():
+        spec = getattr(embedding, "spec_", None) or embedding.resolve(
+            source.n_dims, source.box, ChoiceSample(source)
         )
-    first = FeatureMap(spec, None)
-    sample = cache(partial(sampled_embeddings, source, first))
-    columns = None if beside is None else beside(first, sample)
-    if random_features is None:
-        return FeatureMap(spec, None, columns)
-    second = getattr(random_features, "spec_", None)
-    if second is None:
-        second = random_features.resolve(spec.n_features, sample, spec.blocks)
+        if spec.n_dims != source.n_dims:
+            raise DataError(
+                f"bags have dimension {source.n_dims}, the embedding was fitted for {spec.n_dims}"
+            )
+        sample = cache(partial(sampled_embeddings, source, FeatureMap(spec, None)))
+        columns = None if beside is None else beside(FeatureMap(spec, None), sample)
+        first = FeatureMap(spec, None, columns)
+        if random_features is None:
+            return first
+        second: FeatureSpec | None = getattr(random_features, "spec_", None)
+        if second is None and (learn is None or not random_features.learns):
+            second = random_features.resolve(spec.n_features, sample, spec.blocks)
+    if second is None and learn is not None:  # by passes, which take the lane themselves
+        second = learn(random_features, first, sample)
+    assert second is not None
     if second.n_inputs != spec.n_features:
         raise DataError(
             f"embeddings have {spec.n_features} coefficients, the random features were fitted for "
             f"{second.n_inputs}"
         )
-    return FeatureMap(spec, second, columns)
+    return replace(first, second=second)
 
 
 def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> None:
@@ -224,7 +236,8 @@ def sampled_embeddings(source: LabelledBags, first: FeatureMap, n_rows: int) -> 
     """Return embeddings of about so many bags, evenly spread runs of them, in double."""
     runs = RunSample.of_about(n_rows)
     try:
-        rows = [first.embed(bags, np.float64)[0] for bags in source.sample(runs)]
+        with lane():
+            rows = [first.embed(bags, np.float64)[0] for bags in source.sample(runs)]
     except BagError as error:
         raise DataError(f"{source.url or 'bags in memory'}: a bag: {error.reason}") from error
     if not rows:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..bags.labelled import LabelledBags
 from ..bags.splits import Membership
+from ..execution import current_client
 from ..execution.homes import addresses
 from ..execution.passes import Index, RowsOfBags
 from ..execution.tasks import lane_memory
@@ -225,3 +226,11 @@ KEPT = KeptRows()  # of this process: one fit's
 def discard_kept(token: str) -> None:
     """Let go of a fit's rows in this process."""
     KEPT.discard(token)
+
+
+def discard_everywhere(token: str, here: bool) -> None:
+    """Let go of a fit's rows in this process, and on the open cluster unless work is done here."""
+    discard_kept(token)
+    client = None if here else current_client()
+    if client is not None:
+        client.run(discard_kept, token, on_error="ignore")

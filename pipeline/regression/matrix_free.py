@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from ..bags.plan import Range
 from ..bags.splits import Split
 from ..errors import ParameterError
-from ..execution import Progress, current_client, lane
+from ..execution import Progress, lane
 from ..execution.homes import Homes
 from ..execution.passes import FEWER_FEATURES, Collector, Reduction, check_memory, run_pass
 from ..execution.progress import note
 from .accumulate import FitPass, FitStatistics
 from .conjugate_gradients import MOST_STEPS, ConjugateGradients, Iterate, Preconditioner
-from .feature_rows import FeatureRows, Keeping, discard_kept
+from .feature_rows import FeatureRows, Keeping, discard_everywhere
 from .moments import RidgeMoments
 from .penalties import Path, Penalties
 from .product_passes import FirstPass, FirstSums, Product, ProductSums, block_rows, product_cost
@@ -112,10 +112,7 @@ class MatrixFreeFit:
             statistics = self._in_one_unit(first.statistics)
             return self._solve(statistics, first.sample), statistics
         finally:
-            discard_kept(self._token)
-            client = None if self.fit.source.in_memory else current_client()
-            if client is not None:
-                client.run(discard_kept, self._token, on_error="ignore")
+            discard_everywhere(self._token, self.fit.source.in_memory)
 
     # ------------------------------------------------------------------ the solution
 

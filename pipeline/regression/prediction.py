@@ -13,7 +13,6 @@ from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
 from ..embeddings import Embedding
 from ..errors import ParameterError
-from ..execution import lane
 from ..execution.costs import plan_blocks
 from ..execution.passes import lazy_pass, rows_of
 from ..params import checked
@@ -50,8 +49,7 @@ def features(
     if dtype not in ("float32", "float64"):
         raise ParameterError(f"dtype is {dtype!r}; expected 'float32' or 'float64'")
     bags = LabelledBags(store)
-    with lane():
-        whole = resolve_features(bags, embedding, random_features)
+    whole = resolve_features(bags, embedding, random_features)
     ranges = prediction_ranges(store, whole, whole.n_features * np.dtype(dtype).itemsize)
     rows = rows_of("features", partial(_features_of, whole, dtype), whole.cost)
     return lazy_pass(bags, rows, ranges, (whole.n_features,), dtype)

@@ -78,7 +78,7 @@ class ModelLine:
         estimator.check_parameters(holdout)
         problem = estimator.problem(store, None, target, bags)
         problem = estimator.weighed(problem, sample_weight, holdout)
-        features = estimator.resolve(problem)
+        features = estimator.resolve(problem, holdout)
         return cls(estimator, features, problem.outcome, float(holdout), problem.weights)
 
     @classmethod

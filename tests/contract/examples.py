@@ -211,6 +211,19 @@ EXAMPLES: dict[str, Example] = {
         )
         for method, given in (("fit", 1), ("transform", 1), ("get_feature_names_out", 0))
     },
+    "random_features.LearnedFourierFeatures": lambda w: (
+        lambda **values: random_features.LearnedFourierFeatures(**values).fit(w.features, w.y),
+        {"n_features": 4, "n_sweeps": 1},
+    ),
+    **{
+        f"random_features.LearnedFourierFeatures.{method}": lambda w, method=method, given=given: (
+            getattr(
+                random_features.LearnedFourierFeatures(4, n_sweeps=1).fit(w.features, w.y), method
+            ),
+            {name: getattr(w, {"X": "features"}.get(name, name)) for name in given},
+        )
+        for method, given in (("fit", "Xy"), ("transform", "X"), ("get_feature_names_out", ""))
+    },
     "random_features.FourierSpec": lambda w: (
         random_features.FourierSpec,
         {"n_inputs": 3, "n_features": 16, "scale": 1.0},

@@ -8,7 +8,8 @@ OUR_NAMES = """
     embeddings.Embedding embeddings.EmbeddingSpec embeddings.HDDSpec.densities
     evaluation.evaluate_together evaluation.judge_fit
     random_features.FeatureSpec random_features.FourierSpec.transform random_features.NystroemSpec
-    random_features.RandomFeatures regression.FeatureMap
+    random_features.RandomFeatures regression.FeatureMap random_features.LearnedSpec
+    random_features.LearnedFourierFeatures.sweeps
     regression.RidgeStatistics retraining.Outcome
     embeddings.EmbeddingUnion.get_params embeddings.name_parts tuning.Search.auto
     search.RegionClassifier

@@ -10,6 +10,7 @@ import yaml
 from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    LearnedFourierFeatures,
     NystroemFeatures,
     RandomFourierFeatures,
     TripleBasisRegressor,
@@ -118,9 +119,11 @@ def test_model_section_mirrors_the_estimators():
     """Keys and defaults of the model section are parameters and defaults of the estimators."""
     nested = {"embedding", "random_features"}
     nystroem = ModelSection(random_features={"name": "nystroem"})
+    learned = ModelSection(random_features="learned")
     pairs = [
         (ModelSection().random_features, RandomFourierFeatures, set(), ("name",)),
         (nystroem.random_features, NystroemFeatures, set(), ("name",)),
+        (learned.random_features, LearnedFourierFeatures, set(), ("name",)),
         (ModelSection(), DoubleBasisRegressor, nested, ("response_embedding", "class_weight")),
         (ModelSection(), DoubleBasisClassifier, nested, ("response_embedding",)),
         (ModelSection(task="densities"), TripleBasisRegressor, nested, ("class_weight",)),

@@ -19,6 +19,7 @@ from bagbasis.jobs.signatures import REQUIRED, parameters_of, registered, type_o
 CLASSES = [
     *[("", getattr(bagbasis, name)) for name in registered("EMBEDDINGS", "embeddings").values()],
     ("", bagbasis.RandomFourierFeatures),
+    ("", bagbasis.LearnedFourierFeatures),
     ("", bagbasis.DoubleBasisRegressor),
     ("", bagbasis.TripleBasisRegressor),
     ("retraining", retraining.Retraining),

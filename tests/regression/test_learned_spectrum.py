@@ -1,0 +1,166 @@
+"""Learned frequencies in the estimators: what is looked at, on which lanes, and what is kept."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from distributed import Client
+
+from bagbasis import (
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    LearnedFourierFeatures,
+    ProjectionEmbedding,
+    TripleBasisRegressor,
+    cross_val_score,
+    features,
+    load_model,
+)
+from bagbasis.bags.holdout import Holdout
+from bagbasis.bags.labelled import LabelledBags
+from bagbasis.errors import ModelError, ParameterError
+from bagbasis.execution.costs import pass_limits
+from bagbasis.tuning import Search, tune
+from tests.oracles.labelled import labelled_bags, stored
+
+N = 120
+BAGS, Y = labelled_bags(N, most=30)
+CODES = np.digitize(Y, [-0.3, 0.4])
+LEARNED = LearnedFourierFeatures(12, n_sweeps=3, seed=2)
+FIRST = ProjectionEmbedding(n_per_dim=3, box=[(0, 1)] * 2)
+
+
+def regressor(second=LEARNED, kind=DoubleBasisRegressor, **params):
+    return kind(FIRST, second, **{"precision": "float64", **params})
+
+
+def frequencies(model):
+    return model.features_.second.frequencies
+
+
+def test_passes_over_bags_learn_what_rows_of_embeddings_do():
+    """`fit(X, y)` of the features and of an estimator take the same decisions."""
+    model = regressor().fit(BAGS, Y)
+    rows = FIRST.transform(BAGS).astype(np.float64)
+    alone = LEARNED.fit(rows, Y)
+    np.testing.assert_allclose(frequencies(model), alone.spec_.frequencies, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "labels"),
+    [
+        (DoubleBasisRegressor, {}, np.stack([Y, Y**2], axis=1)),
+        (DoubleBasisRegressor, {"baseline": "linear", "solver": "cholesky"}, Y),
+        (DoubleBasisClassifier, {}, CODES),
+        (TripleBasisRegressor, {"response_embedding": FIRST}, BAGS),
+        (TripleBasisRegressor, {"response_embedding": FIRST, "baseline": "own"}, BAGS),
+    ],
+)
+def test_saved_models_of_all_outcomes_have_their_frequencies(tmp_path, kind, params, labels):
+    """They predict the same bits, and are refused where the frequencies are others."""
+    model = regressor(kind=kind, **params).fit(BAGS, labels)
+    model.save(tmp_path / "m.zarr")
+    again = load_model(tmp_path / "m.zarr")
+    assert again.features_ == model.features_
+    assert again.get_params()["random_features"].get_params() == LEARNED.get_params()
+    np.testing.assert_array_equal(model.predict(BAGS[:9]), again.predict(BAGS[:9]))
+    attributes = tmp_path / "m.zarr" / "zarr.json"
+    values = json.loads(attributes.read_text())
+    second = values["attributes"]["bagbasis_model"]["features"]["random_features"]
+    second["scale"] *= 2
+    attributes.write_text(json.dumps(values))
+    with pytest.raises(ModelError):
+        load_model(tmp_path / "m.zarr")
+
+
+def test_labels_held_out_are_not_looked_at(tmp_path):
+    """Neither those held out nor those to validate on; other labels of them change no bit."""
+    store = stored(tmp_path / "a.zarr", BAGS, Y)
+    model = regressor(alpha="validation").fit(store, holdout=0.3)
+    source = LabelledBags(store)
+    held = Holdout.of(0.3).split(source).members(0, N)
+    held |= Holdout.of(0.3).validation(model.validation_fraction, source).members(0, N)
+    assert 20 < held.sum() < 100
+    other = stored(tmp_path / "b.zarr", BAGS, np.where(held, -9.0, Y))
+    again = regressor(alpha="validation").fit(other, holdout=0.3)
+    np.testing.assert_array_equal(frequencies(again), frequencies(model))
+    whole = regressor().fit(other)
+    assert not np.array_equal(frequencies(whole), frequencies(model))
+
+
+def test_weights_count():
+    """Doubled weights change nothing, a bag of weight 0 is as one without a label."""
+    weights = np.random.default_rng(0).integers(0, 3, N).astype(float)
+    model = regressor().fit(BAGS, Y, sample_weight=weights)
+    doubled = regressor().fit(BAGS, Y, sample_weight=2 * weights)
+    other = regressor().fit(BAGS, np.where(weights == 0, 99.0, Y), sample_weight=weights)
+    for again in (doubled, other):
+        np.testing.assert_allclose(frequencies(again), frequencies(model), rtol=1e-9)
+    plain = regressor().fit(BAGS, Y)
+    assert not np.allclose(frequencies(plain), frequencies(model))
+
+
+def test_chunks_tasks_and_workers_do_not_matter(tmp_path):
+    """Decisions are the same for any chunks; on a cluster all bits are."""
+    found = []
+    for chunk_points in (7, 1000):
+        store = stored(tmp_path / f"{chunk_points}.zarr", BAGS, Y, chunk_points=chunk_points)
+        for seconds in (1e-9, 60.0):  # 16 tasks, or one
+            with pass_limits(partition_bytes=60 * 16, small_task_seconds=seconds):
+                found.append(regressor().fit(store))
+    for model in found[1:]:
+        np.testing.assert_allclose(frequencies(model), frequencies(found[0]), rtol=1e-9)
+    with (
+        pass_limits(partition_bytes=60 * 16, small_task_seconds=1e-9),
+        Client(n_workers=2, threads_per_worker=1, dashboard_address=None),
+    ):
+        there = regressor().fit(store)
+    assert there.features_ == found[2].features_
+
+
+def test_a_sample_of_runs_is_learnt_from_where_there_are_more_bags():
+    """Bags between the runs are not looked at by sweeps; all are fitted to."""
+    model = regressor(LearnedFourierFeatures(12, n_sweeps=2, n_bags=40)).fit(BAGS, Y)
+    between = np.ones(N, bool)
+    for start in range(0, N, 28):  # 5 runs of 8
+        between[start : start + 8] = False
+    again = regressor(LearnedFourierFeatures(12, n_sweeps=2, n_bags=40)).fit(
+        BAGS, np.where(between, 5.0, Y)
+    )
+    np.testing.assert_array_equal(frequencies(again), frequencies(model))
+    assert again.report_["n_bags_fitted"] == N
+    assert not np.allclose(again.coef_, model.coef_)
+
+
+def test_where_no_label_may_be_looked_at_learning_is_refused(tmp_path):
+    """Folds, searches and features of a store name what can be done instead."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    refused = [
+        lambda: cross_val_score(regressor(), BAGS, Y, cv=3),
+        lambda: tune(store, regressor(), Search([FIRST]), target="y"),
+        lambda: features(store, FIRST, LEARNED),
+    ]
+    for call in refused:
+        with pytest.raises(ParameterError, match="follow the labels"):
+            call()
+    rows = features(store, FIRST, LEARNED.fit(FIRST.transform(BAGS), Y))
+    assert rows.shape == (N, 12)
+
+
+def test_progress_says_which_sweep_it_is():
+    """Each pass counts its bags, beside the evidence that was come to."""
+    said, counts = [], []
+
+    class Watched:
+        def __call__(self, done, total):
+            counts.append((done, total))
+
+        def note(self, text):
+            said.append(text)
+
+    regressor().fit(BAGS, Y, progress=Watched())
+    assert said[0] == "width 0.125"
+    assert said[-1].startswith("sweep 3 of 3, log evidence ")
+    assert counts.count((N, N)) == 6 + 3 + 1
