@@ -29,6 +29,7 @@ EXPERIMENTS = {
     "peers": "peers:Peers",
     "embeddings": "embeddings:Embeddings",
     "anomalies": "anomalies:Anomalies",
+    "learned-spectrum": "learned_spectrum:LearnedSpectrum",
 }
 
 
