@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 from distributed import Client
+from sklearn.base import clone
 
 from bagbasis import (
     DoubleBasisClassifier,
@@ -44,7 +45,7 @@ def test_passes_over_bags_learn_what_rows_of_embeddings_do():
     """`fit(X, y)` of the features and of an estimator take the same decisions."""
     model = regressor().fit(BAGS, Y)
     rows = FIRST.transform(BAGS).astype(np.float64)
-    alone = LEARNED.fit(rows, Y)
+    alone = clone(LEARNED).fit(rows, Y)
     np.testing.assert_allclose(frequencies(model), alone.spec_.frequencies, rtol=1e-6)
 
 
@@ -145,7 +146,7 @@ def test_where_no_label_may_be_looked_at_learning_is_refused(tmp_path):
     for call in refused:
         with pytest.raises(ParameterError, match="follow the labels"):
             call()
-    rows = features(store, FIRST, LEARNED.fit(FIRST.transform(BAGS), Y))
+    rows = features(store, FIRST, clone(LEARNED).fit(FIRST.transform(BAGS), Y))
     assert rows.shape == (N, 12)
 
 
