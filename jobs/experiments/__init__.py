@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "embeddings": "embeddings:Embeddings",
     "anomalies": "anomalies:Anomalies",
     "learned-spectrum": "learned_spectrum:LearnedSpectrum",
+    "active-search": "active_search:ActiveSearch",
 }
 
 

@@ -1,4 +1,4 @@
-"""Data that only experiments need: simulations, patches, mixtures, and files of CIFAR-10."""
+"""Data that only experiments need: simulations, mixtures, fields, and files of CIFAR-10."""
 
 from .nbody import NBody
 

@@ -1,0 +1,86 @@
+"""`active-search` at small scale, its fields, and level sets by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from bagbasis.jobs.experiments.active_search import BETA, EACH, METHODS, OURS, LevelSets
+from bagbasis.jobs.experiments.data.patterns import PROBLEMS, Pattern, grid, learn, shape, windows
+from bagbasis.search import Field
+from tests.jobs.experiments.contract import Contract
+
+
+class TestActiveSearch(Contract):
+    name = "active-search"
+
+    def test_recalls(self, results):
+        """A recall per five queries and method, never falling; every field has windows to find."""
+        for r in results:
+            recalls = np.array([r.values[m]["recall"] for m in METHODS])
+            assert recalls.shape == (len(METHODS), r.params["n_queries"] // EACH)
+            assert (np.diff(recalls) >= 0).all()
+            assert all(0 <= r.values[m]["precision"] <= 1 for m in METHODS)
+            assert r.values["n_matching"] > 0
+        found = [r.values[OURS]["recall"][-1] for r in results if r.params["problem"] == "plumes"]
+        assert np.mean(found) > 0.4
+
+
+def test_vortices_are_told_from_other_flows():
+    """In windows that the classifier has not seen, of either sign, however strong."""
+    rng = np.random.default_rng(1)
+    model = learn(5, 300, rng)
+    places = grid(5) - 2
+    for kind, least, most in (("vortex", 0.7, 1.0), ("saddle", 0.0, 0.5), ("shear", 0.0, 0.5)):
+        bags = [
+            np.column_stack([places, shape(kind, places, np.zeros(2), strength, 1.25)])
+            for strength in (-1.4, -0.8, 0.8, 1.4)
+        ]
+        chances = model.predict_proba(bags)[:, model.classes_.tolist().index("vortex")]
+        assert least <= chances.mean() <= most, kind
+
+
+def test_windows():
+    """Each is a square of neighbours."""
+    found = windows(7, 3, 2)
+    assert len(found) == 9
+    corner = grid(7)[found[-1]]
+    assert (corner.min(axis=0).tolist(), corner.max(axis=0).tolist()) == ([4, 4], [6, 6])
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_scalars_of_level_sets(problem):
+    """Mean and variance are those of draws: of f, or of its curl by differences."""
+    pattern = PROBLEMS[problem](8, 5, 3, 60, np.random.default_rng(0))
+    field = pattern.field.observe(20, pattern.truth[20])
+    draws = field.draw(4000)
+    if problem == "vortices":
+        flows = draws.reshape(-1, 8, 8, 2)
+        curl = np.gradient(flows[..., 1], axis=1) - np.gradient(flows[..., 0], axis=2)
+        draws = curl.reshape(-1, 64, 1)
+    mean, variance = pattern.scalar(field)
+    scale = np.sqrt(variance.max())
+    np.testing.assert_allclose(draws[..., 0].mean(axis=0), mean, atol=0.08 * scale)
+    np.testing.assert_allclose(draws[..., 0].var(axis=0), variance, atol=0.12 * scale**2)
+
+
+def test_level_sets_ask_where_the_side_is_least_certain():
+    """By the definition, intervals of earlier queries kept; no place twice;
+    certain everywhere, the variance."""
+    field = Field([[0.0], [1.0], [9.0]], RBF(1.0))
+    pattern = Pattern(
+        field, np.zeros((3, 1)), None, lambda f: (f.mean[:, 0], f.variance), (0.5,), True
+    )
+    score = LevelSets(pattern)
+    np.testing.assert_allclose(score(field), BETA**0.5 - 0.5)
+    field = field.observe(0, 3.0)
+    after = score(field)
+    reach = (BETA * field.variance) ** 0.5
+    high = np.minimum(field.mean[:, 0] + reach, BETA**0.5)
+    low = np.maximum(field.mean[:, 0] - reach, -(BETA**0.5))
+    np.testing.assert_allclose(after[1:], np.minimum(high - 0.5, 0.5 - low)[1:])
+    assert after.argmax() == 2
+    assert after[0] == -np.inf  # observed
+    known = Field([[0.0], [9.0]], lambda a, b: 1e-4 * np.eye(2), 1e-4).observe(0, 0.0)
+    np.testing.assert_array_equal(LevelSets(pattern)(known), [-np.inf, known.variance[1]])
