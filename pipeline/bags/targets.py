@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -26,6 +27,7 @@ class DataFrame(Protocol):
         ...
 
 
+EXACT = 2**53  # up to it every integer is a float64
 TargetsLike = Mapping[str, ArrayLike] | DataFrame | ArrayLike | None
 MISSING = ("None", "nan", "NaT", "<NA>")  # how None, NaN and the pandas scalars print
 
@@ -103,8 +105,26 @@ def target_column(
     return column
 
 
+def check_integers(labels: NDArray[Any], what: str = "the label") -> None:
+    """Raise DataError for integers that are not themselves as float64, which targets are."""
+    if labels.dtype.kind in "iu":
+        labels = labels[(labels > EXACT) | (labels < -EXACT)]
+    for label in labels.tolist() if labels.dtype.kind in "iuO" else ():
+        if isinstance(label, Integral) and abs(int(label)) > EXACT:
+            raise DataError(beyond_exact(f"{what} {label}"))
+
+
+def beyond_exact(label: str) -> str:
+    """Return why an integer is refused."""
+    return (
+        f"{label} is an integer beyond ±2^53, which stands for its neighbours too as float64: give "
+        "labels as text, or as numbers from 0, and measurements as floats"
+    )
+
+
 def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
     if array.dtype.kind in "biufO":
+        check_integers(array, f"target {name!r}:")
         try:
             return array.astype(np.float64)
         except (TypeError, ValueError):

@@ -31,12 +31,11 @@ from .table_scans import Coding, Database, Scan, scans_of
 from .table_surveys import (
     SAMPLE,
     CheckedTable,
-    Labels,
     Survey,
-    find_labels,
     sample_ids,
     survey_scan,
 )
+from .table_targets import Labels, find_labels
 
 SORT_BYTES = 2**30  # of memory that DuckDB may use for a table; what is beyond is sorted on disk
 PIECE_BYTES = 2**25  # of a table, decoded, or of CSV text, that a worker reads at once

@@ -27,8 +27,8 @@ from .table_surveys import (
     check_table,
     refuse_stray_texts,
     resolve_kinds,
-    sort_labels,
 )
+from .table_targets import sort_labels
 
 FAR = 2.0  # times the box's side: data that reach so far are worth a warning …
 MANY = 0.01  # … and so is this share of the points outside

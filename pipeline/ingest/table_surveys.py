@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, islice
-from math import inf, isinf
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +22,10 @@ from ..errors import DataError
 from .table_columns import Columns, Indicator
 from .table_files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
 from .table_scans import SQL_TYPES, Database, Report, Scan, is_nan, scans_of
+from .table_targets import describe_unfit, is_unfit
 
 RANGE = (("lo", "min"), ("hi", "max"))  # names of the answers, and of what is asked
-MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 SAMPLE = 512  # ids of each piece of a table, of which the ranges of a shuffle are made
-
-
-Labels = dict[str, set[str]]  # the texts of each target
 
 
 class Kind(NamedTuple):
@@ -230,18 +227,18 @@ def survey_scan(
     surveys = [
         _survey(scan, file, found.get(i, dict.fromkeys(asked))) for i, file in enumerate(scan.files)
     ]
-    infinite = [
-        f"isinf(z{j})"
+    unfit = [
+        j
         for j in range(len(scan.columns.targets))
         if all(survey.target_kinds[j].kind != "text" for survey in surveys)
-        and any(answers[f"infinite{j}"] for answers in found.values())
+        and any(answers[f"unfit{j}"] for answers in found.values())
     ]
-    if infinite or any(answers["bad"] for answers in found.values()):
+    if unfit or any(answers["bad"] for answers in found.values()):
         starts = list(accumulate((survey.n_rows for survey in surveys), initial=0))
-        bad = " OR ".join([_is_bad(scan, dtype), *infinite])
+        bad = " OR ".join([_is_bad(scan, dtype), *(is_unfit(scan, j) for j in unfit)])
         values = scan.values(starts[:-1])
         [row] = database.fetch(f"SELECT * FROM ({values}) WHERE {bad} ORDER BY row LIMIT 1")
-        problem = row[1] - starts[row[0]], _describe(row, scan.columns, dtype)
+        problem = row[1] - starts[row[0]], _describe(row, scan.columns, dtype, unfit)
         surveys[row[0]] = replace(surveys[row[0]], problem=problem)
     return surveys
 
@@ -250,35 +247,6 @@ def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
     """Return the ids of rows that are random, but the same in every run."""
     query = f"SELECT id FROM ({scan.values([0])}) WHERE id IS NOT NULL ORDER BY hash(row)"
     return tuple(row[0] for row in database.fetch(f"{query} LIMIT {n_rows}"))
-
-
-def find_labels(scan: Scan, targets: Sequence[str], database: Database) -> Labels:
-    """Return the different texts of each target, at most one more than `MAX_CLASSES`."""
-    values = scan.values([0] * len(scan.files))
-    found = {}
-    for name in targets:
-        label = scan.label(scan.columns.targets.index(name))
-        labels = f"SELECT DISTINCT {label} FROM ({values}) WHERE {label} <> ''"
-        rows = database.fetch(f"{labels} LIMIT {MAX_CLASSES + 1}")
-        found[name] = {row[0] for row in rows}
-    return found
-
-
-def sort_labels(name: str, parts: Iterable[set[str]]) -> list[str]:
-    """Return the labels of a target in the order of their indices.
-
-    Raises
-    ------
-    DataError
-        More of them than `MAX_CLASSES`.
-    """
-    labels: set[str] = set().union(*parts)
-    if len(labels) > MAX_CLASSES:
-        raise DataError(
-            f"target {name!r} is text with more than {MAX_CLASSES} different values, so not "
-            "a class label; name another column"
-        )
-    return sorted(labels)
 
 
 def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
@@ -302,7 +270,7 @@ def _questions(scan: Scan, dtype: str, share: float) -> dict[str, str]:
         asked[f"y{j}"] = _example(kind, f"y{j}", f"z{j} IS NULL")
         is_text = f"count_if({_is_text(j)})" if kind in (UNTYPED, *TEXTS) else "0"
         asked |= {f"texts{j}": is_text, f"numbers{j}": f"count(z{j})"}
-        asked[f"infinite{j}"] = f"count_if(isinf(z{j}))"
+        asked[f"unfit{j}"] = f"count_if({is_unfit(scan, j)})"
     return asked
 
 
@@ -367,8 +335,8 @@ def _kind(
     return Kind("text" if type_name in TEXTS else "number", file.url, example)
 
 
-def _describe(row: Sequence[Any], columns: Columns, dtype: str) -> str:
-    """Say what is wrong with a row of `Scan.values`."""
+def _describe(row: Sequence[Any], columns: Columns, dtype: str, unfit: Sequence[int]) -> str:
+    """Say what is wrong with a row of `Scan.values`, of its targets with one of the ``unfit``."""
     bag, values = row[2], list(zip(row[3::2], row[4::2], strict=True))
     if bag is None or bag == "":
         return "the bag id is missing; give every row its bag's id or remove it"
@@ -385,6 +353,4 @@ def _describe(row: Sequence[Any], columns: Columns, dtype: str) -> str:
                 what = f"coordinate {name!r} is {shown}, not a finite {dtype}"
                 drop = "or set missing to drop_point or drop_bag" if number is None else ""
                 return f"bag {bag!r}: {what}; remove the point or the bag{drop and f', {drop}'}"
-    of_targets = zip(columns.targets, values[len(columns.coordinates) :], strict=True)
-    name = next(name for name, (_, number) in of_targets if number is not None and isinf(number))
-    return f"bag {bag!r}: target {name!r} is infinite"
+    return f"bag {bag!r}: {describe_unfit(columns, values, unfit)}"

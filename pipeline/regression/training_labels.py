@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,9 @@ from numpy.typing import NDArray
 
 from ..bags.labelled import LabelledBags
 from ..bags.labels import Targets
-from ..bags.targets import MISSING
+from ..bags.targets import EXACT, MISSING, check_integers
 from ..errors import DataError
 
-EXACT = 2**53  # up to it every integer is a float64
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
 MAX_NUMBERS = 20  # more distinct whole numbers of a store are no classes, unless it names them
 
@@ -51,7 +49,7 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
     if labels.ndim != 1:
         raise DataError(f"y has shape {labels.shape}; expected one class per bag")
     if labels.dtype.kind in "iufb":
-        _check_integers(labels)
+        check_integers(labels)
         return None, labels
     if labels.dtype.kind not in "OUST":
         raise DataError(f"y has dtype {labels.dtype}; expected numbers or text")
@@ -59,23 +57,13 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
     if labels.dtype.kind == "O":
         text = [isinstance(label, str) for label in labels[~missing].tolist()]
         if not any(text):
-            _check_integers(labels[~missing])
+            check_integers(labels[~missing])
             return None, _numeric(np.where(missing, np.nan, labels))
         if not all(text):
             raise DataError("y mixes text with other labels; give all classes as text")
     codes = np.full(len(labels), np.nan)
     names, codes[~missing] = np.unique(labels[~missing].astype(str), return_inverse=True)
     return names, codes
-
-
-def _check_integers(labels: NDArray[Any]) -> None:
-    """Raise DataError for integers that are not themselves as float64, which targets are."""
-    for label in labels.tolist() if labels.dtype.kind in "iuO" else ():
-        if isinstance(label, Integral) and abs(int(label)) > EXACT:
-            raise DataError(
-                f"the label {label} is an integer beyond ±2^53, which stands for its neighbours "
-                "too as float64: give the labels as text, or as numbers from 0"
-            )
 
 
 def _is_missing(label: object) -> bool:

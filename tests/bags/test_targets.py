@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from bagbasis.bags import BagStore
+from bagbasis.errors import DataError
+from bagbasis.ingest import ingest_arrays, ingest_frame
 
 ONE = [np.zeros((1, 2))]
 
@@ -54,6 +56,32 @@ def test_missing_labels_are_nan(tmp_path):
     store.append(ONE * 6, {"c": labels}).append(ONE)
     np.testing.assert_array_equal(np.isnan(store.targets()[:, 0]), [1, 1, 1, 1, 0, 1, 1])
     store.verify()
+
+
+MERGING = [1, 2**60, 2**60 + 1]
+WRITES = {
+    "append": lambda store, url: store.append(ONE * 3, {"y": MERGING}),
+    "objects": lambda store, url: store.append(ONE * 3, {"y": np.array(MERGING, object)}),
+    "unsigned": lambda store, url: store.append(ONE * 3, {"y": np.array(MERGING, np.uint64)}),
+    "relabel": lambda store, url: store.append(ONE, [1]).relabel("y", {0: MERGING[2]}),
+    "ingest_arrays": lambda store, url: ingest_arrays(ONE * 3, url, targets=MERGING),
+    "ingest_frame": lambda store, url: ingest_frame(
+        pd.DataFrame({"bag": MERGING, "u": 0.5, "y": MERGING}),
+        url,
+        coordinates=["u"],
+        id_column="bag",
+        targets=["y"],
+    ),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_integers_that_would_merge_are_refused(tmp_path, write):
+    """float64, which targets are, does not tell them from their neighbours."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"])
+    with pytest.raises(DataError, match=r"'\w+': \d{19} is an integer beyond ±2\^53"):
+        write(store, tmp_path / "t.zarr")
+    assert not (tmp_path / "t.zarr").exists()
 
 
 def test_a_store_without_targets(tmp_path):

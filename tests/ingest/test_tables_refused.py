@@ -204,6 +204,16 @@ def test_a_target_that_varies_within_a_bag(path, refused):
     refused(path, "bag 1: target 'k' is 10.0 in one row and nan", targets=["k"])
 
 
+def test_an_integer_that_float64_does_not_tell_from_its_neighbours(path, tmp_path, refused):
+    """Two classes would be one; as the names of classes they stay themselves."""
+    write(good(k=[1, 2**60 + 1, 2**60] * 2), path)
+    told = f"target 'k': {2**60 + 1} is an integer beyond ±2^53"
+    refused(path, f"{path}, row 1", told, "target_types to class", targets=["k"])
+    ingested = {"targets": ["k"], "target_types": {"k": "class"}, **COLUMNS}
+    store = ingest_tables(path, tmp_path / "classes.zarr", **ingested)
+    assert store.class_names["k"] == ("1", str(2**60), str(2**60 + 1))
+
+
 def test_an_infinite_target(path, refused):
     """The file and the row."""
     write(good(k=[1, np.inf, 3, 1, 2, 3]), path)
