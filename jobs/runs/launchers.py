@@ -8,10 +8,10 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from bagbasis.errors import RunError
-from bagbasis.storage.files import storage_errors
+from bagbasis.storage.files import PRIVATE, storage_errors
 
 Launch = Callable[[Sequence[str], Path, str], dict[str, Any]]
 Withdraw = Callable[[str], None]
@@ -35,7 +35,7 @@ def launch_here(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any
     """
     with (
         storage_errors(log, "the driver can not be started", kind=RunError),
-        log.open("ab") as out,
+        open_log(log) as out,
     ):
         driver = subprocess.Popen(
             list(command),
@@ -46,6 +46,15 @@ def launch_here(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any
             close_fds=True,
         )
     return {"host": os.uname().nodename, "pid": driver.pid}
+
+
+def open_log(log: Path) -> BinaryIO:
+    """Open a driver's output to append to, for this account alone; OSError where a link is there.
+
+    That of a run among objects lies in a folder of temporary files, where others may put links.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+    return os.fdopen(os.open(log, flags, PRIVATE), "ab")
 
 
 def launch_sbatch(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from bagbasis.storage.files import PRIVATE, json_bytes, storage_errors, write_js
 from bagbasis.storage.lock import Hold, writer_lock
 from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
 
-from .launchers import LAUNCHERS
+from .launchers import LAUNCHERS, open_log
 from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
 from .roots import remember, root_of
 from .run import Run, attach
@@ -163,7 +163,7 @@ def _start(hold: Hold, record: dict[str, Any]) -> Run:
     record = {**record, "submitted": time.time(), "attempt": uuid.uuid4().hex}
     log = local_log(url)
     with storage_errors(log, "the driver can not be started", kind=RunError):
-        log.touch(PRIVATE)  # a queue would make it as the umask says
+        open_log(log).close()  # a queue would make it as the umask says
     hold.write(RUN, json_bytes(record))
     # -P: the driver imports no script of the folder it starts in, whatever its name
     command = [sys.executable, "-P", "-m", "bagbasis.jobs", "drive", url]

@@ -155,21 +155,33 @@ def writer_lock(
         if lock.parent != path and lock.parent.is_symlink():
             raise StoreError(f"{lock.parent} is a link; put what it leads to in its place")
         lock.parent.mkdir(exist_ok=True)
-        # a link would lead to a file of somebody else's, which is none of ours to touch
+    with lock_file(lock, url, mode) as fd:
+        with storage_errors(url, "can not be written", NOTHING):
+            take_lock(fd, url)
+        hold = LocalHold(url, fd, lock, mode)
+        hold.check()
+        yield hold
+
+
+@contextmanager
+def lock_file(lock: Path, url: str, mode: int = PUBLIC) -> Iterator[int]:
+    """Yield the descriptor of a file that is there for its lock alone, made where it is missing.
+
+    Raises
+    ------
+    StoreError
+        It can not be opened, or is a link: that would lead to a file of somebody else's.
+    """
+    with storage_errors(url, "can not be written", NOTHING):
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode)
     try:
-        with storage_errors(url, "can not be written", NOTHING):
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-                raise StoreError(f"{lock} is not a plain file of one name; remove it")
-            take_lock(fd, url)
-        try:
-            hold = LocalHold(url, fd, lock, mode)
-            hold.check()
-            yield hold
-        finally:
-            fcntl.flock(fd, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open, too
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise StoreError(f"{lock} is not a plain file of one name; remove it")
+        yield fd
     finally:
+        with suppress(OSError):  # of filesystems without locks
+            fcntl.flock(fd, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open, too
         os.close(fd)
 
 

@@ -12,7 +12,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -26,7 +26,7 @@ from zarr.core.sync import sync
 from ..errors import StoreError, WriterBusyError, needing_extra
 from .files import GROUP, staged, storage_errors
 from .folders import replace_folder
-from .lock import Hold, take_lock
+from .lock import Hold, lock_file, take_lock
 from .urls import ICECHUNK, filesystem
 from .zarr_writer import NOTHING_COMMITTED, WriterStore
 
@@ -295,7 +295,9 @@ def _icechunk(url: str) -> ModuleType:
 def _one_commit_at_a_time(url: str) -> Iterator[None]:
     """Local files can not compare and replace as object stores can: the kernel's lock helps."""
     path = _local(url)
-    with nullcontext() if path is None else (path / LOCK).open("ab") as file:
-        if file is not None:
-            take_lock(file.fileno(), url, wait=True)
+    if path is None:
+        yield
+        return
+    with lock_file(path / LOCK, url) as fd:
+        take_lock(fd, url, wait=True)
         yield

@@ -211,7 +211,7 @@ def test_an_integer_that_float64_does_not_tell_from_its_neighbours(path, tmp_pat
     refused(path, f"{path}, row 1", told, "target_types to class", targets=["k"])
     ingested = {"targets": ["k"], "target_types": {"k": "class"}, **COLUMNS}
     store = ingest_tables(path, tmp_path / "classes.zarr", **ingested)
-    assert store.class_names["k"] == ("1", str(2**60), str(2**60 + 1))
+    assert store.meta.class_names["k"] == ["1", str(2**60), str(2**60 + 1)]
 
 
 def test_an_infinite_target(path, refused):

@@ -14,6 +14,7 @@ from bagbasis import BagStore
 from bagbasis.datasets import GMMComponents, generate
 from bagbasis.errors import StoreError, WriterBusyError
 from bagbasis.ingest.arrays import ingest_arrays
+from bagbasis.storage import transactions
 from bagbasis.storage.lock import LOCK_NAME, writer_lock
 from bagbasis.storage.urls import normalize_url
 
@@ -75,6 +76,7 @@ def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):
     BagStore.open(url).verify()
 
 
+@pytest.mark.parametrize("scheme", ["file", "icechunk+file"])
 @pytest.mark.parametrize(
     ("put", "told"),
     [
@@ -84,12 +86,12 @@ def test_the_lock_of_a_replaced_store_is_no_lock(tmp_path):
     ],
     ids=["symlink", "hard link", "pipe"],
 )
-def test_the_lock_touches_no_file_of_others(tmp_path, put, told):
+def test_the_lock_touches_no_file_of_others(tmp_path, put, told, scheme):
     """A link, or anything but a plain file, in the lock's place is refused and left alone."""
-    store = BagStore.create(tmp_path / "s.zarr", 2).append(ONE)
+    store = BagStore.create(f"{scheme}://{tmp_path}/s.zarr", 2).append(ONE)
     keys = tmp_path / "authorized_keys"
     keys.write_text("ssh-ed25519 years")
-    lock = tmp_path / "s.zarr" / LOCK_NAME
+    lock = tmp_path / "s.zarr" / (LOCK_NAME if scheme == "file" else transactions.LOCK)
     lock.unlink()
     put(lock, keys)
     with pytest.raises(StoreError, match=told):

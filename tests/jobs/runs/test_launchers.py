@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from bagbasis.errors import RunError
-from bagbasis.jobs.runs import Status, attach, resume, submit
+from bagbasis.jobs.runs import Status, attach, resume, submission, submit
 from tests.jobs.running import done
 from tests.jobs.runs.drivers import driven
 
@@ -50,6 +50,17 @@ def slurm(tmp_path, monkeypatch):
 
 def submitted(root, **config):
     return submit("fit", {**CONFIG, **config}, root=root, launcher="sbatch")
+
+
+@pytest.mark.parametrize("launcher", ["local", "sbatch"])
+def test_a_log_that_is_a_link_is_refused(tmp_path, monkeypatch, launcher):
+    """Of a run among objects it lies in a folder of temporary files, where others put links."""
+    theirs = tmp_path / "theirs"
+    monkeypatch.setattr(submission, "local_log", lambda url: tmp_path / "log")
+    (tmp_path / "log").symlink_to(theirs)
+    with pytest.raises(RunError, match="the driver can not be started"):
+        submit("fit", CONFIG, root=tmp_path / "runs", launcher=launcher)
+    assert not theirs.exists()
 
 
 def test_driver_as_a_batch_job(slurm, tmp_path):
