@@ -1,4 +1,4 @@
-"""scikit-learn's base classes with the types that it does not declare, and its check of matrices.
+"""scikit-learn's base classes with the types it lacks, its check of matrices, and its clones.
 
 It has no annotations: to a type checker a class with one of its bases would have every attribute
 there is, and ``model.fitt()`` would be no error.
@@ -6,12 +6,13 @@ there is, and ``model.fitt()`` would be no error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
-from .errors import DataError
+from .errors import DataError, ParameterError, shown
 from .params import refuse_masked
 
 if TYPE_CHECKING:
@@ -77,4 +78,33 @@ class MatrixTypeError(DataError, TypeError):
     """A matrix of another kind; scikit-learn's own checks of estimators expect a TypeError."""
 
 
-__all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin", "TransformerMixin", "validated"]
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
+
+
+def fresh(
+    name: str, given: Estimator | None, kind: type[Any], default: type[Estimator]
+) -> Estimator:
+    """Return an estimator's parameter as it was before any fit; ``default()`` for None.
+
+    Raises
+    ------
+    ParameterError
+        Another thing than a ``kind``: a name, a class, or a fitted spec.
+    """
+    if given is None:
+        return default()
+    if not isinstance(given, kind):
+        made = f"{default.__name__}()"
+        raise ParameterError(f"{name} is {shown(given)}; expected one such as {made}, or None")
+    unfitted: Estimator = clone(given)
+    return unfitted
+
+
+__all__ = [
+    "BaseEstimator",
+    "ClassifierMixin",
+    "RegressorMixin",
+    "TransformerMixin",
+    "fresh",
+    "validated",
+]

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE, RunSample
 from ..bases.coefficients import KernelArguments, kernel_arguments
-from ..errors import DataError, ParameterError, shown
+from ..errors import DataError, ParameterError
 from ..execution.costs import Cost
 from ..params import check_choice, check_fields, check_integer, checked
 from ..sklearn_bases import BaseEstimator, TransformerMixin
@@ -294,7 +293,6 @@ class MarginalSpec(EmbeddingSpec):
 
 
 Spec = TypeVar("Spec", bound=EmbeddingSpec)
-Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
@@ -383,22 +381,3 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` was called."""
         return hasattr(self, "spec_")
-
-
-def fresh(
-    name: str, given: Estimator | None, kind: type[Any], default: type[Estimator]
-) -> Estimator:
-    """Return an estimator's parameter as it was before any fit; ``default()`` for None.
-
-    Raises
-    ------
-    ParameterError
-        Another thing than a ``kind``: a name, a class, or a fitted spec.
-    """
-    if given is None:
-        return default()
-    if not isinstance(given, kind):
-        made = f"{default.__name__}()"
-        raise ParameterError(f"{name} is {shown(given)}; expected one such as {made}, or None")
-    unfitted: Estimator = clone(given)
-    return unfitted

@@ -172,8 +172,8 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         Divide each component by its standard deviation over the bags.
     max_bags : int ≥ 1 or None
         Bags that the components are chosen by, about, in evenly spread runs. None: all of them,
-        labelled or not. The pass takes as long as a fit with as many random features as there are
-        coefficients, and 20,000 bags give 64 components nearly as well as millions.
+        labelled or not: a pass with as many products as a fit with as many random features as
+        there are coefficients.
     out_of_box : {"clip", "drop", "error"}
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional

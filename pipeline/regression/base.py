@@ -17,11 +17,11 @@ from ..bags.plan import Range
 from ..bags.sampling import MEDIAN_ROWS
 from ..bags.splits import Membership
 from ..embeddings import Embedding, ProjectionEmbedding
-from ..embeddings.base import fresh
 from ..errors import ModelError, ParameterError
 from ..execution import Progress, lane
 from ..random_features import FeatureSpec, RandomFeatures, RandomFourierFeatures
 from ..random_features.base import Sample
+from ..sklearn_bases import fresh
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
 from .feature_map import FeatureMap, resolve_features, warn_of_scale

@@ -17,10 +17,11 @@ from ..bags.splits import Membership
 from ..densities import Densities
 from ..densities.valid_densities import MOST_DIMS, quasi_random_points
 from ..embeddings import Embedding, ProjectionEmbedding, ProjectionSpec
-from ..embeddings.base import ChoiceSample, fresh
+from ..embeddings.base import ChoiceSample
 from ..errors import DataError, ParameterError
 from ..execution import lane
 from ..params import as_array, checked
+from ..sklearn_bases import fresh
 from .feature_map import FeatureMap
 from .ridge import RidgeSolution
 

@@ -21,12 +21,11 @@ from ..bags.labelled import LabelledBags, with_missing
 from ..bags.labels import Targets
 from ..bags.sampling import DISTANCE_SAMPLE, median_distance
 from ..embeddings import Embedding, ProjectionEmbedding
-from ..embeddings.base import fresh
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import Reduction, check_memory, run_pass
 from ..params import check_choice, check_flag, check_number, checked
-from ..sklearn_bases import BaseEstimator
+from ..sklearn_bases import BaseEstimator, fresh
 from .density_prediction import DensityPrediction, resolve_response
 from .feature_map import resolve_features
 from .linear_model import NOT_FINITE
