@@ -15,10 +15,12 @@ NO_CREDENTIALS = (
     "them in the environment or in fsspec's configuration (~/.config/fsspec)"
 )
 
-# "user:password@" (in a github:// URL that is a repository), and keys of signed URLs and of APIs
+# "user:password@" (in a github:// URL that is a repository), "token@" of web pages (elsewhere a
+# user or a container), and keys of signed URLs, of stores and of APIs
 _CREDENTIALS = re.compile(
     r"(?<!github)(?P<user>://)[^/\s@]*:[^/\s]*@"
-    r"|(?P<key>[?&](?:sig|[\w.-]*(?<!page)(?<!page_)(?<!next_)(?:token|secret|password|signature|credential|accesskeyid|api_?key))=)"
+    r"|(?<=http)(?P<token>s?://)[^/\s@?#]+@"
+    r"|(?P<key>[?&](?:sig|[\w.-]*(?<!page)(?<!page_)(?<!next_)(?:token|secret|password|signature|credential|accesskeyid|(?:api|access|secret|account)_?key))=)"
     r"[^&#\s'\"]+",
     re.IGNORECASE,
 )
@@ -42,7 +44,9 @@ def closest(name: str, names: Collection[str]) -> str:
 
 def without_credentials(text: str) -> str:
     """Return a text with "…" for the passwords, keys and signatures of the URLs in it."""
-    return _CREDENTIALS.sub(lambda m: f"{m['user']}…@" if m["user"] else f"{m['key']}…", text)
+    return _CREDENTIALS.sub(
+        lambda m: f"{m['key']}…" if m["key"] else f"{m['user'] or m['token']}…@", text
+    )
 
 
 class BagbasisError(Exception):

@@ -26,7 +26,7 @@ import numpy as np
 import zarr
 
 from ..errors import ModelError, ParameterError, WriterBusyError
-from ..params import checked
+from ..params import check_integer, checked
 from ..regression import load_model
 from ..regression.base import DoubleBasis
 from ..regression.saving import ATTRIBUTE, write_model
@@ -174,18 +174,34 @@ class Registry:
     # ------------------------------------------------------------------ the champion
 
     @checked
-    def promote(self, name: str) -> None:
+    def promote(self, name: str, n_changes: int | None = None) -> None:
         """Make a registered model the champion; it is read and checked first.
 
         Promoting the champion does nothing.
+
+        Parameters
+        ----------
+        name : str
+            As `register` returned it.
+        n_changes : int ≥ 0, optional
+            How many promotions and rollbacks `history` had when this was decided: nothing is done
+            if somebody else came first.
 
         Raises
         ------
         ModelError
             No such model, a damaged one, or another promotion is under way; the champion stays.
+        ParameterError
+            n_changes is no count.
         """
+        check_integer("n_changes", n_changes, 0, other=(None,))
         self._check(name)
-        self._change(lambda pointer: pointer if pointer.current == name else pointer.promoted(name))
+
+        def on(pointer: Pointer) -> Pointer:
+            overtaken = n_changes is not None and len(pointer.history) != n_changes
+            return pointer if overtaken or pointer.current == name else pointer.promoted(name)
+
+        self._change(on)
 
     def rollback(self) -> str:
         """Make the champion before the current one champion again; returns its name.

@@ -142,8 +142,9 @@ def _carry_out(
     registry = Registry(spec.registry_url)
     changes, name = registry.history(), journal.state.model
     if journal.promote and len(changes) == journal.n_changes:
-        registry.promote(name)
-    elif journal.promote and registry.current() != name:
+        registry.promote(name, journal.n_changes)
+        changes = registry.history()
+    if journal.promote and registry.current() != name:
         stays = f"it stays {registry.current()}" if changes else "there is none now"
         what = f"the champion was changed since {name} was to be promoted; {stays}"
         logger.warning("%s: %s", registry.url, what)

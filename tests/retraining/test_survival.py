@@ -240,6 +240,22 @@ def test_champion_changed_while_the_round_ran(given):
     assert retrain(given).decision == "nothing"
 
 
+def test_champion_changed_right_before_the_promotion(given, monkeypatch):
+    """Between the look at the registry and the promotion: it does not replace another's, either."""
+    killed(given, "decided")
+    registry, check = Registry(given.registry_url), Registry._check
+    other = registry.register(registry.load_current().set_params(validation_fraction=0.2))
+
+    def be_overtaken(ours, name):
+        monkeypatch.setattr(Registry, "_check", check)
+        registry.promote(other)
+        check(ours, name)
+
+    monkeypatch.setattr(Registry, "_check", be_overtaken)
+    assert retrain(given).decision == "overtaken"
+    assert registry.current() == other
+
+
 def test_registry_that_lost_its_champion_while_the_round_ran(given):
     """An older registry in its place is a champion that was changed, too: nothing is promoted."""
     killed(given, "decided")

@@ -22,6 +22,8 @@ WITH = [
     "https://bucket/a?AWSAccessKeyId=hush",
     "https://host/a?access_token=hush#x",
     "https://host/a?API_KEY=hush",
+    "https://hush@host/a.zarr",
+    "s3://bucket/a?access_key=hush&secret_key=hush",
 ]
 WITHOUT = [
     "s3://bucket/a:b@c/d.zarr",
