@@ -26,8 +26,9 @@ from ..regression.accumulate import FitStatistics, FitSums
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import Reals
 from ..regression.problem import Labels, Problem, Target, TrainingBags
-from ..regression.summary import Summary, units_of
+from ..regression.summary import Summary
 from ..regression.weights import SampleWeight, Weights
+from ..units import units_of
 from .errors import Errors
 from .judging import ROWS_PER_BLOCK, Judge, judging_cost
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags.splits import hash_index
-from ..regression.outcomes import Outcome
+from ..regression.outcomes import Outcome, Reals
+from ..units import in_units, units_of_labels
 
 SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
 SAMPLED_TARGETS = 9  # of them; more are never drawn
@@ -18,6 +19,16 @@ SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of the
 ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, is none
 
 Rows = NDArray[np.float64]
+
+
+def exponents_of(outcome: Outcome, targets: Rows, scores: Rows | None = None) -> NDArray[np.int64]:
+    """Return the units of encoded labels (n, k): 2^e of numbers, 1 of all else.
+
+    ``scores`` are what is predicted, whose units columns of zeros have.
+    """
+    if not isinstance(outcome, Reals):
+        return np.zeros(targets.shape[1], dtype=np.int64)
+    return units_of_labels(targets, targets if scores is None else scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +83,9 @@ class Errors:
         Labelled bags.
     n_unlabelled : int
         Bags left out because they have no label.
+    exponents : int64, shape (k,)
+        Of the units 2^e that the next three are in: 0 of numbers between 2^-64 and 2^64, and of
+        all that are no numbers.
     losses : shape (k,), or (1,) of classes
         Sums of `Outcome.losses`.
     mean, scatter : shape (k,)
@@ -88,6 +102,7 @@ class Errors:
     outcome: Outcome
     n: int
     n_unlabelled: int
+    exponents: NDArray[np.int64]
     losses: Rows
     mean: Rows
     scatter: Rows
@@ -106,30 +121,50 @@ class Errors:
 
         Means and scatters are merged as Chan, Golub and LeVeque do, which keeps their digits.
         """
+        exponents = np.maximum(self.exponents, other.exponents)
+        a, b = self.in_units(exponents), other.in_units(exponents)
         n, weight = self.n + other.n, self.weight + other.weight
-        shift = other.mean - self.mean
+        shift = b.mean - a.mean
         share = other.weight / weight if weight else 0.0
         return Errors(
             self.outcome,
             n,
             self.n_unlabelled + other.n_unlabelled,
-            self.losses + other.losses,
-            self.mean + shift * share,
-            self.scatter + other.scatter + shift**2 * (self.weight * share),
+            exponents,
+            a.losses + b.losses,
+            a.mean + shift * share,
+            a.scatter + b.scatter + shift**2 * (self.weight * share),
             self.details + other.details,
             self.sample + other.sample,
             weights=None if self.weights is None else weight,
         )
 
+    def in_units(self, exponents: NDArray[np.int64]) -> Errors:
+        """Return the same in other units, none of them smaller."""
+        shift = exponents - self.exponents
+        return replace(
+            self,
+            exponents=exponents,
+            losses=in_units(self.losses, 2 * shift),
+            mean=in_units(self.mean, shift),
+            scatter=in_units(self.scatter, 2 * shift),
+        )
+
     @property
     def error(self) -> float:
         """The error as one number, see `measure`; lower is better."""
-        return self.outcome.error(self.losses / self.weight, self.scatter / self.weight)
+        error = self.outcome.error(self.losses / self.weight, self.scatter / self.weight)
+        return self._in_numbers(error)
 
     @property
     def constant_error(self) -> float:
         """The error of the best constant prediction for these bags."""
-        return self.outcome.constant_error(self.mean, self.scatter / self.weight)
+        error = self.outcome.constant_error(self.mean, self.scatter / self.weight)
+        return self._in_numbers(error)
+
+    def _in_numbers(self, error: float) -> float:
+        """Return the error of one target without its unit; one of several has none."""
+        return float(np.ldexp(error, self.exponents[0])) if len(self.exponents) == 1 else error
 
     @property
     def measure(self) -> str:
@@ -173,11 +208,13 @@ class RealDetails:
                 scatter = 0.0
             found[name] = {
                 "n": errors.n,
-                "rmse": (squares / errors.weight) ** 0.5,
+                "rmse": float(np.ldexp((squares / errors.weight) ** 0.5, errors.exponents[j])),
                 "mae": float(self.absolute[j]) / errors.weight,
                 "bias": float(self.signed[j]) / errors.weight,
                 "r2": 1.0 - squares / scatter if scatter > 0 else None,
-                "constant_rmse": (scatter / errors.weight) ** 0.5,
+                "constant_rmse": float(
+                    np.ldexp((scatter / errors.weight) ** 0.5, errors.exponents[j])
+                ),
             }
         return found
 

@@ -26,9 +26,10 @@ from ..regression.outcomes import Classes, Densities, Reals
 from ..regression.stored_predictions import check_predictable
 from ..regression.training_labels import class_codes
 from ..regression.weights import SampleWeight, Weights
-from .errors import ROUNDING, Rows
+from ..units import in_units
+from .errors import ROUNDING, Rows, exponents_of
 from .exchanges import Index, draw_donors, drop_of_score, exchange
-from .judging import DensityModel, find_subset, judging_cost
+from .judging import TOO_LARGE, DensityModel, find_subset, judging_cost
 
 N_RUNS = 64  # stretches of a store that bags are taken from, so that all of it is looked at
 MOST_VALUES = 2**26  # coordinates of points that are held: 256 MiB in float32
@@ -174,10 +175,13 @@ def permutation_importance(
     w = np.ones(len(index)) if weights is None else weights.of(index, targets)
     if np.count_nonzero(w) < 2:
         raise DataError("sample_weight: fewer than two bags weigh anything")
-    scores = _Scores(model, bags, targets, n_repeats * len(together) + 1, progress)
-    base, units = scores.losses(bags), SCATTERS[type(model.outcome_)](model, targets, w)
+    exponents = exponents_of(model.outcome_, targets)
+    targets = in_units(targets, exponents)
+    units = SCATTERS[type(model.outcome_)](model, targets, w)
     if not (w @ units > 0).all():
         raise DataError("the labels of all bags are equal: no coordinate can tell them apart")
+    scores = _Scores(model, bags, targets, exponents, n_repeats * len(together) + 1, progress)
+    base = scores.losses(bags)
     rng, found = np.random.default_rng(SEED), []
     for chosen in together.values():
         donors = [draw_donors(codes, rng) for _ in range(n_repeats)]
@@ -198,17 +202,18 @@ def permutation_importance(
 
 
 class _Scores:
-    """Losses of a model on bags with the same labels, one pass after the other."""
+    """Losses of a model on bags with the same labels, which are in units 2^exponents, by passes."""
 
     def __init__(
         self,
         model: FittedModel,
         bags: Bags,
         targets: Rows,
+        exponents: Index,
         n_passes: int,
         progress: Progress | None,
     ) -> None:
-        self._model, self._targets = model, targets
+        self._model, self._targets, self._exponents = model, targets, exponents
         self._progress, self._all, self._done = progress, n_passes * len(bags), 0
 
     def losses(self, bags: Bags) -> Rows:
@@ -219,9 +224,12 @@ class _Scores:
         return run_pass(LabelledBags(bags), reduction, progress=progress)
 
     def _of_batch(self, batch: Batch) -> Rows:
-        rows = self._model.decision_rows(batch.bags)
-        losses = self._model.outcome_.losses(rows, self._targets[batch.index])
-        if isinstance(self._model.outcome_, Densities):  # by Parseval a squared distance
+        rows, outcome = self._model.decision_rows(batch.bags), self._model.outcome_
+        with np.errstate(over="ignore"):  # refused by name
+            rows = in_units(rows, self._exponents)
+            losses = outcome.losses(rows, self._targets[batch.index])
+        outcome.check_finite(losses, "the squared error", TOO_LARGE)
+        if isinstance(outcome, Densities):  # by Parseval a squared distance
             return losses.sum(axis=1, keepdims=True)
         return losses
 

@@ -22,6 +22,7 @@ from ..regression.fitted_model import FittedModel, ScoringModel
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable, natural_subsets, take_subset
 from ..regression.weights import SampleWeight, Weights
+from ..units import in_units
 from .errors import (
     SAMPLED_TARGETS,
     ClassDetails,
@@ -31,11 +32,12 @@ from .errors import (
     RealDetails,
     Rows,
     Sample,
+    exponents_of,
 )
 
 T = TypeVar("T")
 
-TOO_LARGE = "the targets, or what is predicted, are too large to be squared: divide them"
+TOO_LARGE = "what is predicted is too large beside the labels, or these for numbers: divide them"
 ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
@@ -134,6 +136,8 @@ def evaluate_together(
     found = run_pass(bags, reduction, progress=progress)
     for errors in found:
         errors.outcome.check_finite(errors.losses[None], "the squared error", TOO_LARGE)
+        if isinstance(errors.details, RealDetails):
+            errors.outcome.check_finite(errors.details.absolute[None], "the error", TOO_LARGE)
     return found
 
 
@@ -164,6 +168,8 @@ class Judge:
         scores = self.model.decision_rows(batch.bags)
         w = None if self.weights is None else self.weights.of(batch.index, targets)
         details, true, predicted = DETAILS[type(self.outcome)](self, batch, scores, targets, w)
+        exponents = exponents_of(self.outcome, targets, scores)
+        targets, scores = in_units(targets, exponents), in_units(scores, exponents)
         n = float(len(batch) if w is None else w.sum())
         least = n or 1.0
         # The mean in two steps: a long sum of numbers far from zero has lost the last digits,
@@ -175,6 +181,7 @@ class Judge:
             self.outcome,
             len(batch),
             batch.n_unlabelled,
+            exponents,
             _sum(self.outcome.losses(scores, targets), w),
             first + rest,
             np.maximum(0.0, _sum(gaps**2, w) - n * rest**2),

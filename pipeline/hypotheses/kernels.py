@@ -15,6 +15,7 @@ from ..params import check_choice, check_fields, check_number
 from ..random_features.base import SCALES
 from ..random_features.frequencies import SPECTRA, draw_frequencies
 from ..random_features.kernel_profiles import LAPLACIAN, kernel_profile
+from ..units import in_units
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +42,9 @@ class Kernel:
 
     at_zero = 1.0
     """k(x, x)."""
+
+    exponent = 0
+    """Values are over 2^exponent."""
 
     def __post_init__(self) -> None:
         """Refuse what can not be used.
@@ -88,7 +92,9 @@ class Kernel:
 
 @dataclass(frozen=True)
 class NegativeDistance:
-    """−‖x − y‖₂: the MMD² of this "kernel" is the energy distance."""
+    """−‖x − y‖₂ / 2^exponent: the MMD² of this "kernel" is the energy distance over 2^exponent."""
+
+    exponent: int = 0
 
     at_zero = 0.0
     """k(x, x)."""
@@ -99,7 +105,8 @@ class NegativeDistance:
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of all pairs, shape (n, m)."""
-        return -cdist(X, Y)
+        unit = np.array([self.exponent])
+        return -cdist(in_units(X, unit), in_units(Y, unit))
 
 
 AnyKernel = Kernel | NegativeDistance

@@ -151,7 +151,7 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
         """Return the accuracy; arguments as in `DoubleBasisRegressor.score`."""
         check_is_fitted(self, "coef_")
         if y is not None or not isinstance(X, BagStore):
-            with refusing_labels(y):
+            with refusing_labels(y, sample_weight):
                 return super().score(X, y, sample_weight)
         labels, predicted, weights = predictions_of_store(self, X, sample_weight)
         return float(np.average(labels[:, 0] == predicted, weights=weights))

@@ -15,6 +15,7 @@ from ..errors import ModelError
 from ..execution import lane
 from ..params import checked
 from ..sklearn_bases import BaseEstimator
+from ..units import units_of
 from .conformal import Calibration
 from .feature_map import FeatureMap
 from .fitted_model import NO_COLUMNS, Array, BagsLike, Columns
@@ -24,7 +25,7 @@ from .posterior import BagScores, Posterior
 from .prediction import lazy_predictions
 from .saving import ModelState, OptionalPart, params_from_dict, params_to_dict, save_model
 from .statistics_kernels import linear_predictions
-from .summary import Floats, units_of
+from .summary import Floats
 
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 

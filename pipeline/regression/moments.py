@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..units import NO_UNIT, in_units, units_of
 from .statistics_kernels import add_sums
-from .summary import NO_UNIT, units_of
 
 MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
 
@@ -173,7 +173,7 @@ class MomentsBuilder:
             self._cross = np.ldexp(self._cross, shift[:, None])
             self._sum_yy = np.ldexp(self._sum_yy, 2 * shift)
             self._exponents = exponents
-        return np.ldexp(y, -exponents) if exponents.any() else y
+        return in_units(y, exponents)
 
     def _add_cross(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
         if y.shape[1] < MANY_TARGETS:

@@ -8,6 +8,7 @@ the hat matrix. S is kept as its eigenvectors, which serve any shift of S.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from ..units import in_units
 from .ridge import RidgeSolution
 from .saving import OptionalPart
 from .summary import Floats, Summary
@@ -57,6 +59,9 @@ class Posterior(OptionalPart):
     noise : float64, shape (k,)
         σ² of each target: the residual sum of squares over n − 1 − Σ e/(e + λ) (Wahba 1983).
         Infinite where nothing is left to estimate it from.
+    exponents : list of int
+        The noise is in units of 4^exponents: 1 for labels between 2^-64 and 2^64, as in files
+        written before noise had units.
     """
 
     n: float
@@ -65,6 +70,7 @@ class Posterior(OptionalPart):
     directions: Floats
     eigenvalues: Floats
     noise: Floats
+    exponents: Sequence[int] = (0,)
 
     key: ClassVar[str] = "posterior"
     arrays: ClassVar[tuple[str, ...]] = ("mean", "directions", "eigenvalues", "noise")
@@ -89,9 +95,10 @@ class Posterior(OptionalPart):
         freedom = summary.n_weighted - 1 - float(np.sum(kept / (kept + solution.alpha)))
         noise = np.full(len(squares), np.inf)
         if freedom > 1e-9 * summary.n_weighted:
-            noise = np.ldexp(summary.weight * squares / freedom, 2 * summary.exponents)
+            noise = summary.weight * squares / freedom
         mean = summary.sum_z / summary.weight
-        return cls(summary.weight, solution.alpha, mean, directions, kept, noise)
+        exponents = summary.exponents.tolist()
+        return cls(summary.weight, solution.alpha, mean, directions, kept, noise, exponents)
 
     def check(self, n_targets: int, n_features: int) -> None:
         """See `OptionalPart.check`."""
@@ -99,6 +106,8 @@ class Posterior(OptionalPart):
         shapes = [getattr(self, name).shape for name in self.arrays]
         if shapes != [(n_features,), (r, n_features), (r,), (n_targets,)]:
             raise ValueError(f"the posterior has arrays of shapes {shapes}")
+        if len(self.exponents) not in (1, n_targets):
+            raise ValueError(f"the posterior has exponents {self.exponents}")
 
     def score(self, features: NDArray[Any], out: Floats) -> None:
         """Write leverage and Mahalanobis distance of each row z (m, D) into out (m, 2)."""
@@ -114,8 +123,8 @@ class Posterior(OptionalPart):
 
     def deviations(self, leverage: Floats) -> Floats:
         """Return the standard deviation of a label, √(σ² (1 + h)), shape (m, k)."""
-        deviations: Floats = np.sqrt(self.noise * (1 + leverage[:, None]))
-        return deviations
+        deviations = np.sqrt(self.noise * (1 + leverage[:, None]))
+        return in_units(deviations, -np.array(self.exponents))
 
     def _shrinkage(self) -> tuple[float, float]:
         """Return a and b of the shrunk covariance a S/n + b I (Chen et al. 2010, eq. 23)."""

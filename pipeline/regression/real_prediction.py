@@ -19,6 +19,7 @@ from ..params import checked
 from .checkpoints import CheckpointsLike
 from .conformal import COVERAGE, Calibration
 from .fitted_model import Array, BagsLike, Columns
+from .linear_model import NOT_FINITE
 from .outcomes import Reals
 from .problem import Problem, TrainingBags
 from .stored_predictions import take_subset
@@ -158,7 +159,9 @@ class RealPrediction(TargetEstimator):
                 "the noise of the labels is not known: the model goes through all bags that it "
                 "was fitted to; fit it with a larger alpha, or to more bags"
             )
-        return self.outcome_.predict(posterior.deviations(scores[:, 0])).values
+        deviations = posterior.deviations(scores[:, 0])
+        self.outcome_.check_finite(deviations, "a standard deviation", NOT_FINITE)
+        return self.outcome_.predict(deviations).values
 
     def fit_problem(
         self,

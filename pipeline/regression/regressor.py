@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numpy.typing import ArrayLike
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import BagStore
@@ -15,7 +14,7 @@ from .fitted_model import BagsLike
 from .outcomes import Reals, refuse_classes
 from .problem import Labels, Problem, Target, TrainingBags
 from .real_prediction import RealPrediction
-from .scoring import predictions_of_store, refusing_labels
+from .scoring import predictions_of_store, r_squared, refusing_labels
 from .training_labels import n_targets_of
 from .weights import SampleWeight
 
@@ -77,7 +76,7 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         Counts of bags (fitted, unlabelled, held out) and points (outside the box), seconds; the
         penalty of a baseline.
     posterior_ : Posterior or None
-        With ``uncertainty``: spread of the features and ``noise``, σ² of each target.
+        With ``uncertainty``: spread of the features and the noise of each target.
     calibration_ : Calibration or None
         With ``holdout``: errors of up to 10,000 bags held out, for `predict_interval`.
     """
@@ -110,14 +109,13 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         Raises
         ------
         DataError
-            No labels, or weights that are missing, negative or all 0.
+            No labels, weights that are missing, negative or all 0, or an R² that is not finite.
         """
         check_is_fitted(self, "coef_")
         if y is not None or not isinstance(X, BagStore):
-            with refusing_labels(y):
-                return super().score(X, y, sample_weight)
-        labels, predicted, weights = predictions_of_store(self, X, sample_weight)
-        return float(r2_score(labels, predicted, sample_weight=weights))
+            with refusing_labels(y, sample_weight):
+                return r_squared(self.outcome_, y, self.predict(X), sample_weight)
+        return r_squared(self.outcome_, *predictions_of_store(self, X, sample_weight))
 
     @property
     def single_target_(self) -> bool:

@@ -12,8 +12,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags.sampling import spread_rows
 from ..execution.costs import Cost
+from ..units import units_of
 from .statistics import RidgeStatistics, StatisticsBuilder
-from .summary import Floats, Judge, units_of
+from .summary import Floats, Judge
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, BagStore, as_bags
@@ -26,10 +25,12 @@ from ..execution import Progress, lane
 from ..execution.passes import Reduction, check_memory, run_pass
 from ..params import check_choice, check_flag, check_number, checked
 from ..sklearn_bases import BaseEstimator, fresh
+from ..units import units_of
 from .density_prediction import DensityPrediction, resolve_response
 from .feature_map import resolve_features
 from .linear_model import NOT_FINITE
 from .outcomes import Densities, Outcome, Reals, refuse_classes
+from .scoring import r_squared
 from .smoother_sums import (
     ROWS_PER_BLOCK,
     KeptRows,
@@ -40,7 +41,6 @@ from .smoother_sums import (
     TrainingRows,
     smoothing_cost,
 )
-from .summary import units_of
 
 CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
 QUERIES_AT_ONCE = 4096  # bags predicted by one pass over the training bags
@@ -182,7 +182,13 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         responses: LabelsLike = None,
         target: str | Sequence[str] | None = None,
     ) -> float:
-        """Return the determination: R² of the targets, or of the response densities in L2."""
+        """Return the determination: R² of the targets, or of the response densities in L2.
+
+        Raises
+        ------
+        DataError
+            No labels, or an R² that is not finite.
+        """
         check_is_fitted(self, "bandwidth_")
         if self.outcome_.key == Densities.key:
             return self.determination(with_responses(X, responses))
@@ -192,7 +198,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         if not len(truth):
             raise DataError("no bag has a label to score against")
         predicted = self.predict(X).reshape(source.n_bags, -1)
-        return float(r2_score(truth.astype(np.float64), predicted[known]))
+        return r_squared(self.outcome_, truth, predicted[known])
 
     def _encoded(
         self,

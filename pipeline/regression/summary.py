@@ -1,4 +1,4 @@
-"""What ridge regression knows of rows, and the units that their targets are counted in."""
+"""What ridge regression knows of rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-UNIT_STEP = 128  # between exponents of units: targets between 2^-64 and 2^64 have the unit 1
-NO_UNIT = -9 * UNIT_STEP  # of zeros: below every number's
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +20,7 @@ class Summary(Protocol):
 
     @property
     def exponents(self) -> NDArray[np.int64]:
-        """Of the targets' units, shape (k,); see `units_of`."""
+        """Of the targets' units, shape (k,); see `units.units_of`."""
 
     @property
     def n(self) -> int:
@@ -94,13 +91,3 @@ class Summary(Protocol):
 
 Judge = Callable[[Floats, Floats], Floats]
 """Mean squared errors (k,) of ψ (D, k) and an intercept (k,), all in the targets' units."""
-
-
-def units_of(columns: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return for each column of (n, k) the e of a unit 2^e in which sums of squares are ordinary.
-
-    Numbers between 2^-64 and 2^64 have e = 0; divided by a power of two others keep their bits.
-    """
-    largest = np.abs(columns).max(axis=0, initial=0.0)
-    steps = np.floor(np.frexp(largest)[1] / UNIT_STEP + 0.5).astype(np.int64)
-    return np.where(largest == 0, NO_UNIT, UNIT_STEP * steps)

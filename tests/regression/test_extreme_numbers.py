@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,15 +18,20 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     evaluate,
+    load_model,
 )
 from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError, ParameterError
+from bagbasis.evaluation import permutation_importance
+from bagbasis.hypotheses import two_sample_test
 from bagbasis.regression.accumulate import FitStatistics
 from bagbasis.regression.partials import read_partial, write_partial
 from bagbasis.regression.penalties import Penalties
+from bagbasis.regression.posterior import Posterior
 from bagbasis.regression.ridge import solve, solve_gcv, solve_validation
-from tests.oracles.labelled import labelled_bags
+from bagbasis.regression.saving import save_model
+from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.ridge_entries import collected, feature_rows
 
 BAGS, _ = labelled_bags(60, most=9)
@@ -35,6 +43,9 @@ SOLVERS = {
     "gcv": lambda rows, apart: solve_gcv(rows, Penalties(GRID)),
     "validation": lambda rows, apart: solve_validation(rows, apart, Penalties(GRID), 1e-14),
 }
+
+# A number that overflows on the way is refused by name, or is none of the caller's business.
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
 def small(kind=DoubleBasisRegressor, **params):
@@ -124,7 +135,7 @@ def test_a_solution_that_is_not_finite_is_refused(tmp_path):
     with pytest.raises(DataError, match="a prediction of target 2 is not finite"):
         model.predict(BAGS)
     model = small(alpha=0.1).fit(BAGS, NOISE * 1e200)
-    labelled = LabelledBags(Bags.from_list(BAGS), Targets((), NOISE[:, None] * 1e200))
+    labelled = LabelledBags(Bags.from_list(BAGS), Targets((), NOISE[:, None]))
     with pytest.raises(DataError, match="the squared error of target 1 is not finite"):
         evaluate(model, labelled)
 
@@ -180,3 +191,133 @@ def test_labels_stay_themselves(labels, classes):
     np.testing.assert_array_equal(model.classes_, classes)
     assert model.classes_.dtype == classes.dtype
     assert set(model.predict(BAGS)) <= set(classes)
+
+
+SCALES = [1e160, -1e160, 1e-160, 1e-200]
+PRECISE = {"alpha": 0.1, "precision": "float64", "uncertainty": True}
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Bags in memory and in stores, whose labels say something, in any unit."""
+    bags, _ = labelled_bags(200, most=9)
+    y = np.array([bag[:, 0].mean() for bag in bags]) + np.random.default_rng(1).normal(0, 0.1, 200)
+    return bags, y
+
+
+def errors_of(bags, y, model):
+    found = evaluate(model, LabelledBags(Bags.from_list(bags), Targets((), y)))
+    values = found.values()["target 1"]
+    names = "rmse", "mae", "bias", "constant_rmse"
+    return [values["r2"]], [found.error, found.constant_error, *(values[name] for name in names)]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_scores_do_not_see_the_unit(pairs, scale, tmp_path):
+    """Neither R² nor importance does; deviations and errors have that unit, and so they are after
+    the model was saved."""
+    bags, y = pairs
+    found = []
+    for k, times in enumerate((1.0, scale)):
+        labels = y * times
+        store = stored(tmp_path / f"{k}.zarr", bags, labels)
+        model = small(**PRECISE).fit(bags, labels)
+        of_store = small(**PRECISE).fit(store, target="y")
+        smoother = KernelSmoother(ProjectionEmbedding(n_per_dim=3)).fit(bags, labels)
+        save_model(model, tmp_path / f"{k}.model")
+        again = load_model(tmp_path / f"{k}.model")
+        shares, errors = errors_of(bags, labels[:, None], model)
+        importance = permutation_importance(model, bags, labels, n_repeats=2)
+        shares += [
+            model.score(bags, labels),
+            model.score(bags, labels, np.arange(200) % 3),
+            of_store.score(store),
+            smoother.score(bags, labels),
+            *importance.drop.ravel(),
+            *importance.standard_error.ravel(),
+            *importance.score,
+        ]
+        deviations = model.predict(bags, return_std=True)[1]
+        np.testing.assert_array_equal(again.predict(bags, return_std=True)[1], deviations)
+        found.append((shares, np.array([*errors[:4], abs(errors[4]), errors[5], *deviations])))
+    (shares, errors), (others, times) = found
+    np.testing.assert_allclose(others, shares, rtol=1e-6)
+    np.testing.assert_allclose(times, errors * abs(scale), rtol=1e-6, atol=1e-12 * abs(scale))
+    assert min(times) > 0
+
+
+@pytest.mark.parametrize("scale", [*SCALES, 1e307])
+@pytest.mark.parametrize("null", ["permutation", "spectral", "gamma", "pearson"])
+def test_energy_does_not_see_the_unit(null, scale):
+    """p-value and effect are those of the unit 1, the statistic has the unit of the rows."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(40, 2)), rng.normal(0.5, 1, (30, 2))
+    once, times = (
+        two_sample_test(a * s, b * s, statistic="energy", null=null, n_permutations=99)
+        for s in (1.0, scale)
+    )
+    assert (times.p_value, times.effect) == pytest.approx((once.p_value, once.effect), rel=1e-6)
+    for name in ("statistic", "standard_error", "null_distribution"):
+        expected = getattr(once, name) * abs(scale)
+        np.testing.assert_allclose(getattr(times, name), expected, rtol=1e-6)
+
+
+def test_numbers_that_are_too_large_are_named(pairs):
+    """By the target; labels at the end of what numbers hold have a score."""
+    bags, y = pairs
+    model = small(**PRECISE).fit(bags, y)
+    ends = np.where(np.arange(200) % 2, 1e308, -1e308)
+    assert model.score(bags, ends) == pytest.approx(0, abs=1e-9)
+    with pytest.raises(DataError, match="the error of target 1 is not finite"):
+        errors_of(bags, ends[:, None], model)
+    both = small(**PRECISE).fit(bags, np.stack([y, y * 1e300], axis=1))
+    two = np.stack([y, y], axis=1)
+    for refused in (both.score, partial(permutation_importance, both)):
+        with pytest.raises(DataError, match=r"(R²|the squared error) of target 2 is not finite"):
+            refused(bags, two)
+    with pytest.raises(DataError, match="energy is too large for numbers"):
+        two_sample_test(ends[::2] * 1.5, ends[1::2] * 1.5, statistic="energy", n_permutations=9)
+
+
+def test_a_column_of_zeros_has_the_unit_of_what_is_predicted(pairs):
+    """R² of constant labels is 0 unless they are predicted exactly, and errors are counted."""
+    bags, y = pairs
+    model = small(**PRECISE).fit(bags, y * 1e-200)
+    zeros = np.zeros(200)
+    assert model.score(bags, zeros) == 0
+    [r2], (error, *_) = errors_of(bags, zeros[:, None], model)
+    assert r2 is None
+    assert error == pytest.approx(1e-200 * np.sqrt(np.mean((model.predict(bags) * 1e200) ** 2)))
+
+
+def test_noise_of_a_file_written_before_it_had_units():
+    """It is σ² itself, of several targets, too."""
+    posterior = small(**PRECISE).fit(BAGS, np.stack([NOISE, 2 * NOISE], axis=1)).posterior_
+    state = posterior.state()
+    del state.attributes["posterior"]["exponents"]
+    found = Posterior.from_state(state, 2, len(posterior.mean)).deviations(np.ones(3))
+    np.testing.assert_array_equal(found, posterior.deviations(np.ones(3)))
+    with pytest.raises(ValueError, match="exponents"):
+        replace(posterior, exponents=[0, 0, 0]).check(2, len(posterior.mean))
+
+
+def test_one_bag_has_no_score():
+    """R² would be 0 / 0."""
+    model = small(alpha=0.1).fit(BAGS, NOISE)
+    with (
+        pytest.warns(UserWarning, match="less than two"),
+        pytest.raises(DataError, match="two bags"),
+    ):
+        model.score(BAGS[:1], NOISE[:1])
+
+
+@pytest.mark.parametrize("kind", [DoubleBasisRegressor, DoubleBasisClassifier])
+@pytest.mark.parametrize("which", ["y", "sample_weight"])
+def test_masked_values_are_not_scored(kind, which):
+    """numpy drops masks, and would take what they hide for data."""
+    labels = (NOISE > 0) * 1.0
+    model = small(kind, alpha=0.1).fit(BAGS, labels)
+    given = {"y": labels, "sample_weight": np.ones(60)}
+    given[which] = np.ma.masked_less(NOISE, 0.5)
+    with pytest.raises(DataError, match=f"{which}: 4[0-9] values are masked"):
+        model.score(BAGS, **given)
