@@ -7,15 +7,13 @@ so that all permutations are one pass over the tiles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bags.sampling import spread_rows
-from ..errors import DataError
-from ..units import units_of
 from .comparison import TwoSamples, TwoSampleStatistic
 from .kernels import AnyKernel, Kernel, NegativeDistance, tiles
 from .nulls import Null, gamma_null, mixture_null, pearson_null, permutation_null
@@ -38,7 +36,7 @@ class PairStatistic(TwoSampleStatistic):
 
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
         """See `TwoSampleStatistic.measure`."""
-        used: AnyKernel = kernel or NegativeDistance(int(units_of(samples.rows.reshape(-1, 1))[0]))
+        used: AnyKernel = kernel or NegativeDistance.of(samples.rows)
         is_permuted = samples.null == "permutation"
         splits = draw_splits(
             samples.is_first_unit, samples.n_permutations if is_permuted else 0, samples.seed
@@ -55,17 +53,9 @@ class PairStatistic(TwoSampleStatistic):
             null = self._law(values[0], sums, samples, used)
         within = sums.spread_within()
         error = samples.standard_error(sums.witness(samples.units), null.values)
-        with np.errstate(over="ignore"):  # refused
-            found = np.ldexp([values[0], error], used.exponent).tolist()
-            drawn = np.ldexp(null.values, used.exponent)
-        if not np.isfinite(found[0]) or not np.isfinite(drawn).all():
-            raise DataError(f"{self.name} is too large for numbers: divide the rows")
-        return Measured(
-            statistic=found[0],
-            null=replace(null, values=drawn),
-            standard_error=found[1],
-            effect=float(sums.mmd(True)[0] / within) if within > 0 else float("nan"),
-        )
+        effect = float(sums.mmd(True)[0] / within) if within > 0 else float("nan")
+        found = Measured(float(values[0]), null, error, effect)
+        return found.times_power(used.exponent, self.name)
 
     def _law(self, value: float, sums: PairSums, samples: TwoSamples, kernel: AnyKernel) -> Null:
         """Return the null of a mixture of χ², or a law with its first moments."""

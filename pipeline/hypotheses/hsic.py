@@ -34,18 +34,20 @@ class HSICb(DependenceStatistic):
     def measure(self, pairs: Pairs) -> Measured:
         """See `DependenceStatistic`; memory for tiles, with null="gamma" for any number of rows."""
         n = len(pairs)
+        kernels = self._kernels_of(pairs)
         A, B = (
             CentredGram.of(kernel, rows, self.unbiased)
-            for kernel, rows in zip(self._kernels_of(pairs), pairs.rows, strict=True)
+            for kernel, rows in zip(kernels, pairs.rows, strict=True)
         )
         sums = GramSums.of(A, B)
         scale = 1 / (n * (n - 3)) if self.unbiased else 1 / n**2
-        return Measured(
+        found = Measured(
             scale * sums.product,
             self._null(pairs, A, B, sums, scale),
             sums.standard_error,
             sums.alignment,
         )
+        return found.times_power(sum(kernel.exponent for kernel in kernels), self.name)
 
     def _null(
         self, pairs: Pairs, A: CentredGram, B: CentredGram, sums: GramSums, scale: float
@@ -85,7 +87,7 @@ class DistanceCovariance(HSICb):
 
     def _kernels_of(self, pairs: Pairs) -> tuple[AnyKernel, ...]:
         """Return the kernel of each variable, whose signs cancel."""
-        return NegativeDistance(), NegativeDistance()
+        return tuple(NegativeDistance.of(rows) for rows in pairs.rows)
 
 
 @dataclass(frozen=True)

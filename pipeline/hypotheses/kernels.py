@@ -15,7 +15,7 @@ from ..params import check_choice, check_fields, check_number
 from ..random_features.base import SCALES
 from ..random_features.frequencies import SPECTRA, draw_frequencies
 from ..random_features.kernel_profiles import LAPLACIAN, kernel_profile
-from ..units import in_units
+from ..units import in_units, units_of
 
 Floats = NDArray[np.float64]
 
@@ -98,6 +98,11 @@ class NegativeDistance:
 
     at_zero = 0.0
     """k(x, x)."""
+
+    @classmethod
+    def of(cls, rows: Floats) -> NegativeDistance:
+        """Return that in whose unit the squares of the rows' distances are ordinary numbers."""
+        return cls(int(units_of(rows.reshape(-1, 1))[0]))
 
     def __str__(self) -> str:
         """Return what reports call it."""

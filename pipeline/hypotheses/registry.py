@@ -8,10 +8,12 @@ one line there. People give its name, or an instance with other parameters than 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from ..errors import ParameterError, shown
+import numpy as np
+
+from ..errors import DataError, ParameterError, shown
 from ..params import check_fields
 from .nulls import Null
 from .result import HypothesisResult
@@ -70,6 +72,24 @@ class Measured:
     standard_error: float = float("nan")
     effect: float = float("nan")
     details: Mapping[str, Any] | None = None
+
+    def times_power(self, exponent: int, name: str) -> Measured:
+        """Return the statistic ``name``, its error and its null times 2^``exponent``.
+
+        Raises
+        ------
+        DataError
+            Numbers do not hold it.
+        """
+        with np.errstate(over="ignore"):  # refused
+            found, error = np.ldexp([self.statistic, self.standard_error], exponent).tolist()
+            values = np.ldexp(self.null.values, exponent)
+        if not np.isfinite([found, *values]).all() or (found == 0) != (self.statistic == 0):
+            raise DataError(
+                f"{name} is too large or too small for numbers: take larger or smaller units"
+            )
+        null = replace(self.null, values=values)
+        return replace(self, statistic=found, null=null, standard_error=error)
 
     def result(self, **tested: Any) -> HypothesisResult:  # noqa: ANN401 - fields of other types
         """Return the result of a test; ``tested`` are the fields that say what was tested."""

@@ -24,7 +24,7 @@ from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.evaluation import permutation_importance
-from bagbasis.hypotheses import two_sample_test
+from bagbasis.hypotheses import independence_test, two_sample_test
 from bagbasis.regression.accumulate import FitStatistics
 from bagbasis.regression.partials import read_partial, write_partial
 from bagbasis.regression.penalties import Penalties
@@ -246,16 +246,24 @@ def test_scores_do_not_see_the_unit(pairs, scale, tmp_path):
     assert min(times) > 0
 
 
-@pytest.mark.parametrize("scale", [*SCALES, 1e307])
-@pytest.mark.parametrize("null", ["permutation", "spectral", "gamma", "pearson"])
-def test_energy_does_not_see_the_unit(null, scale):
-    """p-value and effect are those of the unit 1, the statistic has the unit of the rows."""
+def compared_by_distances(statistic, null, scale):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(40, 2)), rng.normal(0.5, 1, (30, 2))
-    once, times = (
-        two_sample_test(a * s, b * s, statistic="energy", null=null, n_permutations=99)
-        for s in (1.0, scale)
-    )
+    options = {"statistic": statistic, "null": null, "n_permutations": 99}
+    if statistic == "energy":
+        return two_sample_test(a * scale, b * scale, **options)
+    return independence_test(a[:30] * scale, a[:30] + 0.3 * b, **options)
+
+
+DISTANCES = [("energy", null) for null in ("permutation", "spectral", "gamma", "pearson")]
+DISTANCES += [("dcov", null) for null in ("permutation", "spectral", "gamma", "shift")]
+
+
+@pytest.mark.parametrize("scale", [*SCALES, 1e307])
+@pytest.mark.parametrize(("statistic", "null"), DISTANCES)
+def test_distances_do_not_see_the_unit(statistic, null, scale):
+    """p-value and effect are those of the unit 1, the statistic has the unit of the rows."""
+    once, times = (compared_by_distances(statistic, null, s) for s in (1.0, scale))
     assert (times.p_value, times.effect) == pytest.approx((once.p_value, once.effect), rel=1e-6)
     for name in ("statistic", "standard_error", "null_distribution"):
         expected = getattr(once, name) * abs(scale)
@@ -275,8 +283,11 @@ def test_numbers_that_are_too_large_are_named(pairs):
     for refused in (both.score, partial(permutation_importance, both)):
         with pytest.raises(DataError, match=r"(R²|the squared error) of target 2 is not finite"):
             refused(bags, two)
-    with pytest.raises(DataError, match="energy is too large for numbers"):
+    with pytest.raises(DataError, match="energy is too large or too small for numbers"):
         two_sample_test(ends[::2] * 1.5, ends[1::2] * 1.5, statistic="energy", n_permutations=9)
+    for scale in (1e160, 1e-200):
+        with pytest.raises(DataError, match="dcov is too large or too small for numbers"):
+            independence_test(y * scale, y * scale, statistic="dcov", n_permutations=9)
 
 
 def test_a_column_of_zeros_has_the_unit_of_what_is_predicted(pairs):
