@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bagbasis.errors import RunError, StoreError
 from bagbasis.execution.notebook import bar_html, in_notebook
+from bagbasis.params import check_fields, checked
 from bagbasis.storage.files import PRIVATE, names_in, reading, write_json
 from bagbasis.storage.urls import local_path, normalize_url
 
@@ -55,9 +56,17 @@ class Run:
     Parameters
     ----------
     url : str
+
+    Raises
+    ------
+    ParameterError
+        The URL is no text.
     """
 
     url: str
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def id(self) -> str:
@@ -89,11 +98,14 @@ class Run:
         except FileNotFoundError:
             return ""
 
+    @checked
     def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the job's report.
 
         Raises
         ------
+        ParameterError
+            ``timeout`` is no number.
         RunError
             The run failed, was cancelled, or died; or it is not over within ``timeout`` seconds.
         """
@@ -128,6 +140,7 @@ class Run:
         show(self)
 
 
+@checked
 def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
     """Return the run of that id, from any process that sees its filesystem.
 
@@ -141,6 +154,8 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
 
     Raises
     ------
+    ParameterError
+        An argument of another type.
     RunError
         No such run, or no root for an id.
     """
@@ -156,11 +171,21 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
     return found
 
 
+@checked
 def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
     """Return the runs of a root, the oldest first; those of other accounts can not be seen.
 
     Without a root, given or in the environment, those of all roots that this account has
     submitted to.
+
+    Raises
+    ------
+    ParameterError
+        A root that is no text and no path.
+    RunError
+        No root at all.
+    StoreError
+        It can not be listed.
     """
     urls = [normalize_url(place) for place in roots_of(root)]
     if not urls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -14,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from bagbasis.config_errors import differences, refuse_credentials
-from bagbasis.errors import ConfigError, RunError, WriterBusyError
+from bagbasis.errors import ConfigError, RunError, WriterBusyError, shown
+from bagbasis.params import checked
 from bagbasis.storage.files import PRIVATE, json_bytes, storage_errors, write_json
 from bagbasis.storage.lock import Hold, writer_lock
 from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
 
+from ..shell import check_job
 from .launchers import LAUNCHERS, open_log
 from .record import CANCEL, CHECKPOINTS, LOCK, LOG, RUN, Status, read_record
 from .roots import remember, root_of
@@ -30,6 +33,7 @@ CHECKPOINTED = ("fit", "retrain")  # these go on from checkpoints when they are 
 OUTPUTS = ("model_url", "output_url", "out_dir", "url")  # keys of what a job writes
 
 
+@checked
 def submit(
     job: str,
     config: Mapping[str, Any],
@@ -56,14 +60,18 @@ def submit(
 
     Raises
     ------
+    ParameterError
+        An argument of another type.
     ConfigError
-        A launcher that is not there, no place for the run, or credentials in the config.
+        A job or a launcher that is not there, no place for the run, or a config with credentials,
+        or with values that JSON does not have.
     StoreError, RunError
         The place can not be written, or the driver can not be started.
     """
+    check_job(job)  # it goes into the name of the run's folder
     if launcher not in LAUNCHERS:
         raise ConfigError(f"no launcher {launcher!r}; there are {', '.join(sorted(LAUNCHERS))}")
-    values = dict(config) | ({"cluster": profile} if profile is not None else {})
+    values = _as_json(dict(config) | ({"cluster": profile} if profile is not None else {}))
     refuse_credentials(values)
     run_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{job}-{uuid.uuid4().hex[:6]}"
     place = normalize_url(root_of(root) or beside_output(values))
@@ -86,6 +94,7 @@ def submit(
     return run
 
 
+@checked
 def resume(
     run: str | Run,
     config: Mapping[str, Any] | None = None,
@@ -102,6 +111,8 @@ def resume(
 
     Raises
     ------
+    ParameterError
+        An argument of another type.
     ConfigError
         A key that has changed since; it is named.
     RunError
@@ -119,6 +130,17 @@ def resume(
                 "can be resumed"
             )
         return _start(hold, record)
+
+
+def _as_json(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a config as a driver reads it; ConfigError where JSON can not hold it."""
+    try:
+        found: dict[str, Any] = json.loads(json_bytes(config))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"config is {shown(config)}; it can not be written as JSON ({error})"
+        ) from error
+    return found
 
 
 def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], run_id: str) -> None:

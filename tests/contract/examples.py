@@ -22,6 +22,7 @@ from bagbasis import (
 from bagbasis.bags import BagStore
 from tests.contract.data_examples import DATA_EXAMPLES, Example
 from tests.contract.model_examples import MODEL_EXAMPLES, used
+from tests.contract.run_examples import RUN_EXAMPLES
 from tests.contract.search_examples import SEARCH_EXAMPLES
 from tests.contract.world import World
 from tests.ingest.annotated import annotated
@@ -31,6 +32,7 @@ SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 EXAMPLES: dict[str, Example] = {
     **DATA_EXAMPLES,
     **MODEL_EXAMPLES,
+    **RUN_EXAMPLES,
     **SEARCH_EXAMPLES,
     "divergences.DivergenceKernel": used(divergences.DivergenceKernel, "bags"),
     "divergences.DivergenceKernel.fit": lambda w: (
@@ -232,6 +234,10 @@ EXAMPLES: dict[str, Example] = {
         lambda **values: registry.Registry(**values).list(),
         {"url": w.registry.url},
     ),
+    **{
+        f"registry.Registry.{method}": lambda w, method=method: (getattr(_promoted(w), method), {})
+        for method in ("current", "history", "list", "load_current", "rollback")
+    },
     "registry.log_model": lambda w: (registry.log_model, {"model": w.regressor}),
     "registry.Registry.model_url": lambda w: (w.registry.model_url, {"name": "a" * 16}),
     "registry.Registry.promote": lambda w: (
@@ -250,6 +256,7 @@ EXAMPLES: dict[str, Example] = {
         lambda **values: tuning.Search(**values).check(),
         {"embeddings": [w.embedding]},
     ),
+    "tuning.Search.check": lambda w: (tuning.Search(embeddings=[w.embedding]).check, {}),
     "tuning.tune": lambda w: (
         tuning.tune,
         {
@@ -268,6 +275,14 @@ def _table(w: World) -> dict[str, Any]:
 
 def _table_ingest(**values: Any) -> BagStore:
     return ingest.TableIngest(**values).run()
+
+
+def _promoted(w: World) -> registry.Registry:
+    """A registry of two champions, one after the other."""
+    made = registry.Registry(w.new(""))
+    for model in (w.regressor, w.classifier):
+        made.promote(made.register(model))
+    return made
 
 
 def _line(w: World) -> dict[str, Any]:

@@ -1,5 +1,9 @@
 """Which callables people call: the others are for our own rooms, or results."""
 
+from __future__ import annotations
+
+from typing import Any
+
 # What is not called by people: the arguments come from rooms of ours, which have checked them.
 OUR_ROOMS = ("execution", "sklearn_bases")
 OUR_NAMES = """
@@ -14,26 +18,50 @@ OUR_NAMES = """
     embeddings.EmbeddingUnion.get_params embeddings.name_parts tuning.Search.auto
     search.RegionClassifier
 """
-OUR_METHODS = """
-    arguments array array_names arrays beside blocks centred_cross centred_gram centred_yy check
-    check_ends check_groups check_memory check_parameters check_shapes checked coefficients
-    columns_beside cost_in current damage decide decision_rows decision_scores density_values
-    describe determination directions discard draw embed embed_coefficients estimates estimator
-    feature_names features features_of fill fit_problem frequencies frequency_bytes from_dict
-    from_params from_state given_penalties history is_matrix_free keeper keeps_rows labelled
-    learn learn_on list load_current measure more_column needed_posterior of_sums pair_map parts
-    penalties place predicted probabilities problem read_array resolve resolve_scale rollback
-    run score_rows start state steps task to_dict trusted values values_and_deviations weighed
-    with_columns are_outside
-    chances check_field check_place condition expected_rewards gain salience
-"""
+# by the class that has a method first: what a subclass makes of it is called by the same rooms
+OUR_METHODS = {
+    "bags.Ragged": "trusted",
+    "bags.Snapshot": "array check_ends damage read_array",
+    "embeddings.Embedding": "decide from_params resolve",
+    "embeddings.EmbeddingSpec": "are_outside arguments arrays checked describe embed "
+    "feature_names fill from_dict to_dict",
+    "embeddings.HDDSpec": "embed_coefficients",
+    "embeddings.MeanMapSpec": "frequencies",
+    "embeddings.SlicedWassersteinSpec": "directions",
+    "hypotheses.DependenceStatistic": "measure of_sums pair_map",
+    "hypotheses.FitStatistic": "measure",
+    "hypotheses.LocationStatistic": "draw features place",
+    "hypotheses.MeanOfEstimates": "estimates",
+    "hypotheses.Statistic": "check check_groups",
+    "hypotheses.TwoSampleStatistic": "learn_on measure",
+    "ingest.TableIngest": "run",  # its arguments are for the job and for frames
+    "random_features.FourierSpec": "array_names arrays cost_in frequencies "
+    "frequency_bytes from_dict to_dict",
+    "random_features.RandomFeatures": "resolve resolve_scale",
+    "regression.Checkpoints": "discard keeper steps",
+    "regression.DensityPrediction": "coefficients density_values determination",
+    "regression.DoubleBasis": "beside columns_beside fit_problem is_matrix_free labelled learn "
+    "parts problem resolve task weighed",
+    "regression.DoubleBasisClassifier": "decision_scores probabilities",
+    "regression.KernelSmoother": "decision_rows",
+    "regression.LinearModel": "array_names check_shapes decision_rows from_state more_column "
+    "needed_posterior predicted score_rows state values with_columns",
+    "regression.RealPrediction": "values_and_deviations",
+    "regression.RidgeParameters": "check_memory check_parameters given_penalties "
+    "keeps_rows penalties",
+    "retraining.Retraining": "labelled",
+    "retraining.Window": "start",
+    "search.Field": "check_place condition draw gain",
+    "search.PatternSearch": "chances",
+    "search.RegionClassifier": "chances check_field expected_rewards salience",
+}
 RESULTS = """
     densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors
     evaluation.Importance
     hypotheses.HypothesisResult monitoring.CoordinateShift monitoring.DriftResult
     registry.ModelRecord regression.PredictedBlock
-    retraining.Round retraining.RoundResult tuning.Candidate tuning.Lead tuning.Rung tuning.Score
-    tuning.Tuning
+    retraining.Round retraining.RoundResult runs.RunState runs.Status
+    tuning.Candidate tuning.Lead tuning.Rung tuning.Score tuning.Tuning
 """
 
 # Values that a parameter takes although its annotation, which is that of the attribute, has none.
@@ -52,14 +80,18 @@ SKIPPED = {
 }
 
 
-def is_for_our_rooms(key: str) -> bool:
-    """Whether a public callable is called by our rooms alone, or made by them."""
-    room, name, *method = key.split(".")
-    owner = f"{room}.{name}"
-    if room in OUR_ROOMS or owner in RESULTS.split() or key in OUR_NAMES.split():
+def is_for_our_rooms(name: str, owner: Any, method: str = "") -> bool:
+    """Whether a public callable, or a method of it, is called by our rooms alone, or a result."""
+    if (
+        name.partition(".")[0] in OUR_ROOMS
+        or name in RESULTS.split()
+        or f"{name}.{method}" in OUR_NAMES.split()
+    ):
         return True
-    if method:
-        return method[0] in OUR_METHODS.split() or (
-            owner in OUR_NAMES.split() and owner != "bags.BagStore"
-        )
-    return False
+    if name in OUR_NAMES.split() and (not method or name != "bags.BagStore"):
+        return True
+    if not method:
+        return False
+    first = [kind for kind in owner.__mro__ if method in vars(kind)][-1]
+    place = f"{first.__module__.split('.')[1]}.{first.__name__}"
+    return method in OUR_METHODS.get(place, "").split()

@@ -324,6 +324,24 @@ def test_wrong_launcher(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"job": "fitt"}, "no job 'fitt' .did you mean 'fit'"),
+        ({"job": "../../x"}, "no job '../../x'"),
+        ({"config": {**CONFIG, "n": object()}}, "'n': <object .* can not be written as JSON"),
+        ({"config": {**CONFIG, "n": float("nan")}}, "'n': nan.* can not be written as JSON"),
+    ],
+)
+def test_wrong_submissions(tmp_path, launched, changes, told):
+    """A job that is not there, above all one that leads out of the root, and a value that no file
+    of a run holds start nothing and write nothing."""
+    with pytest.raises(ConfigError, match=told):
+        submit(**{"job": "fit", "config": CONFIG, "root": tmp_path / "runs", **changes})
+    assert launched == []
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_driver_that_can_not_be_started(tmp_path):
     """A command that is not there is an error of the submission."""
     with pytest.raises(RunError, match="can not be started"):
