@@ -63,6 +63,20 @@ def with_config(name: str, config: JobConfig, report: dict[str, Any]) -> dict[st
     return {"job": name, "config": config.model_dump(), **report}
 
 
+def make_folder_of(url: str) -> None:
+    """Make the local folder that a file will be in.
+
+    Raises
+    ------
+    StoreError, ParameterError
+        It can not be made; or the URL is none.
+    """
+    path = local_path(normalize_url(url))
+    if path is not None:
+        with storage_errors(url, "can not be written"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+
+
 def page_url(report: str | os.PathLike[str]) -> str:
     """Return where the page of a JSON report is: beside it."""
     return f"{os.fspath(report).removesuffix('.json')}.html"

@@ -65,12 +65,16 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.errors import ConfigError, ParameterError
     from bagbasis.retraining import retrain
 
+    from .files import make_folder_of
     from .retrain_report import lines_of, write_metrics, write_round
 
     @contextmanager
     def computing(store: BagStore) -> Iterator[Callback]:
         with running_on(config.cluster, store.url), console.progress("retrain") as progress:
-            yield progress
+            try:
+                yield progress
+            except ParameterError as error:
+                raise ConfigError(f"section 'model': {error}") from error
 
     def publish(report: dict[str, Any], rounds: Sequence[Round]) -> None:
         write_round(config.out_dir, report, rounds)
@@ -81,10 +85,11 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             write_metrics(config.metrics_url, report, config.registry_url)
 
     spec = _spec(config)
-    try:
-        outcome = retrain(spec, publish, computing)
-    except ParameterError as error:
-        raise ConfigError(f"section 'model': {error}") from error
+    # before the round, which would have a champion by the time that it is reported
+    make_folder_of(f"{config.out_dir}/report")
+    if config.metrics_url is not None:
+        make_folder_of(config.metrics_url)
+    outcome = retrain(spec, publish, computing)
     if outcome.decision == "nothing":
         tell_prometheus(outcome.report)
     for line in lines_of(outcome.report):
