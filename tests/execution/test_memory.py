@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from distributed import Client, LocalCluster
 
 from bagbasis import (
     Bags,
@@ -113,6 +114,21 @@ def test_a_pass_that_does_not_fit_is_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"a lane of this pass needs"):
         RangeTask.of(LabelledBags(store), wide, [(0, 30)])
     assert KernelSmoother(base, 1.0).fit(store).predict(bags).shape == (30,)
+
+
+def test_a_fit_too_wide_for_the_workers(tmp_path):
+    """A worker that has less memory than the matrices of a fit take is not asked to try."""
+    labelled = LabelledBags(stored(tmp_path / "s.zarr", *labelled_bags(30)), Targets(("y",)))
+    spec = ProjectionEmbedding(n_per_dim=8).fit(random_bags(2, 5, 2)).spec_
+    features = FeatureMap(spec, RandomFourierFeatures(2**13, scale=1.0).fit(np.eye(64)).spec_)
+    fit = FitPass(labelled, features, Reals(1), None, "float64")
+    refused = r"a lane of this pass needs [\d.]+ GiB and has 0\.684 GiB: take fewer features"
+    with (
+        LocalCluster(1, processes=False, memory_limit="700MiB", dashboard_address=None) as cluster,
+        Client(cluster),
+        pytest.raises(ParameterError, match=refused),
+    ):
+        fit.run()
 
 
 def test_embeddings_alone_declare_no_frequencies():

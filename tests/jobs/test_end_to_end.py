@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,13 @@ def test_info_describes_stores_and_models(regression, classification, tmp_path):
     values = json.loads(report.read_text())
     assert (values["n_features"], values["n_coefficients"], values["n_dims"]) == (64, 64, 3)
     assert values["classes"] == list(range(10))
+    shutil.copytree(regression / "bags.zarr", tmp_path / "bad.zarr")
+    group = zarr.open_group(tmp_path / "bad.zarr")
+    names = ["n_components", "one too many"]
+    group.attrs["bagbasis"] = {**group.attrs["bagbasis"], "target_names": names}
+    assert "bad.zarr: array 'targets' has rows of shape" in refused(
+        1, "info", tmp_path / "bad.zarr"
+    )
     line = refused(1, "info", tmp_path)
     assert "not a bag store" in line
     assert "not a saved model" in line
