@@ -19,6 +19,7 @@ from ..bags.creation import check_place, is_vacant
 from ..bags.fractions import FRACTIONS, GIVE_BOX
 from ..bags.store import BagStore
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
+from ..execution.delayed import computed
 from ..params import check_choice, check_dtype, check_integer, checked, is_iterable
 from ..storage.files import remove
 from ..storage.lock import writer_lock
@@ -81,7 +82,8 @@ def ingest_arrays(
     arrays : iterable
         One item per bag: an array of shape (n_i, n_dims), or a tuple of such an array and the
         bag's target (a number or a label, or a sequence with one per target, empty for none), or of
-        an array, the target and the bag's response.
+        an array, the target and the bag's response. Arrays may be Dask's: ``delayed`` calls that
+        return one, or arrays of ``dask.array``.
     url : str or path
         Of the new store.
     targets : mapping, array or iterable, optional
@@ -132,7 +134,7 @@ def ingest_arrays(
         rows = iter(zip(*columns.values(), strict=True)) if columns else None
     with new_store(url, overwrite) as create:
         batches = batches_of(
-            arrays,
+            computed(arrays),
             rows,
             names,
             None if ids is None else iter(ids),

@@ -1,4 +1,4 @@
-"""Tables of other libraries: pandas, polars, Arrow, DuckDB, awkward arrays, HuggingFace's.
+"""Tables of other libraries: pandas, polars, Dask, Arrow, DuckDB, awkward, HuggingFace's.
 
 A table goes to a Parquet file in the folder of temporary files, as all rows of long tables do that
 do not fit in memory, and is ingested from there: every check and option of files holds for it.
@@ -49,7 +49,7 @@ def ingest_frame(
     Parameters
     ----------
     points : table
-        A pandas or polars data frame, an Arrow table, batch or reader, a DuckDB relation, an
+        A pandas, polars or Dask data frame, an Arrow table, batch or reader, a DuckDB relation, an
         awkward array of records, a data set (one split) of HuggingFace's, or anything else with
         Arrow's ``__arrow_c_stream__``. One row per point, or per bag, if its coordinates are
         lists. Of a pandas groupby by names of columns each group is a bag.
@@ -123,11 +123,14 @@ def _reader(frame: Frame, role: str) -> pa.RecordBatchReader:
     """Return the batches of a table."""
     awkward = sys.modules.get("awkward")  # there, if the array is one of it
     datasets = sys.modules.get("datasets")
+    dask = sys.modules.get("dask.dataframe")
     try:
         if datasets and isinstance(frame, (datasets.Dataset, datasets.IterableDataset)):
             tables = frame.with_format("arrow").iter(batch_size=ROWS_AT_ONCE)
             batches = (batch for table in tables for batch in table.to_batches())
             return plain_reader(reader_of(batches, "rows"))
+        if dask and isinstance(frame, dask.DataFrame):
+            return plain_reader(reader_of(_partitions(frame), "rows"))
         if awkward is not None and isinstance(frame, awkward.Array):
             frame = awkward.to_arrow_table(frame, extensionarray=False)
         if isinstance(frame, pd.DataFrame):
@@ -142,6 +145,12 @@ def _reader(frame: Frame, role: str) -> pa.RecordBatchReader:
         f"{role} is {shown(frame)}; expected a table, such as a data frame of pandas or polars, or "
         "of Arrow"
     )
+
+
+def _partitions(frame: Frame) -> Iterator[pa.RecordBatch]:
+    """Yield a data frame of Dask's, one partition in memory at a time."""
+    for partition in frame.partitions:
+        yield from pa.Table.from_pandas(partition.compute(), preserve_index=False).to_batches()
 
 
 def _flat(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dask
+import dask.array
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from bagbasis.bags import BagStore, Box
 from bagbasis.bags.bags import offsets_of
 from bagbasis.errors import BagbasisError, DataError, ParameterError, StoreError
+from bagbasis.execution import delayed
 from bagbasis.ingest import batches as ingest_batches
 from bagbasis.ingest.arrays import ingest_arrays, ingest_npz
 from bagbasis.storage.urls import normalize_url
@@ -64,6 +67,20 @@ def test_a_generator_is_streamed_and_its_box_measured(arrays, url, batches):
     assert store.box == Box.around(points.min(axis=0), points.max(axis=0))
     assert BagStore.open(url).box == store.box
     assert BagStore.open(url).dtype == np.float32
+
+
+@pytest.mark.parametrize("lazy", [dask.delayed, dask.array.from_array])
+@pytest.mark.parametrize("with_targets", [False, True])
+def test_arrays_that_dask_is_to_make(arrays, tmp_path, lazy, with_targets, monkeypatch):
+    """They are computed in order, a few at a time."""
+    monkeypatch.setattr(delayed, "AT_ONCE", 3)
+    items = [(lazy(a), i) if with_targets else lazy(a) for i, a in enumerate(arrays)]
+    store = ingest_arrays(iter(items), tmp_path / "lazy.zarr")
+    items = [(a, i) if with_targets else a for i, a in enumerate(arrays)]
+    plain = ingest_arrays(items, tmp_path / "plain.zarr")
+    np.testing.assert_array_equal(store.read().points, plain.read().points)
+    np.testing.assert_array_equal(store.read().offsets, plain.read().offsets)
+    np.testing.assert_array_equal(store.targets(), plain.targets())
 
 
 def test_a_given_box_and_dtype_are_kept(arrays, place):

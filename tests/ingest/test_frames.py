@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dask.dataframe as dask_frames
 import duckdb
 import numpy as np
 import pandas as pd
@@ -67,8 +68,9 @@ def assert_is_ragged(store):
         lambda frame: pa.Table.from_pandas(frame).to_reader(7),
         lambda frame: Stream(pa.Table.from_pandas(frame)),
         lambda frame: duckdb.sql("SELECT * FROM frame"),
+        lambda frame: dask_frames.from_pandas(frame, npartitions=3),
     ],
-    ids=["pandas", "groupby", "groupby list", "arrow", "reader", "stream", "duckdb"],
+    ids=["pandas", "groupby", "groupby list", "arrow", "reader", "stream", "duckdb", "dask"],
 )
 def test_rows_are_points(tool, tmp_path):
     """Each library's table becomes the store that files make."""
