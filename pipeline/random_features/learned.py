@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 # far off they hardly move.
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 MOST_FULL = 100  # inputs; a covariance of more takes more numbers than there are frequencies
+MOST_PRIOR = 1e4  # of concentration and tightness: a draw of the mixture takes as many steps
 ROWS_PER_BLOCK = 4096  # of `fit`
 OF_SWEEPS = 2**62  # key of the sweeps' generator, beyond those of frequencies
 NEEDS_LABELS = (
@@ -159,9 +160,9 @@ class LearnedFourierFeatures(RandomFeatures):
         Bags that are learnt from, in evenly spread runs; all, where there are no more.
     covariance : {"diagonal", "full"}
         Of the mixture's components; "full" for up to 100 inputs.
-    concentration : float > 0
+    concentration : float > 0, at most 10,000
         α of the Dirichlet process: about α log D components.
-    tightness : float > 0
+    tightness : float > 0, at most 10,000
         κ₀: their means have 1/κ₀ times their variance.
     seed : int ≥ 0
         Of the frequencies to begin with, and of the sweeps.
@@ -286,8 +287,8 @@ class LearnedFourierFeatures(RandomFeatures):
         check_integer("n_sweeps", self.n_sweeps, 0)
         check_integer("n_bags", self.n_bags)
         check_choice("covariance", self.covariance, FAMILIES)
-        check_number("concentration", self.concentration, above=0)
-        check_number("tightness", self.tightness, above=0)
+        check_number("concentration", self.concentration, above=0, most=MOST_PRIOR)
+        check_number("tightness", self.tightness, above=0, most=MOST_PRIOR)
         check_seed("seed", self.seed)
         if blocks:
             raise ParameterError("learned frequencies are of one kernel: join='product'")
