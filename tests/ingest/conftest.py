@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from bagbasis.clusters import connect
+from bagbasis.ingest import batches as ingest_batches
 from bagbasis.ingest.table_engines import ClusterEngine, LocalEngine
 from bagbasis.ingest.table_scans import Database
 from bagbasis.ingest.tables import TableIngest
 from tests.bags.conftest import url  # noqa: F401 - the same places for stores
+from tests.ingest.stored_arrays import SIZES
+from tests.oracles.ragged import random_bags, random_responses
 
 SMALL = 2**12  # bytes: the tests' tables are cut into about ten pieces and ranges
 
@@ -34,3 +38,26 @@ def ingest_cut(client, tmp_path):
             return TableIngest(*args, **options).run(LocalEngine(database))
 
     return run
+
+
+@pytest.fixture
+def arrays():
+    return random_bags(np.random.default_rng(0), SIZES, 3, np.float64)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """For what does not depend on the kind of filesystem."""
+    return tmp_path / "store.zarr"
+
+
+@pytest.fixture(params=[2**25, 4000, 1], ids=["one batch", "some", "one a bag"])
+def batches(request, monkeypatch):
+    """All bags in one batch, several batches, a batch a bag."""
+    monkeypatch.setattr(ingest_batches, "BATCH_BYTES", request.param)
+
+
+@pytest.fixture
+def responses():
+    """A response for some of the arrays."""
+    return random_responses(np.random.default_rng(1), len(SIZES), 2, np.float64)
