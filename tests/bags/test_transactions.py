@@ -225,7 +225,7 @@ def test_one_commit_at_a_time(store, tmp_path, monkeypatch):
             waiting.set()
             fcntl.flock(file, operation)
 
-    stand_in = SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX)
+    stand_in = SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_UN=fcntl.LOCK_UN)
     monkeypatch.setattr(lock, "fcntl", stand_in)
     thread = threading.Thread(target=append_batch, args=(store,))
     with open(tmp_path / "data" / "r" / transactions.LOCK, "ab") as file:

@@ -21,6 +21,7 @@ from bagbasis import (
 from bagbasis.embeddings.row_moments import LANCZOS, RowMoments, principal_axes, signed
 from bagbasis.errors import ModelError, ParameterError
 from bagbasis.execution.costs import pass_limits
+from tests.bags.processes import loaded
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.principal import components_by_svd
 
@@ -90,17 +91,21 @@ def test_moments_merge(sizes, seed):
     np.testing.assert_allclose(merged.scatter, whole.scatter, atol=1e-7)
 
 
-@pytest.mark.parametrize("n_bags", [S - 5, 150])
-def test_tasks_and_workers_change_nothing(n_bags, tmp_path):
-    """Any number of tasks gives the oracle's components, and a cluster the bits of one process."""
-    store = stored(tmp_path / "s.zarr", BAGS[:n_bags], Y[:n_bags])
+def fitted_components(url):
     model = DoubleBasisRegressor(
         CoefficientPCA(inner(), 6), RandomFourierFeatures(32), alpha=1e-3, precision="float64"
     )
     with pass_limits(task_seconds=1e-9, small_task_seconds=1e-9, rows_per_block=7):
-        alone = model.fit(store).features_.embedding
-        with connect("local", n_workers=2, cores_per_worker=1):
-            spread = model.fit(BagStore.open(store.url)).features_.embedding
+        return model.fit(BagStore.open(url)).features_.embedding
+
+
+@pytest.mark.parametrize("n_bags", [S - 5, 150])
+def test_tasks_and_workers_change_nothing(n_bags, tmp_path):
+    """Any number of tasks gives the oracle's components, and a cluster the bits of one process."""
+    url = stored(tmp_path / "s.zarr", BAGS[:n_bags], Y[:n_bags]).url
+    alone = loaded(fitted_components, url)
+    with connect("local", n_workers=2, cores_per_worker=1):
+        spread = fitted_components(url)
     assert spread == alone
     axes = components_by_svd(inner().fit_transform(BAGS[:n_bags]), 6)[1]
     np.testing.assert_allclose(alone.axes, axes, atol=1e-8)

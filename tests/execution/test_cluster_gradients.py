@@ -18,7 +18,7 @@ from bagbasis.execution.costs import pass_limits
 from bagbasis.execution.homes import Homes
 from bagbasis.execution.lanes import use_cores
 from bagbasis.regression import feature_rows
-from tests.bags.processes import running
+from tests.bags.processes import loaded
 from tests.execution.gated import kill
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -38,7 +38,14 @@ class KillingProgress:
         self.n_steps += 1
         assert "objective" in text
         if self.n_steps == 2:
-            kill(min(self.cluster.run(os.getpid).values()))
+            self.kill_one()
+
+    def kill_one(self):
+        while True:
+            try:
+                return kill(min(self.cluster.run(os.getpid).values()))
+            except ProcessLookupError:  # it was being replaced: ask who is there now
+                continue
 
 
 def _n_kept(dask_worker):
@@ -56,21 +63,10 @@ def numbers(model):
     return model.coef_, np.asarray(model.alpha_scores_, dtype=float)
 
 
-def fit_alone(pipe, url, alphas):
-    """Fit without a cluster, with one core, and tell what was found; for a process of its own."""
+def fit_alone(url, alphas):
+    """Fit without a cluster, with one core; what was found, per penalty."""
     with pass_limits(small_task_seconds=1e-9, small_tasks=16), use_cores(1):
-        pipe.send([numbers(fit(BagStore.open(url), alpha)) for alpha in alphas])
-
-
-def in_own_process(url, *alphas):
-    """Return what `fit_alone` tells.
-
-    Here and on the workers kernels are loaded: a process that has compiled one itself, as the
-    tests' may have, may round otherwise with it.
-    """
-    with running(fit_alone, url, alphas) as (_, pipe):
-        assert pipe.poll(120)
-        return pipe.recv()
+        return [numbers(fit(BagStore.open(url), alpha)) for alpha in alphas]
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +78,7 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def alone(store):
     """What one process finds, per penalty; all kernels are compiled before."""
-    in_own_process(store.url, "validation")
-    return dict(zip(ALPHAS, in_own_process(store.url, *ALPHAS), strict=True))
+    return dict(zip(ALPHAS, loaded(fit_alone, store.url, ALPHAS), strict=True))
 
 
 @pytest.fixture(scope="module")

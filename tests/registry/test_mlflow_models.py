@@ -34,6 +34,14 @@ for uri in asked["uris"]:
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_run():
+    """MLflow begins a run where none is active, and leaves it so."""
+    mlflow.end_run()
+    yield
+    mlflow.end_run()
+
+
 @pytest.fixture(scope="module")
 def models():
     embedding = ProjectionEmbedding(n_per_dim=3)
