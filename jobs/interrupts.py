@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 GRACE_SECONDS = 10.0
+ENDING = (signal.SIGINT, signal.SIGTERM)  # a queue ends a driver by the second
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def prompt_interrupts(give_up: Callable[[], None]) -> Iterator[None]:
 
 def _watch(reader: int, give_up: Callable[[], None]) -> None:
     while number := os.read(reader, 1):
-        if number[0] != signal.SIGINT:
+        if number[0] not in ENDING:
             continue
         answered, _, _ = select.select([reader], [], [], GRACE_SECONDS)
         if not answered or os.read(reader, 1):

@@ -228,20 +228,25 @@ asyncio.run_coroutine_threadsafe(asyncio.sleep(600), _get_loop())
     assert python("-c", code).communicate() == ("", "")
 
 
-def test_second_interrupt_ends_a_job_that_does_not_listen():
-    """Where KeyboardInterrupt does not get through, the second Ctrl-C ends the process."""
-    code = """
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_second_interrupt_ends_a_job_that_does_not_listen(name):
+    """Where KeyboardInterrupt does not get through, the second Ctrl-C ends the process; so does
+    SIGTERM, by which queues end drivers."""
+    code = f"""
 import os, signal, time
 from jobs.interrupts import prompt_interrupts
-signal.signal(signal.SIGINT, lambda *args: None)
+signal.signal(signal.{name}, lambda *args: None)
 with prompt_interrupts(lambda: os._exit(7)):
-    os.kill(os.getpid(), signal.SIGINT)
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.{name})
+    os.kill(os.getpid(), signal.{name})
     while True:
         time.sleep(1)
 """
     process = python("-c", code)
-    process.communicate()
+    try:
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 7
 
 
