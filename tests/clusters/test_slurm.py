@@ -78,8 +78,10 @@ def test_same_model(profile, url, expected, interface):
         assert seen[-1] == (2, 2)
         assert len(jobs()) == 2
         workers = client.run(lambda: (os.getpid(), os.getppid())).values()
-        ports = ports_of(os.getpid(), *(pid for pids in workers for pid in pids)) - before
-        assert len(ports) >= 8
+        processes = [os.getpid(), *(pid for pids in workers for pid in pids)]
+        # the kernel's list may lack one while other sockets come and go
+        until(lambda: len(ports_of(*processes) - before) >= 8)
+        ports = ports_of(*processes) - before
         assert open_to_others(ports) == []
         assert_same(fitted(url), expected)
     until(lambda: jobs() == set())
