@@ -13,14 +13,7 @@ from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args
 
-from pydantic import (
-    BeforeValidator,
-    Discriminator,
-    Field,
-    Tag,
-    create_model,
-    model_validator,
-)
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model, model_validator
 
 from bagbasis.errors import ConfigError
 
@@ -126,9 +119,14 @@ def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: one for key, one in value.items() if key not in ("method", "n_integration")}
 
 
+def _any_section() -> Any:  # noqa: ANN401 - a type that pydantic reads
+    """Return the type of the sections there are so far, or their names."""
+    return Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
+
+
 def _section_about(name: str) -> type[Section]:
     """Make the section of an embedding that is made of another one, of those there are so far."""
-    inner: Any = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
+    inner = _any_section()
     parameters = parameters_of(EMBEDDINGS[name], "embeddings")
     types = {INNER: inner | None, TRANSFORMER: Transformers | None}
     about = {k: replace(parameters[k], type=kind) for k, kind in types.items() if k in parameters}
@@ -140,7 +138,7 @@ _SECTIONS = {
     for name, kind in EMBEDDINGS.items()
     if name not in (UNION, PCA, POINTS)
 }
-_PART: Any = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
+_PART: Any = _any_section()
 _JOINED = parameters_of(EMBEDDINGS[UNION], "embeddings")
 _PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=1)] | None)
 _SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding")

@@ -19,13 +19,8 @@ Positive = Annotated[float, Field(gt=0)]
 KEY = "search.embedding"
 RUNGS = ("eta", "first_bags", "seed", "join")
 MULTIPLIERS = [0.5, 0.7, 1.0, 1.4, 2.0]
-SMOOTHNESS = (
-    "bandwidth",
-    "max_norm",
-    "n_per_dim",
-    "n_bins",
-    "n_components",
-)  # the first that is set is searched
+# The first that is set is searched.
+SMOOTHNESS = ("bandwidth", "max_norm", "n_per_dim", "n_bins", "n_components")
 AROUND = (0.7, 1.0, 1.4)
 BESIDE = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}  # of a bandwidth, shares of a side
 

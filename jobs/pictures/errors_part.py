@@ -155,9 +155,7 @@ def reliability(errors: Errors) -> Chart:
         n, share = len(rows), float(right[rows].mean())
         said.append(float(sample.predicted[rows, 1].mean()))
         found.append(share)
-        near = (n * share + 1) / (
-            n + 2
-        )  # of a group that is all right, too, the share is not known
+        near = (n * share + 1) / (n + 2)  # a group that is all right has an error bar, too
         bars.append((near * (1 - near) / n) ** 0.5)
         titles.append(f"group of {n:,} bags: said {said[-1]:.3g}, right {share:.3g}")
     return Chart(

@@ -65,6 +65,11 @@ class ChoiceSample:
         """Return a sample that is all of these bags."""
         return cls(LabelledBags(bags), RunSample(1, len(bags)))
 
+    @property
+    def every_bag(self) -> LabelledBags:
+        """All bags, labelled or not."""
+        return LabelledBags(self.source.data, start=self.source.start, stop=self.source.end)
+
     def __call__(self) -> Iterable[Bags]:
         """Read the sample."""
         read = self.source.response_sample if self.responses else self.source.sample

@@ -218,8 +218,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         max_bags = check_integer("max_bags", self.max_bags, other=(None,))
         inner = check_inner(self.embedding, JOINED, "CoefficientPCA")
         spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
-        of, ranges = sample.source, None
-        source = LabelledBags(of.data, start=of.start, stop=of.end)
+        source, ranges = sample.every_bag, None
         if max_bags is not None and max_bags < source.n_bags:
             ranges = RunSample.of_about(max_bags).ranges(source.start, source.end)
         rows = partial(_finite_rows, spec, sample.mapped)

@@ -119,6 +119,12 @@ class PointMap:
 
     steps: tuple[PointStep, ...] = ()
 
+    def n_outputs(self, n_inputs: int) -> int:
+        """Return the coordinates of a mapped point; ParameterError for steps that do not fit."""
+        for step in self.steps:
+            n_inputs = step.n_outputs(n_inputs)
+        return n_inputs
+
     def __call__(self, bags: Bags) -> Bags:
         """Return bags of the mapped points, in the type that these have.
 

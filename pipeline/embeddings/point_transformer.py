@@ -56,9 +56,8 @@ class PointTransformerSpec(EmbeddingSpec):
             raise ParameterError(f"points are not transformed for a {type(inner).__name__}")
         if (inner.box, inner.out_of_box) != (self.box, values["out_of_box"]):
             raise ParameterError("transformed points have the box and out_of_box of the embedding")
-        n = n_first = check_integer("n_coordinates", self.n_coordinates)
-        for step in self.steps:
-            n = step.n_outputs(n)
+        n_first = check_integer("n_coordinates", self.n_coordinates)
+        n = self.mapped.n_outputs(n_first)
         if n != inner.n_dims:
             raise ParameterError(f"the steps make {n} coordinates, the box has {inner.n_dims}")
         return {**values, "steps": tuple(self.steps), "n_coordinates": n_first}
@@ -206,15 +205,13 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         self, sample: ChoiceSample, out_of_box: str, box: BoxLike | None
     ) -> PointTransformerSpec:
         inner = check_inner(self.embedding, REDUCED, "PointTransformer")
-        of = sample.source
-        source = LabelledBags(of.data, start=of.start, stop=of.end)
+        source = sample.every_bag
         transformer = StandardScaler() if self.transformer is None else self.transformer
         steps = fit_steps(transformer, partial(_measure, source))
-        n = n_dims = source.n_dims
-        for step in steps:
-            n = step.n_outputs(n)
-        after = ChoiceSample(of, sample.runs, mapped=PointMap(steps))
-        box = box_of_sample(after) if box is None else Box.of(box, n)
+        mapped = PointMap(steps)
+        after = ChoiceSample(sample.source, sample.runs, mapped=mapped)
+        n_dims = source.n_dims
+        box = box_of_sample(after) if box is None else Box.of(box, mapped.n_outputs(n_dims))
         spec = inner.decide(after, out_of_box, box)
         return PointTransformerSpec(steps, n_dims, spec, out_of_box=out_of_box, box=box)
 
@@ -261,11 +258,10 @@ def box_of_sample(sample: ChoiceSample) -> Box:
 
 def _measure(source: LabelledBags, steps: Sequence[PointStep]) -> RowMoments:
     """Return the moments of all points after some steps, by one pass."""
-    n = n_dims = source.n_dims
-    for step in steps:
-        n = step.n_outputs(n)
-    seconds = _seconds(steps, n_dims) + seconds_per_row(n)
-    rows = partial(_points, PointMap(tuple(steps)))
+    mapped = PointMap(tuple(steps))
+    n = mapped.n_outputs(source.n_dims)
+    seconds = _seconds(steps, source.n_dims) + seconds_per_row(n)
+    rows = partial(_points, mapped)
     moments = measure_moments(source, rows, n, Cost(seconds_per_point=seconds))
     if not moments.n:
         raise DataError("no bags to transform the points of")

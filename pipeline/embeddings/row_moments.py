@@ -20,9 +20,8 @@ from ..execution.passes import Folded, Reduction, run_pass
 
 Floats = NDArray[np.float64]
 RowsOf = Callable[[Bags], NDArray[Any]]
-LANCZOS = (
-    1000  # columns from which few axes are found by products alone: 4,000 in a fifth of the time
-)
+# Columns from which few axes are found by products alone: 4,000 in a fifth of the time.
+LANCZOS = 1000
 SQUARES_HELD = 4  # scatters at once: what is summed, a batch's, and the two terms of a merge
 
 
