@@ -138,7 +138,7 @@ class TwoSamples:
         sizes = self.unit_sizes
         return _residuals(sums[:m], sizes[:m]), _residuals(sums[m:], sizes[m:])
 
-    def standard_error(self, witness: Floats, null: Floats) -> float:
+    def standard_error(self, witness: Floats, chance: float) -> float:
         """Return that of an MMD²; NaN for series, whose units are not independent.
 
         Its variance is four times that of the witness function's means, which a difference
@@ -149,14 +149,13 @@ class TwoSamples:
         ----------
         witness : shape (n_units,)
             Sums over each unit's rows of f(x) = mean k(x, first) − mean k(x, second).
-        null : shape (n,)
-            Values of the statistic without a difference.
+        chance : float
+            The variance of the statistic without a difference.
         """
         if self.null == WILD:
             return float("nan")
         first, second = self.residuals(witness[:, None])
         linear = 4 * float((first**2).sum() + (second**2).sum())
-        chance = float(null.var())
         return max(linear - chance, chance / 4) ** 0.5
 
 

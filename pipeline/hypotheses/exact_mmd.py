@@ -7,6 +7,7 @@ so that all permutations are one pass over the tiles.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,7 +43,9 @@ class PairStatistic(TwoSampleStatistic):
             samples.is_first_unit, samples.n_permutations if is_permuted else 0, samples.seed
         )
         is_wild = samples.null == WILD
-        sums = PairSums.of(samples, used, splits, samples.wild_weights() if is_wild else None)
+        weights = samples.wild_weights() if is_wild else None
+        rows = samples.rows
+        sums = PairSums.of(samples, lambda i, j: used(rows[i], rows[j]), used, splits, weights)
         values = sums.mmd(self.unbiased)
         if is_permuted:
             null = permutation_null(values[0], values[1:], sums.scale)
@@ -52,14 +55,14 @@ class PairStatistic(TwoSampleStatistic):
         else:
             null = self._law(values[0], sums, samples, used)
         within = sums.spread_within()
-        error = samples.standard_error(sums.witness(samples.units), null.values)
+        error = samples.standard_error(sums.witness(samples.units), float(null.values.var()))
         effect = float(sums.mmd(True)[0] / within) if within > 0 else float("nan")
         found = Measured(float(values[0]), null, error, effect)
         return found.times_power(used.exponent, self.name)
 
     def _law(self, value: float, sums: PairSums, samples: TwoSamples, kernel: AnyKernel) -> Null:
         """Return the null of a mixture of χ², or a law with its first moments."""
-        factor = 1 / sums.n_first[0] + 1 / sums.n_second[0]
+        factor = sums.factor
         rows = spread_rows(samples.rows, SPECTRUM_ROWS)
         gram = kernel(rows, rows)
         trace = factor * (kernel.at_zero - _off_diagonal_mean(gram))
@@ -68,10 +71,8 @@ class PairStatistic(TwoSampleStatistic):
             weights = factor * np.linalg.eigvalsh(_centred(gram)) / len(rows)
             own = 0.0 if not self.unbiased else -float(weights.sum())
             return mixture_null(value, weights, samples.n_permutations, samples.seed, own)
-        centred = _u_centred(gram)
-        n = len(rows)
-        squares = max(float((centred**2).sum()) / (n * (n - 3)), np.finfo(float).tiny)
-        variance = 2 * factor**2 * squares
+        centred, n = u_centred(gram), len(rows)
+        variance = null_variance(centred, factor)
         if samples.null == "gamma":
             return gamma_null(value, mean, variance, shift)
         cubes = float(((centred @ centred) * centred).sum()) / (n * (n - 1) * (n - 2))
@@ -133,6 +134,7 @@ class PairSums:
     def of(
         cls,
         samples: TwoSamples,
+        values_of: Callable[[slice, slice], Floats],
         kernel: AnyKernel,
         splits: NDArray[np.bool_],
         weights: Floats | None = None,
@@ -141,18 +143,20 @@ class PairSums:
 
         Parameters
         ----------
+        values_of : callable
+            The kernel's values of two slices of the rows.
         splits : shape (n_splits, n_units)
         weights : shape (n_draws, n_units), optional
         """
-        rows, units = samples.rows, samples.units
+        units = samples.units
         vectors = splits if weights is None else np.vstack([splits, weights])
         own = np.zeros(len(vectors))
-        to_all, to_first = np.zeros(len(rows)), np.zeros(len(rows))
+        to_all, to_first = np.zeros(len(units)), np.zeros(len(units))
         is_first = splits[0, units].astype(np.float64)
-        for i in tiles(len(rows)):
+        for i in tiles(len(units)):
             left = vectors[:, units[i]].astype(np.float64)
             for j in tiles(i.stop):
-                values = kernel(rows[i], rows[j])
+                values = values_of(i, j)
                 right = left if i == j else vectors[:, units[j]].astype(np.float64)
                 twice = 1 if i == j else 2
                 own += twice * np.einsum("ij,ij->i", left @ values, right)
@@ -194,6 +198,11 @@ class PairSums:
         other = (self.second - n * self.at_zero) / (n * (n - 1))
         return own + other - crossed
 
+    @property
+    def factor(self) -> float:
+        """1/m + 1/n, which spreads the statistic without a difference."""
+        return float(1 / self.n_first[0] + 1 / self.n_second[0])
+
     def witness(self, units: NDArray[np.int64]) -> Floats:
         """Sum over each unit's rows the mean kernel with the first sample less the second."""
         of_rows = self.to_first / self.n_first[0] - self.to_second / self.n_second[0]
@@ -217,7 +226,14 @@ def _centred(gram: Floats) -> Floats:
     return gram - means - means[:, None] + means.mean()
 
 
-def _u_centred(gram: Floats) -> Floats:
+def null_variance(centred: Floats, factor: float) -> float:
+    """Return the variance of MMD² without a difference, of values that `u_centred` has centred."""
+    n = len(centred)
+    squares = max(float(np.vdot(centred, centred)) / (n * (n - 3)), np.finfo(float).tiny)
+    return 2 * factor**2 * squares
+
+
+def u_centred(gram: Floats) -> Floats:
     """Centre the values off the diagonal, which would add to every λ (Székely and Rizzo).
 
     Of the result, Σ g_ij² / n(n − 3) estimates Σλ² without bias, and Σ g_ij g_jk g_ki /

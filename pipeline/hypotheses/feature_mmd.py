@@ -83,7 +83,7 @@ class FourierMMD(TwoSampleStatistic):
         return Measured(
             statistic=float(values[0]),
             null=null,
-            standard_error=samples.standard_error(sums @ difference, null.values),
+            standard_error=samples.standard_error(sums @ difference, float(null.values.var())),
             effect=float(values[0]) / within,
             details={"biased": biased, "error_of_frequencies": float(squares.std() / n**0.5)},
         )

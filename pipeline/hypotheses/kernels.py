@@ -65,16 +65,18 @@ class Kernel:
 
     def __call__(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of all pairs, shape (n, m)."""
-        if self.name == LAPLACIAN:
-            return self._of(cdist(X, Y, "cityblock"))
-        return self._of(cdist(X, Y, "sqeuclidean"))
+        return self.of_distances(self.distances(X, Y))
+
+    def distances(self, X: Floats, Y: Floats) -> Floats:
+        """Return what the values are of: L1 distances (Laplacian), or squares of distances."""
+        return cdist(X, Y, "cityblock" if self.name == LAPLACIAN else "sqeuclidean")
 
     def paired(self, X: Floats, Y: Floats) -> Floats:
         """Return the values of X's and Y's rows at the same places, shape (n,)."""
         gaps = X - Y
         if self.name == LAPLACIAN:
-            return self._of(np.abs(gaps).sum(axis=1))
-        return self._of(np.einsum("ij,ij->i", gaps, gaps))
+            return self.of_distances(np.abs(gaps).sum(axis=1))
+        return self.of_distances(np.einsum("ij,ij->i", gaps, gaps))
 
     def frequencies(self, n_dims: int, n_frequencies: int, seed: int) -> Floats:
         """Return columns ω of the kernel's spectrum, shape (n_dims, n_frequencies)."""
@@ -84,8 +86,8 @@ class Kernel:
         """Return the kernel of another width."""
         return replace(self, bandwidth=bandwidth)
 
-    def _of(self, distances: Floats) -> Floats:
-        """Return the values at L1 distances (Laplacian), or at squares of distances, in place."""
+    def of_distances(self, distances: Floats) -> Floats:
+        """Return the values at `distances`, in place."""
         distances /= self.bandwidth if self.name == LAPLACIAN else self.bandwidth**2
         return kernel_profile(self.name, distances, self.nu)
 

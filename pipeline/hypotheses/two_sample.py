@@ -158,8 +158,8 @@ def two_sample_test(
     _check(samples, found)
     if bandwidth is not None and not kernel:
         raise ParameterError(f"bandwidth is {bandwidth}; {found.name!r} has no kernel")
-    used, samples, choice = _kernel_of(kernel, bandwidth, samples)
     with lane():
+        used, samples, choice = _kernel_of(kernel, bandwidth, samples)
         fitted, used, samples, learnt = found.learn_on(samples, used)
     tested = samples
     if found.is_additive and groups is None:

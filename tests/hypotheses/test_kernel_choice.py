@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pkgutil import resolve_name
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from bagbasis.errors import BagbasisError
-from bagbasis.hypotheses import two_sample_test
+from bagbasis.execution.lanes import use_cores
+from bagbasis.hypotheses import UnbiasedMMD, two_sample_test
+from bagbasis.hypotheses.comparison import TwoSamples
+from bagbasis.hypotheses.exact_mmd import PairSums
 from bagbasis.hypotheses.kernel_choice import CRITERIA, WIDTHS
+from bagbasis.hypotheses.kernels import Kernel
+from bagbasis.hypotheses.samples import read_samples
 from bagbasis.jobs.experiments.data.samples import blobs
 
 
@@ -41,6 +50,60 @@ def test_blobs_need_a_small_width():
         best = r.details["bandwidths"][int(np.argmax(r.details["criteria"]))]
         assert best < 4
         assert f"{best:.6g}" in r.kernel
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_criteria(criterion, monkeypatch):
+    """As a test of each candidate finds them, one after the other; no candidate has a law that its
+    criterion does not look at, and the distances are taken once."""
+    made, distances = [], []
+    for name, values in (("nulls._of_law", made), ("kernels.cdist", distances)):
+        place = f"bagbasis.hypotheses.{name}"
+        real = resolve_name(place)
+        monkeypatch.setattr(
+            place, lambda *a, real=real, values=values: values.append(a) or real(*a)
+        )
+    rng = np.random.default_rng(4)
+    X, Y = rng.standard_normal((60, 2)), 1.3 * rng.standard_normal((50, 2))
+    r = two_sample_test(X, Y, bandwidth=criterion, n_permutations=19, seed=5)
+    assert (len(made), len(distances)) == (0, 2)  # of the candidates, and of the test
+    on = TwoSamples(*read_samples({"a": X, "b": Y}), "gamma", 200, 5).split(0.5)[0]
+    null = "permutation" if criterion == "tau" else "gamma"
+    for width, value in zip(r.details["bandwidths"], r.details["criteria"], strict=True):
+        one = UnbiasedMMD().measure(replace(on, null=null), Kernel("gaussian", width))
+        law = one.null.values
+        expected = {
+            "max_mmd": one.statistic,
+            "t": one.statistic / one.standard_error,
+            "tau": (one.statistic - np.quantile(law, 0.95)) / one.standard_error,
+        }
+        assert value == pytest.approx(expected[criterion], rel=0.01, abs=1e-6)
+
+
+def test_the_lane_s_cores(monkeypatch):
+    """The choice uses no more threads than the test."""
+    seen = []
+    real = PairSums.of
+
+    def watched(*arguments):
+        seen.append(max(pool["num_threads"] for pool in threadpool_info()))
+        return real(*arguments)
+
+    monkeypatch.setattr(PairSums, "of", watched)
+    X = np.random.default_rng(0).standard_normal((20, 1))
+    with use_cores(1):
+        two_sample_test(X, X + 1, bandwidth="max_mmd")
+    assert set(seen) == {1}
+
+
+def test_few_rows_of_large_groups():
+    """A group of very many rows chooses by some of them; one of few by all."""
+    rng = np.random.default_rng(5)
+    X, labels = rng.standard_normal((9000, 1)), np.arange(9000) // 1000
+    labels[-8:] = np.arange(9, 17)
+    r = two_sample_test(X, X + 0.1, bandwidth="t", groups=(labels, labels + 20), n_permutations=9)
+    assert r.n_units == {"a": 8, "b": 8}
+    assert all(8 <= n <= 1024 + 9 for n in r.details["chosen_on"].values())
 
 
 def test_groups_stay_whole():
