@@ -19,7 +19,7 @@ from ..storage.zarr_stores import (
     writer_store,
 )
 from .box import MOST_DIMS
-from .fractions import FRACTIONS
+from .packed_points import PACKED
 from .schema import (
     ARRAYS,
     ATTRIBUTE,
@@ -45,7 +45,7 @@ def check_parameters(
     response_dims: int | None = None,
 ) -> None:
     """Raise ParameterError for what `BagStore.create` can not use."""
-    itemsize = check_dtype("dtype", dtype, FRACTIONS).itemsize
+    itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
     check_integer("n_dims", n_dims, most=MOST_DIMS)
     check_integer("response_dims", response_dims, most=MOST_DIMS, other=(None,))
     most = MOST_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))

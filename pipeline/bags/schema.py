@@ -26,13 +26,13 @@ FORMAT_VERSION = 1
 RESPONSES_VERSION = 2  # of stores with responses: a reader that knows none refuses them
 RESPONSE_FIELDS = ("response_dims", "response_box", "n_response_points")
 # left out where they are 0, as in older stores; versions that do not know them refuse the others
-OPTIONAL_FIELDS = ("n_changes", "n_erased", "merged", "fractions")
+OPTIONAL_FIELDS = ("n_changes", "n_erased", "merged", "fractions", "whole_numbers")
 ATTRIBUTE = "bagbasis"  # the one attribute of the group that is ours
 CHUNK_BYTES = 2**21  # of points: what is read, checked and decompressed at a time
 CHUNKS_PER_SHARD = 16  # 32 MiB of points in one object: a billion are hundreds of objects
 ROWS_PER_CHUNK = 2**16  # of the arrays with one row per bag
-# by kind of dtype: missing rows never read as a value; "u" is of 16-bit fractions
-FILLS = {"f": np.nan, "i": -1, "T": "", "u": 2**16 - 1}
+# by kind of dtype: missing rows never read as a value; of packed points it is the largest code
+FILLS = {"f": np.nan, "i": -1, "T": ""}
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class StoreMeta:
     ``response_dims`` and ``response_box`` are None in a store without responses. ``n_changes`` is
     the committed length of the log of changes, see `Changes`; of the bags that its first
     ``n_erased`` removed, points and labels are deleted or being deleted. ``merged`` tells a store
-    that was merged from others from any other. Points are stored as ``fractions`` of their box.
+    that was merged from others from any other. Points are stored as ``fractions`` of their box,
+    or as ``whole_numbers`` of 8 bits.
     """
 
     n_dims: int
@@ -64,6 +65,7 @@ class StoreMeta:
     n_erased: int = 0
     merged: str | None = None
     fractions: bool = False
+    whole_numbers: bool = False
 
     def to_attributes(self) -> dict[str, Any]:
         """Return the attributes of the Zarr group, as JSON has them."""
@@ -219,7 +221,7 @@ class Array:
                 BloscCodec(cname="lz4", clevel=5, shuffle="noshuffle" if text else "shuffle"),
                 Crc32cCodec(),
             ],
-            fill_value=FILLS[kind.kind],
+            fill_value=np.iinfo(kind).max if kind.kind == "u" else FILLS[kind.kind],
             config={"write_empty_chunks": True},
         )
         if self.leading:

@@ -19,8 +19,8 @@ from .bags import Bags, offsets_of
 from .box import Box
 from .changes import Changes
 from .chunks import ChunkError, read_rows, shard_rows
-from .fractions import FRACTIONS, decode, points_dtype
 from .html_table import html_table
+from .packed_points import PACKED, WHOLE, decode, points_dtype
 from .responses import Responses
 from .schema import (
     CHANGES,
@@ -32,6 +32,7 @@ from .schema import (
     PointArray,
     StoreMeta,
     arrays_of,
+    read_attributes,
 )
 
 
@@ -111,7 +112,7 @@ class Snapshot:
 
     @property
     def stored_dtype(self) -> np.dtype[Any]:
-        """Dtype of the points on the disk; uint16 for fractions of the box."""
+        """Dtype of the points on the disk, see `BagStore.create`."""
         return np.dtype(self.array(POINTS.name).dtype)
 
     @property
@@ -287,7 +288,7 @@ class Snapshot:
             rows = read_rows(found, start, stop)
         except ChunkError as error:
             raise self.damage(array, error) from error
-        if isinstance(array, PointArray) and rows.dtype == FRACTIONS:
+        if isinstance(array, PointArray) and rows.dtype in PACKED:
             return decode(rows, array.box(self.meta))
         return rows
 
@@ -318,6 +319,7 @@ class Snapshot:
         Returns them without those of bags that were removed, and their offsets among themselves.
         """
         points = self.read_array(array, int(offsets[0]), int(offsets[-1]))
+        self._check_not_compacted()
         present, sizes = self.present(first, first + len(offsets) - 1), np.diff(offsets)
         damaged = ~np.isfinite(points)
         if damaged.any() and (damaged := damaged.any(axis=1) & np.repeat(present, sizes)).any():
@@ -332,6 +334,14 @@ class Snapshot:
         if present.all():
             return points, offsets - offsets[0]
         return points[np.repeat(present, sizes)], offsets_of(np.where(present, sizes, 0))
+
+    def _check_not_compacted(self) -> None:
+        """Raise StoreError if bags that are here were deleted: no whole number stands for none."""
+        if self.stored_dtype != WHOLE:
+            return
+        attributes = read_attributes(self.url, self.snapshot)
+        if StoreMeta.from_attributes(attributes, self.url).n_erased > self.meta.n_erased:
+            raise StoreError(f"{self.url}: was compacted meanwhile; open it again")
 
     def _offsets(self, points: PointArray, start: int, stop: int | None) -> NDArray[np.int64]:
         """Read offsets into an array of points; StoreError unless they can be."""

@@ -20,8 +20,8 @@ from .bags import Bags, IdsLike, as_bags
 from .box import Box
 from .changes import relabellings, removals
 from .creation import check_parameters, check_place, create_store
-from .fractions import FRACTIONS
 from .ids import find_ids
+from .packed_points import FRACTIONS, WHOLE, box_of
 from .responses import Responses
 from .schema import StoreMeta, read_attributes
 from .snapshot import Snapshot
@@ -66,17 +66,19 @@ class BagStore(Snapshot):
         target_names : sequence of str
             One name per target column.
         box : sequence of (lo, hi), optional
-            The box that is scaled to [0, 1]^d before projection; None is the unit cube.
+            The box that is scaled to [0, 1]^d before projection; None is the unit cube,
+            of uint8 from 0 to 255.
         response_dims : int, optional
             Coordinates of a response point; None for a store without responses.
         response_box : sequence of (lo, hi), optional
             As ``box``, of the responses.
         class_names : mapping from target name to sequence of str, optional
             Names of the classes 0, 1, …; text labels are then accepted for that target.
-        dtype : float32 (default), float64 or uint16
+        dtype : float32 (default), float64, uint16 or uint8
             Dtype of the stored points. uint16 holds them as fractions of their box, in half the
             bytes of float32: off by up to 7.6e-6 of a side, and read as float32. Points outside
-            the box are refused.
+            the box are refused. uint8 holds whole numbers from 0 to 255 as they are, in a quarter
+            of the bytes, as pixels or counts; they are read as float32, others are refused.
         chunk_points : int, optional
             Points in a stored chunk, of bags and of responses; default two MiB of them.
             Sixteen chunks are one object.
@@ -102,14 +104,15 @@ class BagStore(Snapshot):
         meta = StoreMeta(
             n_dims=int(n_dims),  # numpy's integers are none that JSON knows
             target_names=tuple(target_names),
-            box=Box.of(box, n_dims),
+            box=box_of(box, n_dims, dtype),
             class_names=classes,
             fractions=bool(np.dtype(dtype) == FRACTIONS),
+            whole_numbers=bool(np.dtype(dtype) == WHOLE),
             response_dims=None if response_dims is None else int(response_dims),
             response_box=(
                 None
                 if response_dims is None
-                else Box.of(response_box, response_dims, "response_box")
+                else box_of(response_box, response_dims, dtype, "response_box")
             ),
         )
         check_place(url, overwrite)

@@ -18,8 +18,8 @@ from ..storage.zarr_writer import remove_partials
 from .bags import Bags, IdsLike, check_finite
 from .box import Box
 from .compaction import erase, rows_to_erase
-from .fractions import GIVE_BOX, encode, points_dtype
 from .ids import LARGEST_ID, TakenIds, as_ids
+from .packed_points import GIVE_BOX, PACKED, encode, points_dtype
 from .responses import Responses, as_responses
 from .schema import (
     CHANGES,
@@ -254,11 +254,12 @@ class AppendSession:
                 f"bags have dimension {bags.n_dims}, {self._url} holds dimension "
                 f"{self._meta.n_dims}"
             )
-        if self._meta.fractions:
+        dtype = self._tail(POINTS).array.dtype
+        if dtype in PACKED:
             check_finite(bags.points, bags.offsets, ids)
-            return encode(bags.points, self._meta.box, bags.offsets, ids)
+            return encode(bags.points, dtype, self._meta.box, bags.offsets, ids)
         with np.errstate(over="ignore"):  # an overflow is infinite, and refused below
-            points = bags.points.astype(self._tail(POINTS).array.dtype, copy=False)
+            points = bags.points.astype(dtype, copy=False)
         check_finite(points, bags.offsets, ids)
         return points
 
@@ -296,10 +297,10 @@ class AppendSession:
         dims, dtype = self._response_dims(), self._tail(POINTS).array.dtype
         if responses is None:
             return Responses.none(n_new, dims, points_dtype(dtype))
-        if not self._meta.fractions:
+        if dtype not in PACKED:
             return as_responses(responses, n_new, dims, ids, dtype)
         found, box = as_responses(responses, n_new, dims, ids), RESPONSE_POINTS.box(self._meta)
-        codes = encode(found.points, box, found.offsets, ids, "response of ")
+        codes = encode(found.points, dtype, box, found.offsets, ids, "response of ")
         return Responses.trusted(codes, found.offsets)
 
     def _response_dims(self) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags.box import MOST_DIMS, Box, box_or_quantile, range_of
 from ..bags.creation import check_place, is_vacant
-from ..bags.fractions import FRACTIONS, GIVE_BOX
+from ..bags.packed_points import FRACTIONS, GIVE_BOX, PACKED
 from ..bags.store import BagStore
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
 from ..execution.delayed import computed
@@ -104,8 +104,8 @@ def ingest_arrays(
         Default that of the first response; needed where the first bags have none.
     box, response_box : sequence of (lo, hi) or {"quantile": share}, optional
         Default: the range of the points but for outliers, see `TableIngest`.
-    dtype : float32 (default), float64, or uint16 with a given box
-        Of the stored points.
+    dtype : float32 (default), float64, uint8, or uint16 with a given box
+        Of the stored points, see `BagStore.create`.
     overwrite : bool
         Replace a store that is there.
     chunk_points : int, optional
@@ -320,7 +320,7 @@ def _write(
     of_points = Measured(boxes.points, first.bags.n_dims)
     of_responses = None if dims is None else Measured(boxes.responses, dims, "response_box")
     given = [m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)]
-    dtype = check_dtype("dtype", options["dtype"], FRACTIONS)
+    dtype = check_dtype("dtype", options["dtype"], *PACKED)
     if dtype == FRACTIONS and None in given[: 1 if dims is None else 2]:
         raise ParameterError(f"dtype uint16 holds fractions of a box: {GIVE_BOX}")
     store = create(

@@ -13,8 +13,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags import BagStore, Box
 from ..bags.box import MOST_DIMS
+from ..bags.packed_points import PACKED, WHOLE, box_of
 from ..errors import DataError, ParameterError, needing_extra, shown
-from ..params import as_array, check_flag, check_integer, checked, is_iterable
+from ..params import as_array, check_dtype, check_flag, check_integer, checked, is_iterable
 from ..storage.urls import local_path, normalize_url
 from .arrays import ingest_arrays
 
@@ -42,7 +43,8 @@ def ingest_images(
     images : path, or iterable of arrays
         A local folder of image files (``pip install 'bagbasis[images]'``), or arrays of shape
         (height, width) or (height, width, channels). Integers are divided by the largest value of
-        their dtype, so that they lie from 0 to 1; other numbers stay as they are.
+        their dtype, so that they lie from 0 to 1; other numbers stay as they are, and with dtype
+        uint8 all.
     url : str or path
         The store to write.
     targets : data frame, mapping, array or iterable, optional
@@ -57,7 +59,8 @@ def ingest_images(
     grey : bool
         Read files as grey, one channel; otherwise as colour, three.
     box, dtype, overwrite
-        As for `ingest_arrays`. The box of files is from 0 to 1.
+        As for `ingest_arrays`. uint8 keeps pixels of 8 bits as they are, in a byte each; it has no
+        ``positions``. The box of files is from 0 to 1, of uint8 from 0 to 255.
 
     Returns
     -------
@@ -75,12 +78,17 @@ def ingest_images(
     check_integer("patch", patch, 1, int(MOST_DIMS**0.5))
     check_flag("positions", positions)
     check_flag("grey", grey)
+    whole = check_dtype("dtype", dtype, *PACKED) == WHOLE
+    if whole and positions:
+        raise ParameterError("positions lie from 0 to 1, and dtype uint8 holds whole numbers")
     given: dict[str, Any] = {"box": box, "dtype": dtype, "overwrite": overwrite}
     if not isinstance(images, (str, os.PathLike)):
         if not is_iterable(images):
             raise DataError(f"images is {shown(images)}; expected a folder, or arrays")
         named = ((f"image {i}", image) for i, image in enumerate(images))
-        return ingest_arrays(_bags_of(named, patch, positions), url, targets=targets, **given)
+        return ingest_arrays(
+            _bags_of(named, patch, positions, whole), url, targets=targets, **given
+        )
     folder = _folder(images)
     files = sorted(str(path.relative_to(folder)) for path in _files_in(folder))
     if not files:
@@ -88,20 +96,22 @@ def ingest_images(
     read = ((str(folder / file), _read(folder / file, grey)) for file in files)
     if box is None:
         n_dims = patch**2 * (1 if grey else 3) + 2 * positions
-        given["box"] = Box.unit(n_dims)
+        given["box"] = box_of(None, n_dims, dtype)
     labels = _labels_of(files, targets, folder)
-    bags = _bags_of(read, patch, positions)
+    bags = _bags_of(read, patch, positions, whole)
     return ingest_arrays(bags, url, targets=labels, ids=files, **given)
 
 
 def _bags_of(
-    images: Iterable[tuple[str, Any]], patch: int, positions: bool
+    images: Iterable[tuple[str, Any]], patch: int, positions: bool, whole: bool
 ) -> Iterator[NDArray[Any]]:
     for name, image in images:
-        yield _points_of(as_array(name, image), name, patch, positions)
+        yield _points_of(as_array(name, image), name, patch, positions, whole)
 
 
-def _points_of(image: NDArray[Any], name: str, patch: int, positions: bool) -> NDArray[Any]:
+def _points_of(
+    image: NDArray[Any], name: str, patch: int, positions: bool, whole: bool
+) -> NDArray[Any]:
     """Return the patches of an image, row by row, shape (n, patch² · channels)."""
     if image.ndim not in (2, 3) or image.dtype.kind not in "biuf":
         what = f"shape {image.shape} and dtype {image.dtype}"
@@ -109,10 +119,10 @@ def _points_of(image: NDArray[Any], name: str, patch: int, positions: bool) -> N
     rows, columns = (side // patch for side in image.shape[:2])
     if not rows * columns:
         raise DataError(f"{name} has shape {image.shape}, smaller than a patch of {patch} pixels")
-    if image.dtype.kind in "iu":
+    if image.dtype.kind in "iu" and not whole:
         image = image / np.float32(np.iinfo(image.dtype).max)
-    whole = image[: rows * patch, : columns * patch]
-    blocks = whole.reshape(rows, patch, columns, patch, -1).swapaxes(1, 2)
+    cropped = image[: rows * patch, : columns * patch]
+    blocks = cropped.reshape(rows, patch, columns, patch, -1).swapaxes(1, 2)
     points = blocks.reshape(rows * columns, -1)
     if not positions:
         return points

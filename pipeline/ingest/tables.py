@@ -17,7 +17,7 @@ from typing import Any, ParamSpec
 from ..bags import BagStore, Box
 from ..bags.box import box_or_quantile
 from ..bags.creation import check_parameters
-from ..bags.fractions import points_dtype
+from ..bags.packed_points import points_dtype
 from ..errors import DataError, ParameterError
 from ..execution import Progress, current_client
 from ..params import check_choice, check_fields
@@ -115,8 +115,8 @@ class TableIngest:
         stretch it. {"quantile": 0} is the range, whatever lies there.
     response_box : list of (lo, hi) or {"quantile": share}, optional
         The same for the responses.
-    dtype : {"float32", "float64", "uint16"}
-        Type of the stored points. uint16 holds fractions of the box, see `BagStore.create`.
+    dtype : {"float32", "float64", "uint16", "uint8"}
+        Type of the stored points, see `BagStore.create`.
     mode : {"create", "append", "overwrite"}
         "append" adds to the store that is there, which keeps its box and its classes; all bags,
         or none. "overwrite" replaces one. It is replaced when all rows are checked; what fails

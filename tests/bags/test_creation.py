@@ -25,7 +25,7 @@ ONE = [np.zeros((1, 2))]
     ("arguments", "error", "message"),
     [
         ({"n_dims": 0}, ParameterError, "n_dims is 0"),
-        ({"dtype": np.int32}, ParameterError, "expected float32, float64 or uint16"),
+        ({"dtype": np.int32}, ParameterError, "expected float32, float64, uint16 or uint8"),
         ({"chunk_points": 0}, ParameterError, "chunk_points is 0"),
         ({"chunk_points": -3}, ParameterError, "chunk_points is -3"),
         ({"target_names": ["y", "y"]}, ParameterError, "not unique"),

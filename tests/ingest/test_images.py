@@ -69,6 +69,17 @@ def test_patches_and_a_table_of_targets(photos, tmp_path):
         np.testing.assert_allclose(bag, expected, atol=1e-6)
 
 
+def test_pixels_of_a_byte(photos, tmp_path):
+    """uint8 keeps files and arrays as they are; a file's box is from 0 to 255."""
+    store = ingest_images(photos, tmp_path / "s.zarr", dtype="uint8")
+    assert (store.stored_dtype, store.box.bounds) == (np.uint8, [[0.0, 255.0]] * 3)
+    for name, bag in zip(store.ids(), store.read(), strict=True):
+        np.testing.assert_array_equal(bag, pixels(photos, name).reshape(-1, 3) * 255)
+    images = RNG.integers(0, 256, (2, 4, 4), dtype=np.uint8)
+    patches = ingest_images(images, tmp_path / "p.zarr", dtype="uint8", patch=2)
+    np.testing.assert_array_equal(patches.read()[1][0], images[1][:2, :2].ravel())
+
+
 def test_sixteen_bits_and_arrays(tmp_path):
     """Integers are shares of the largest of their dtype; other numbers stay as they are."""
     deep = RNG.integers(0, 65536, (4, 4), dtype=np.uint16)
@@ -96,6 +107,13 @@ def test_sixteen_bits_and_arrays(tmp_path):
         ("nowhere", {}, DataError, "expected a local folder that is there"),
         ("broken", {}, DataError, r"a\.png: can not be read as an image"),
         ([np.zeros((2, 2, 2, 2))], {}, DataError, "image 0 has shape"),
+        (
+            [np.full((1, 1), 256)],
+            {"dtype": "uint8"},
+            DataError,
+            r"bag with id 0, .*\[256.0\] is no",
+        ),
+        ("photos", {"dtype": "uint8", "positions": True}, ParameterError, "positions lie from 0"),
     ],
 )
 def test_what_is_refused(images, options, error, told, photos, tmp_path):

@@ -1,4 +1,4 @@
-"""Stores of 16-bit fractions of the box: what is read, what is refused, and every job on them."""
+"""Stores of 16-bit fractions of the box, and of whole numbers of 8 bits: read, refused, changed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,17 @@ import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bagbasis import Bags, BagStore, ProjectionEmbedding
+from bagbasis import (
+    Bags,
+    BagStore,
+    HDDEmbedding,
+    MomentsEmbedding,
+    ProjectionEmbedding,
+    features,
+)
 from bagbasis.bags import merge_stores
 from bagbasis.bags.box import Box
-from bagbasis.bags.fractions import decode, encode
+from bagbasis.bags.packed_points import FRACTIONS, decode, encode
 from bagbasis.errors import DataError, ParameterError, StoreError
 from bagbasis.ingest import ingest_arrays, ingest_tables
 from tests.jobs.running import done
@@ -39,7 +46,7 @@ def test_nearest_fraction(lo, width, shares, d):
     """Each coordinate is off by no more than half a step, and by what float32 can not hold."""
     box = Box.of([(lo, lo + width * (j + 1)) for j in range(d)], d)
     points = box.from_unit(np.repeat(np.array(shares)[:, None], d, axis=1))
-    found = decode(encode(points, box, np.array([0, len(points)]), None), box)
+    found = decode(encode(points, FRACTIONS, box, np.array([0, len(points)]), None), box)
     assert found.dtype == np.float32
     half = np.array([hi - lo for lo, hi in box.bounds]) / (2 * 65534)
     rounding = 1.3e-7 * np.abs(points).max() + 1e-9 * half
@@ -119,11 +126,98 @@ def test_missing_and_damaged(tmp_path):
         store.read()
 
 
-def test_versions_that_know_no_fractions_refuse_the_store(tmp_path):
+@pytest.mark.parametrize(("dtype", "key"), [("uint16", "fractions"), ("uint8", "whole_numbers")])
+def test_versions_that_know_no_packed_points_refuse_the_store(tmp_path, dtype, key):
     """By a key that is in no other store's attributes."""
-    urls = make(tmp_path / "s.zarr").url, BagStore.create(tmp_path / "f.zarr", 2).url
-    keys = [dict(zarr.open_group(url, mode="r").attrs)["bagbasis"].keys() for url in urls]
-    assert keys[0] - keys[1] == {"fractions"}
+    stores = [BagStore.create(tmp_path / str(i), 2, dtype=d) for i, d in enumerate([dtype, "f4"])]
+    keys = [dict(zarr.open_group(s.url, mode="r").attrs)["bagbasis"].keys() for s in stores]
+    assert keys[0] - keys[1] == {key}
+
+
+PIXELS = [RNG.integers(0, 256, (n, 3), dtype=np.uint8) for n in (40, 1, 300)]
+ANY_PIXELS = [(0, 255)] * 3
+
+
+def whole(url, **options):
+    options = {"dtype": "uint8", **options}
+    return BagStore.create(url, 3, ["y"], **options).append(PIXELS, [0, 1, 2], ids=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "embedding",
+    [ProjectionEmbedding(n_per_dim=3), HDDEmbedding("js", n_per_dim=3), MomentsEmbedding()],
+)
+def test_whole_numbers_are_exact(tmp_path, embedding):
+    """A byte per coordinate, a box of [0, 255], and the bits of a float32 store's features."""
+    store = whole(tmp_path / "s.zarr")
+    store.verify()
+    assert (store.dtype, store.stored_dtype) == (np.float32, np.uint8)
+    assert store.box.bounds == [[0.0, 255.0]] * 3
+    assert zarr.open_array(store.url, path="points", mode="r").dtype.itemsize == 1
+    np.testing.assert_array_equal(store.read().points, np.concatenate(PIXELS))
+    same = whole(tmp_path / "f.zarr", dtype="float32", box=ANY_PIXELS)
+    found, expected = (np.asarray(features(s, embedding)) for s in (store, same))
+    np.testing.assert_array_equal(found, expected)
+    narrow = whole(tmp_path / "n.zarr", box=[(0, 9)] * 3)  # a box is no limit to whole numbers
+    np.testing.assert_array_equal(narrow.read().points, store.read().points)
+
+
+@pytest.mark.parametrize("value", [0.5, -1, 256, 300, 1e30, -0.25, 255.5])
+def test_what_is_no_whole_number_is_refused(tmp_path, value):
+    """Bag and row are named, in responses too, and nothing is committed."""
+    told = r"bag with id 8, row 1: .* no point of whole numbers from 0 to 255, which dtype uint8"
+    store = whole(tmp_path / "s.zarr")
+    bad = [PIXELS[0], np.array([[0, 1, 2], [0, value, 2]], float)]
+    with pytest.raises(DataError, match=f"^{told}"):
+        store.append(bad, [0, 0], ids=[7, 8])
+    pairs = BagStore.create(tmp_path / "p.zarr", 3, dtype="uint8", response_dims=1)
+    assert pairs.response_box.bounds == [[0, 255]]
+    pairs.append(PIXELS[:2], responses=[[[7]], [[0], [255]]])
+    np.testing.assert_array_equal(pairs.responses().points, [[7], [0], [255]])
+    with pytest.raises(DataError, match=f"^response of {told}"):
+        pairs.append(PIXELS[:1], ids=[8], responses=[[[1], [value]]])
+    assert [BagStore.open(s.url).n_bags for s in (store, pairs)] == [3, 2]
+
+
+def test_whole_numbers_merge_and_are_deleted(tmp_path):
+    """Who opened the store before gets an error after `compact`: 0 to 255 are all numbers."""
+    first = whole(tmp_path / "a.zarr")
+    other = BagStore.create(tmp_path / "b.zarr", 3, ["y"], [(0, 300)] * 3, dtype="uint8")
+    merged = merge_stores(
+        [first, other.append(PIXELS[:1], [5], ids=[50])], tmp_path / "merged.zarr"
+    )
+    assert (merged.stored_dtype, merged.box.bounds) == (np.uint8, [[0, 300]] * 3)
+    np.testing.assert_array_equal(merged.read(3)[0], PIXELS[0])
+    before = BagStore.open(merged.url)
+    merged.remove([2])
+    np.testing.assert_array_equal(before.read(2, 3)[0], PIXELS[2])
+    merged.compact()
+    with pytest.raises(StoreError, match="was compacted meanwhile; open it again"):
+        before.read(2, 3)
+    again = BagStore.open(merged.url)
+    again.verify()
+    assert list(again.read().sizes) == [40, 1, 0, 40]
+    stored = zarr.open_array(merged.url, path="points", mode="r")[41:341]
+    assert (stored == 255).all()
+
+
+def test_whole_numbers_from_tables_and_arrays(tmp_path):
+    """Ingest measures their box, as of other points; a table's other numbers are refused."""
+    y = {"y": np.arange(3.0)}
+    store = ingest_arrays(PIXELS, tmp_path / "a.zarr", targets=y, dtype="uint8")
+    float32 = ingest_arrays(PIXELS, tmp_path / "f.zarr", targets=y)
+    assert (store.stored_dtype, store.box) == (np.uint8, float32.box)
+    frame = pd.DataFrame(np.concatenate(PIXELS), columns=["r", "g", "b"])
+    frame["bag"] = np.repeat(np.arange(3), [len(bag) for bag in PIXELS])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    given = {"id_column": "bag", "coordinates": ["r", "g", "b"], "dtype": "uint8"}
+    table = ingest_tables(tmp_path / "t.csv", tmp_path / "t.zarr", **given)
+    np.testing.assert_array_equal(table.read().points, store.read().points)
+    assert table.stored_dtype == np.uint8
+    frame.assign(g=frame.g / 2).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match="no point of whole numbers from 0 to 255"):
+        ingest_tables(tmp_path / "t.csv", tmp_path / "half.zarr", **given)
+    assert not (tmp_path / "half.zarr").exists()
 
 
 def test_ingest(tmp_path):
@@ -146,7 +240,7 @@ def test_ingest(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     assert ingest_tables(tmp_path / "t.csv", tmp_path / "t.zarr", **again).n_bags == 6
     with pytest.raises(
-        ParameterError, match="dtype is 'int16'; expected float32, float64 or uint16"
+        ParameterError, match="dtype is 'int16'; expected float32, float64, uint16 or uint8"
     ):
         BagStore.create(tmp_path / "b.zarr", 2, dtype="int16")
     assert isinstance(store.read(), Bags)
