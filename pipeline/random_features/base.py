@@ -19,6 +19,7 @@ from ..execution.costs import Cost
 from ..execution.passes import check_memory
 from ..params import check_integer, check_number
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
+from .completion import Completion
 from .spectrum_evidence import SpectrumSums
 
 FEWER = "take fewer features, or transform fewer rows at a time"
@@ -55,6 +56,15 @@ class FeatureSpec(Protocol):
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the features of rows (n, s) into ``out``, shape (n, D), in its dtype."""
+        ...
+
+    @property
+    def completion(self) -> Completion:
+        """What completes features that are begun, once for the sums of any number of rows."""
+        ...
+
+    def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write features v into ``out`` as `transform` does z; the completion makes z of them."""
         ...
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..params import check_choice, check_fields, check_integer, check_number, check_seed
 from ..threads import KERNELS
 from .base import SCALES, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
+from .completion import BegunWhole
 from .fourier_kernels import sine_cosine
 from .frequencies import (
     FREQUENCIES_PER_BLOCK,
@@ -30,7 +31,7 @@ OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
 
 
 @dataclass(frozen=True)
-class FourierSpec:
+class FourierSpec(BegunWhole):
     """Random features with everything decided; frequencies are regenerated, never shipped.
 
     Those of ``blocks`` are of a sum of kernels: each frequency sees the inputs of one block, and

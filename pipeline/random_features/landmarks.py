@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import blas
 from sklearn.cluster import kmeans_plusplus
 
 Floats = NDArray[np.float64]
@@ -54,11 +54,11 @@ def choose_by_cholesky(
         np.fill_diagonal(residual, left[proposed])
         taken = _thinned(residual, generator.random(n_proposed))
         pivots = proposed[taken]
-        columns = kernel(pivots, slice(None)) - known[pivots] @ known.T
+        new = factor[:, len(chosen) : len(chosen) + len(taken)]
+        new[:] = (kernel(pivots, slice(None)) - known[pivots] @ known.T).T
         lower = np.tril(residual[np.ix_(taken, taken)])
-        new = solve_triangular(lower, columns, lower=True, overwrite_b=True, check_finite=False)
-        factor[:, len(chosen) : len(chosen) + len(taken)] = new.T
-        left = np.maximum(left - (new**2).sum(axis=0), 0.0)
+        new[:] = blas.dtrsm(1.0, lower, new, side=1, lower=1, trans_a=1)
+        left = np.maximum(left - np.einsum("ij,ij->i", new, new), 0.0)
         left[pivots] = 0.0
         chosen += pivots.tolist()
     return np.array(chosen, np.int64)

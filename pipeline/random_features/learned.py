@@ -19,6 +19,7 @@ from ..execution.passes import check_memory
 from ..params import as_array, check_choice, check_integer, check_number, check_seed
 from ..sklearn_bases import validated
 from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample
+from .completion import BegunWhole
 from .fourier import complete_sines, name_sines
 from .frequencies import draw_frequencies
 from .spectral_mixture import FAMILIES, Mixture
@@ -47,7 +48,7 @@ NEEDS_LABELS = (
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedSpec(ArraySpec):
+class LearnedSpec(BegunWhole, ArraySpec):
     """Random features of frequencies that are given.
 
     Attributes

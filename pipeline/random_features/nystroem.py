@@ -17,8 +17,11 @@ from ..errors import ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import check_memory
 from ..params import check_choice, check_integer, check_number, check_seed
+from ..threads import KERNELS
 from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
+from .completion import WHOLE, Completion
 from .kernel_profiles import KERNELS_OF_DISTANCES, LAPLACIAN, kernel_profile
+from .landmark_kernels import gaussian_values
 from .landmarks import LANDMARKS, Floats, Index, choose_by_cholesky, choose_spread
 
 SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
@@ -28,6 +31,14 @@ SHIFT = 1e-7
 BLOCK_BYTES = 2**23  # of kernel values that are worked on at a time: they stay in a cache
 SECONDS_PER_VALUE = 1e-9  # of a kernel's exponential
 SECONDS_PER_GAP = 1e-9  # of a coordinate of a distance that is no matrix product
+# Whitening is put off to the sums for all but the first landmarks: enough of them that what these
+# leave of the kernel has a mean square far below its least eigenvalue. Float32 sums are then about
+# as exact as those of whitened features, whose errors are those of the kernel values.
+FIRST_SHARES = (16, 8, 4)  # of all landmarks, that are tried; of half of them there is no gain
+MOST_SQUARE = 0.1  # over the least eigenvalue
+LEAST_PUT_OFF = 256  # landmarks: fewer are whitened in no time
+PROBES = 32  # columns of the kernel left that its mean square is taken from
+POWER_STEPS = 8  # to its least eigenvalue
 FARTHEST = 1e15  # in widths: squares of what is farther away would leave float32
 
 
@@ -65,6 +76,11 @@ class LandmarkKernel:
         return "sqeuclidean" if self.name == "matern" and self.nu < 1 else ""
 
     def _of(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        if self.name == "gaussian" and a.dtype == np.float32:
+            values: NDArray[Any] = a @ b.T
+            with KERNELS:
+                gaussian_values(values, *(np.einsum("ij,ij->i", x, x) / 2 for x in (a, b)))
+            return values
         if metric := self.metric_by_gaps:
             distances = cdist(a, b, metric).astype(a.dtype, copy=False)
         else:  # by one matrix product
@@ -118,6 +134,7 @@ class NystroemSpec(ArraySpec):
         # kernel values of a block: in double too, and the temporaries of Matérn's forms
         blocks = 6 * max(BLOCK_BYTES, 8 * max(self.landmarks.shape))
         held = 2 * itemsize * (self.landmarks.size + self.whitening.size)
+        held += 8 * 3 * self.whitening.size  # the factor, and products that are completed
         return Cost(
             seconds_per_bag=seconds,
             bytes_per_task=blocks + held,
@@ -125,14 +142,29 @@ class NystroemSpec(ArraySpec):
 
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write Wᵀ k(L, a), shape (n, D), in out's dtype."""
+        self._write(embeddings, out, whole=True)
+
+    @property
+    def completion(self) -> Completion:
+        """See `FeatureSpec`."""
+        return _split(self)[1]
+
+    def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the first features, and of the other landmarks' kernel what these leave."""
+        self._write(embeddings, out, whole=not self.completion)
+
+    def _write(self, embeddings: NDArray[Any], out: NDArray[Any], whole: bool) -> None:
         typed = _typed(self, out.dtype.name)
+        first, trmm = len(typed.head), blas.strmm if out.dtype == np.float32 else blas.dtrmm
         step = max(1, BLOCK_BYTES // (8 * max(self.landmarks.shape)))
         for start in range(0, len(out), step):
             values = self._values(embeddings[start : start + step], typed)
-            # a triangular product, in place; BLAS has columns where numpy has rows
-            trmm = blas.strmm if values.dtype == np.float32 else blas.dtrmm
-            product = trmm(1.0, typed.whitening.T, values.T, lower=1, overwrite_b=1)
-            out[start : start + step] = product.T
+            block = out[start : start + step]
+            block[:, :first] = values[:, :first] @ typed.head
+            rest = values[:, first:] - block[:, :first] @ typed.across
+            if whole:  # a triangular product, in place; BLAS has columns where numpy has rows
+                rest = trmm(1.0, typed.tail.T, rest.T, lower=1, overwrite_b=1).T
+            block[:, first:] = rest
 
     def _values(self, rows: NDArray[Any], typed: _Typed) -> NDArray[Any]:
         """Return k(a, L), shape (n, n_landmarks)."""
@@ -285,19 +317,47 @@ def _whitening(kernel: LandmarkKernel, landmarks: Floats) -> Floats:
     return np.ascontiguousarray(lapack.dtrtri(factor, overwrite_c=1)[0])
 
 
+@lru_cache(maxsize=4)
+def _split(spec: NystroemSpec) -> tuple[Floats, Completion]:
+    """Return R, and what completes features that are begun."""
+    factor: Floats = lapack.dtrtri(spec.whitening)[0]
+    d = len(factor)
+    for first in (d // share for share in FIRST_SHARES if d >= LEAST_PUT_OFF):
+        rest, inverse = factor[first:, first:], spec.whitening[first:, first:]
+        columns = rest[:, spread_rows(np.arange(len(rest)), PROBES)]
+        if np.mean((rest.T @ columns) ** 2) * _largest_eigenvalue(inverse) <= MOST_SQUARE:
+            return factor, Completion(first, np.asfortranarray(rest))
+    return factor, WHOLE
+
+
+def _largest_eigenvalue(root: Floats) -> float:
+    """Return about the largest eigenvalue of root rootᵀ, from below."""
+    vector = root[:, np.argmax(np.einsum("ij,ij->j", root, root))]
+    norm = 1.0
+    for _ in range(POWER_STEPS):
+        vector = root @ ((vector / np.linalg.norm(vector)) @ root)
+        norm = float(np.linalg.norm(vector))
+    return norm
+
+
 class _Typed(NamedTuple):
-    """What `transform` multiplies with, in one type."""
+    """What `transform` multiplies with, in one type: W and R are cut after the first features."""
 
     centre: Floats  # of the landmarks: distances from it have fewer digits to lose
     landmarks: NDArray[Any]  # less the centre, in units of the width
-    whitening: NDArray[Any]
+    head: NDArray[Any]  # of W, for the first features
+    across: NDArray[Any]  # of R: from the first features to what they explain of the others
+    tail: NDArray[Any]  # of W, for what they leave
 
 
 @lru_cache(maxsize=4)
 def _typed(spec: NystroemSpec, dtype: str) -> _Typed:
     centre = spec.landmarks.mean(axis=0)
     scaled = ((spec.landmarks - centre) / spec.scale).astype(dtype)
-    typed = _Typed(centre, scaled, spec.whitening.astype(dtype))
+    factor, completion = _split(spec)
+    first = completion.first or len(factor) // 2
+    parts = spec.whitening[:first, :first], factor[:first, first:], spec.whitening[first:, first:]
+    typed = _Typed(centre, scaled, *(np.ascontiguousarray(part, dtype) for part in parts))
     for array in typed:
         array.setflags(write=False)
     return typed

@@ -96,6 +96,8 @@ class SplitSums:
         keeps_rows: bool = False,
     ) -> None:
         self._features = features
+        # sums are completed, rows are whole from the start
+        self._write = features.features_of if keeps_rows else features.begin
         sizes = (features.n_features, n_targets, precision)
         self._train: StatisticsBuilder | RowsBuilder
         self._held: StatisticsBuilder | RowsBuilder | None = None
@@ -126,8 +128,15 @@ class SplitSums:
 
     def finish(self, *counts: int) -> FitStatistics:
         """Return the statistics of all bags, with the counts of `FitStatistics`."""
-        held = self._held.finish() if self._held else None
-        return FitStatistics(self._train.finish(), held, *counts)
+        train, held = self._finished(self._train), None
+        if self._held is not None:
+            held = self._finished(self._held)
+        return FitStatistics(train, held, *counts)
+
+    def _finished(self, builder: StatisticsBuilder | RowsBuilder) -> Summary:
+        if isinstance(builder, RowsBuilder):
+            return builder.finish()
+        return builder.finish().completed(self._features.completion)
 
     def _fill(
         self,
@@ -140,7 +149,7 @@ class SplitSums:
         while done < len(embeddings):
             room = builder.room(len(embeddings) - done)
             stop = done + len(room)
-            self._features.features_of(embeddings[done:stop], room)
+            self._write(embeddings[done:stop], room)
             builder.commit(y[done:stop], None if weights is None else weights[done:stop])
             done = stop
 

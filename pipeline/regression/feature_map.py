@@ -22,6 +22,7 @@ from ..execution import lane
 from ..execution.costs import Cost
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, FeatureSpec, RandomFeatures
 from ..random_features.base import Arrays, Sample
+from ..random_features.completion import WHOLE, Completion
 from .linear_columns import LinearColumns
 
 logger = logging.getLogger(__name__)
@@ -99,25 +100,37 @@ class FeatureMap:
         self.beside.spec.embed(bags, more)  # its points outside are counted already
         return np.concatenate([embeddings, more], axis=1), n_outside
 
+    @property
+    def completion(self) -> Completion:
+        """What completes features that `begin` writes."""
+        return WHOLE if self.second is None else self.second.completion
+
+    def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write into ``out`` what `completion` makes z of, where only sums of rows are wanted."""
+        self._write(embeddings, out, begun=True)
+
     def features_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write z of each embedding into ``out``, shape (n, n_features)."""
+        self._write(embeddings, out, begun=False)
+
+    def _write(self, embeddings: NDArray[Any], out: NDArray[Any], begun: bool) -> None:
         if self.beside is None:
-            self._penalized_of(embeddings, out)
+            self._penalized_of(embeddings, out, begun)
             return
         s, d = self.embedding.n_features, self.n_penalized
         first_own = s if self.beside.n_embedded else 0
         for start in range(0, len(out), ROWS_PER_BLOCK):
             rows, block = (some[start : start + ROWS_PER_BLOCK] for some in (embeddings, out))
             z = np.empty((len(rows), d), out.dtype)  # kernels write whole arrays
-            self._penalized_of(np.ascontiguousarray(rows[:, :s]), z)
+            self._penalized_of(np.ascontiguousarray(rows[:, :s]), z, begun)
             block[:, :d] = z
             self.beside.write(rows[:, first_own:], block[:, d:])
 
-    def _penalized_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
+    def _penalized_of(self, embeddings: NDArray[Any], out: NDArray[Any], begun: bool) -> None:
         if self.second is None:
             out[:] = embeddings
         else:
-            self.second.transform(embeddings, out)
+            (self.second.begin if begun else self.second.transform)(embeddings, out)
 
     def blocks(self, bags: Bags, dtype: DTypeLike) -> Iterator[tuple[int, NDArray[Any], int]]:
         """(first bag, features, points outside) of consecutive blocks; the array is reused."""

@@ -47,7 +47,7 @@ class RowBlock:
     y : float64, shape (n, k)
     embeddings : array (n, s)
     z : array (n, D), or None
-        Where they are kept.
+        Features that are begun, where they are kept.
     counts : tuple of int
         Of `FitStatistics`: unlabelled, held out, points, points outside, of responses outside.
     weights : float64, shape (n,), optional
@@ -73,10 +73,10 @@ class RowBlock:
         return self.y.nbytes + self.embeddings.nbytes + kept
 
     def features(self, made_by: FeatureMap, room: NDArray[Any]) -> NDArray[Any]:
-        """Return the features, shape (n, D): those kept, or made in ``room``."""
+        """Return the features begun, shape (n, D): those kept, or made in ``room``."""
         if self.z is not None:
             return self.z
-        made_by.features_of(self.embeddings, room[: len(self)])
+        made_by.begin(self.embeddings, room[: len(self)])
         return room[: len(self)]
 
 
@@ -136,7 +136,7 @@ class FeatureRows(RowsOfBags):
         for block in self._made(start, stop, rows_per_block, max_bytes):
             if len(block) and n_rows + len(block) <= self.keeping.share * (stop - start) + 1e-9:
                 z = np.empty((len(block), self.features.n_features), self.precision)
-                self.features.features_of(block.embeddings, z)
+                self.features.begin(block.embeddings, z)
                 block = replace(block, z=z)
             n_rows, n_bytes = n_rows + len(block), n_bytes + block.n_bytes
             if n_bytes <= room:

@@ -251,13 +251,15 @@ class MatrixFreeFit:
     ) -> tuple[Floats, Floats | None]:
         mean = fitted.sum_z / fitted.weight
         k, columns = fitted.n_targets, directions.shape[1]
-        product = Product.of(self.fit.precision, directions, mean)
+        by = self.fit.features.completion
+        shift = mean @ directions
+        product = Product(by.coefficients(directions).astype(self.fit.precision), shift)
         if held is not None:
             constants = np.tile(fitted.sum_y / fitted.weight, columns // k) - mean @ psi
-            product = product.judging(psi, constants, held.exponents)
+            product = product.judging(by.coefficients(psi), constants, held.exponents)
         takes_all = held is None
         found = self._run(partial(ProductSums, self.rows, product, takes_all), 0, columns)
-        products: Floats = found.products - np.outer(mean, found.sums)
+        products: Floats = by.sums(found.products) - np.outer(mean, found.sums)
         if held is None:
             return products, None
         squares = (found.squares / held.weight).reshape(-1, k)

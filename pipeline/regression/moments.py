@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..random_features.completion import Completion
 from ..units import NO_UNIT, in_units, units_of
 from .statistics_kernels import add_sums
 
@@ -96,6 +97,11 @@ class RidgeMoments:
             sum_yy=np.ldexp(self.sum_yy, 2 * shift),
             exponents=exponents,
         )
+
+    def completed(self, by: Completion) -> Self:
+        """Return the sums of rows z, of those of rows that are begun."""
+        cross = np.ascontiguousarray(by.sums(self.cross.T).T)
+        return replace(self, sum_z=by.sums(self.sum_z), cross=cross)
 
     def centred_cross(self) -> NDArray[np.float64]:
         """ZᵀY − n z̄ȳᵀ, shape (D, k), in the targets' units."""

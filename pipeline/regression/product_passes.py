@@ -117,15 +117,16 @@ class FirstSums:
 
     def finish(self) -> FirstPass:
         """Return what all blocks leave."""
-        held = None if self._held is None else self._held.finish()
-        parts = cast(Summary, self._train.finish()), cast(Summary, held)
+        by = self._features.completion
+        held = None if self._held is None else self._held.finish().completed(by)
+        parts = cast(Summary, self._train.finish().completed(by)), cast(Summary, held)
         counts = (int(count) for count in self._counts)
         return FirstPass(FitStatistics(*parts, *counts), np.concatenate(self._sample))
 
 
 @dataclass(frozen=True)
 class Product:
-    """What is multiplied with the rows.
+    """What is multiplied with the rows, which are begun: all coefficients are for those.
 
     Attributes
     ----------
@@ -147,11 +148,6 @@ class Product:
     constants: Floats | None = None
     exponents: NDArray[np.int64] | None = None
 
-    @classmethod
-    def of(cls, precision: str, directions: Floats, mean: Floats) -> Product:
-        """Return directions in a precision."""
-        return cls(directions.astype(precision), mean @ directions)
-
     def judging(self, psi: Floats, constants: Floats, exponents: NDArray[np.int64]) -> Product:
         """Return the same with coefficients to be judged."""
         typed = psi.astype(self.directions.dtype)
@@ -160,7 +156,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Products:
-    """Zᵀu and Σu of u = W (Z − mean) P over the rows fitted; weighted squares of other errors."""
+    """Vᵀu and Σu of u = W (Z − mean) P over the rows fitted; weighted squares of other errors."""
 
     products: Floats
     sums: Floats

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..bags.sampling import spread_rows
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..random_features.completion import Completion
 from .moments import MomentsBuilder, RidgeMoments
 from .statistics_kernels import add_triangle, gram_float32, gram_float64, unpack_centred
 from .summary import Floats, Judge
@@ -62,6 +63,17 @@ class RidgeStatistics(RidgeMoments):
         square = np.empty((self.n_features, self.n_features))
         unpack_centred(self.gram, self.sum_z, float(self.weight), float(shift), square)
         return square
+
+    def completed(self, by: Completion) -> RidgeStatistics:
+        """See `RidgeMoments`."""
+        if not by:
+            return self
+        square = np.empty((self.n_features, self.n_features))
+        unpack_centred(self.gram, np.zeros(self.n_features), 1.0, 0.0, square)
+        by.complete_products(square)
+        gram = np.zeros_like(self.gram)
+        add_triangle(gram, square)
+        return replace(super().completed(by), gram=gram)
 
     def statistics(self) -> RidgeStatistics:
         """See `Summary`."""
