@@ -54,7 +54,8 @@ def named_statistic(
 
 
 def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) -> dict[str, Any]:
-    """Show the result, draw its null, and return the report."""
+    """Show the result, draw its null and its locations, and return the report."""
+    from .pictures.locations import draw_locations
     from .pictures.nulls import draw_null
 
     columns = ["statistic", "value", "standard error", "p-value", "effect", "null", "seconds"]
@@ -69,9 +70,13 @@ def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) ->
     ]
     console.table(result.question.capitalize(), columns, [row])
     console.values("What was tested", _tested(result))
-    path = draw_null(Path(config.out_dir) / "null.png", result)
-    console.line(str(path))
-    return {**result.to_dict(), "pictures": [str(path)]}
+    out_dir = Path(config.out_dir)
+    pictures = [draw_null(out_dir / "null.png", result)]
+    if result.sampled_rows:
+        pictures.append(draw_locations(out_dir / "locations.png", result))
+    for path in pictures:
+        console.line(str(path))
+    return {**result.to_dict(), "pictures": [str(path) for path in pictures]}
 
 
 def _tested(result: HypothesisResult) -> dict[str, Any]:

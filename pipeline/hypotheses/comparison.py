@@ -69,9 +69,14 @@ class TwoSamples:
         return self.first.data.n_dims
 
     @cached_property
+    def sampled(self) -> dict[str, Floats]:
+        """Evenly spread rows of each sample, up to 1,024 (about as many bags)."""
+        return {s.name: s.data.some(MEDIAN_ROWS) for s in (self.first, self.second)}
+
+    @property
     def sampled_rows(self) -> Floats:
-        """Evenly spread rows of both samples, up to 1,024 (about as many bags) of each."""
-        return np.concatenate([s.data.some(MEDIAN_ROWS) for s in (self.first, self.second)])
+        """Those of both samples."""
+        return np.concatenate([*self.sampled.values()])
 
     @property
     def n(self) -> dict[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,30 @@ RIDGE = 1e-9  # of the mean variance: features that depend on each other leave T
 LEARNING_RIDGE = 1e-5  # of a row's features, whose variances are from about 1e-3 to 0.25
 
 
+@dataclass(frozen=True, eq=False)
+class TSquared:
+    """T² of splits, the first of which is that of the samples.
+
+    Attributes
+    ----------
+    values : shape (n_splits,)
+    per_row : shape (n_splits,)
+        1/m + 1/n of each split's rows.
+    degrees : float
+        Of freedom, of the first split.
+    difference : shape (J,)
+        Δ, the mean features of the first sample less those of the second.
+    shares : shape (J,)
+        What each feature adds to T²: Δ_j (S⁻¹ Δ)_j, below 0 where others explain more than all.
+    """
+
+    values: Floats
+    per_row: Floats
+    degrees: float
+    difference: Floats
+    shares: Floats
+
+
 def moments(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
     """Return per unit the columns [s, c, c s, c², s sᵀ] that T² is computed of."""
     c = sizes[:, None].astype(np.float64)
@@ -20,10 +46,8 @@ def moments(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
     return np.hstack([sums, c, c * sums, c**2, squares])
 
 
-def hotelling(
-    splits: Floats, total: Floats, n_first: Floats, n_units: int
-) -> tuple[Floats, Floats, float]:
-    """Return T² of each split, 1/m + 1/n of its rows, and degrees of freedom of the first split.
+def hotelling(splits: Floats, total: Floats, n_first: Floats, n_units: int) -> TSquared:
+    """Return T² of each split.
 
     The degrees are those of a Wishart law with the first two moments of the joint covariance
     (Krishnamoorthy and Yu 2004): from those of the smaller sample to those of both.
@@ -59,15 +83,19 @@ def hotelling(
             "a wider bandwidth, or locations nearer to the rows"
         )
     joint += (RIDGE * trace / J + np.finfo(float).tiny)[:, None, None] * np.eye(J)
-    values = np.einsum(
-        "ij,ij->i", difference, np.linalg.solve(joint, difference[:, :, None])[..., 0]
-    )
+    shares = difference * np.linalg.solve(joint, difference[:, :, None])[..., 0]
     parts = [np.linalg.solve(joint[0], one[0]) for one in covariances]
     spread = sum(
         (np.trace(part @ part) + np.trace(part) ** 2) / n
         for part, n in zip(parts, degrees, strict=True)
     )
-    return values, 1 / sizes[0] + 1 / sizes[1], float(J * (J + 1) / spread)
+    return TSquared(
+        values=shares.sum(axis=1),
+        per_row=1 / sizes[0] + 1 / sizes[1],
+        degrees=float(J * (J + 1) / spread),
+        difference=difference[0],
+        shares=shares[0],
+    )
 
 
 def _mean_and_covariance(columns: Floats, n_units: Floats) -> tuple[Floats, Floats, Floats]:

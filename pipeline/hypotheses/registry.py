@@ -8,15 +8,18 @@ one line there. People give its name, or an instance with other parameters than 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import DataError, ParameterError, shown
 from ..params import check_fields
 from .nulls import Null
 from .result import HypothesisResult
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Measured:
     standard_error: float = float("nan")
     effect: float = float("nan")
     details: Mapping[str, Any] | None = None
+    sampled_rows: Mapping[str, Floats] = field(default_factory=dict)
 
     def times_power(self, exponent: int, name: str) -> Measured:
         """Return the statistic ``name``, its error and its null times 2^``exponent``.
@@ -101,6 +105,7 @@ class Measured:
             effect=self.effect,
             null_distribution=self.null.values,
             details=details,
+            sampled_rows=self.sampled_rows,
             **tested,
         )
 

@@ -46,8 +46,11 @@ class HypothesisResult:
     seed : int
     seconds : float
     details : mapping
-        What only some tests have, JSON-able: locations, the split of a kernel's choice, bags that
-        were left out.
+        What only some tests have, JSON-able: locations and what each contributes, the split of a
+        kernel's choice, bags that were left out.
+    sampled_rows : mapping of str to float64, shape (up to about 1,024, d)
+        Rows to draw beside locations: of each sample, or of each variable, pair by pair; empty for
+        other statistics. Not in `to_dict`.
     """
 
     statistic: float
@@ -65,6 +68,7 @@ class HypothesisResult:
     seed: int
     seconds: float
     details: Mapping[str, Any] = field(default_factory=dict)
+    sampled_rows: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     def report(self) -> str:
         """Return what was found, one line per fact."""
@@ -87,7 +91,7 @@ class HypothesisResult:
             **{
                 name.replace("_", " "): f"{value:.4g}" if isinstance(value, float) else str(value)
                 for name, value in self.details.items()
-                if not isinstance(value, list)  # too long for a line; `to_dict` has them
+                if not _has_lists(value)  # too long for a line; `to_dict` has them
             },
             "seed": str(self.seed),
             "seconds": f"{self.seconds:.3g}",
@@ -97,7 +101,7 @@ class HypothesisResult:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for a report; numbers that are not known are None."""
-        values = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        values = {name: value for name, value in vars(self).items() if name != "sampled_rows"}
         plain = {
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in values.items()
@@ -109,6 +113,11 @@ class HypothesisResult:
             "n_units": dict(self.n_units),
             "details": dict(self.details),
         }
+
+
+def _has_lists(value: object) -> bool:
+    values = value.values() if isinstance(value, Mapping) else [value]
+    return any(isinstance(v, list) for v in values)
 
 
 def _known(value: float) -> str:

@@ -29,6 +29,7 @@ from tests.oracles.hypotheses import (
     golden_samples,
     hotelling_by_loop,
     hotelling_p_value,
+    hotelling_shares,
     kernel_by_formula,
     linear_by_loop,
     mmd_by_loop,
@@ -131,6 +132,12 @@ def test_locations_by_loop(groups):
         )  # fmt: skip
         assert r.statistic == pytest.approx(expected[0], rel=1e-5)
         np.testing.assert_allclose(r.null_distribution, np.sort(expected[1:]), rtol=1e-5)
+        gaps, shares = hotelling_shares(z[splits[0]], z[~splits[0]])
+        np.testing.assert_allclose(r.details["differences"], gaps)
+        by_location = [shares[j::3].sum() for j in range(3)]
+        np.testing.assert_allclose(r.details["contributions"], by_location, rtol=1e-5)
+        assert sum(r.details["contributions"]) == pytest.approx(r.statistic)
+        assert list(r.sampled_rows) == (["a", "b"] if kind is MeanEmbeddings else [])
         r = two_sample_test(X, Y, statistic=kind(3, V), bandwidth=1.1, null="hotelling")
         assert r.p_value == pytest.approx(hotelling_p_value(z[splits[0]], z[~splits[0]]), rel=1e-4)
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from bagbasis.densities import Densities
 from bagbasis.errors import BagbasisError, DataError
-from bagbasis.hypotheses import nfsic, stein
+from bagbasis.hypotheses import NFSIC, independence_test, nfsic, stein
 from bagbasis.hypotheses.nfsic import Locations, LocationSums, learn_locations
 from bagbasis.hypotheses.orders import permuted_orders
 from bagbasis.hypotheses.scores import GivenScore, MixtureScore, SeriesScore
@@ -42,6 +42,28 @@ class TestNFSIC:
         order = np.concatenate(list(permuted_orders(np.arange(11), 2, 0)))
         found = nfsic.nfsic_of_orders(K, L, iter([order]), 1e-5)
         assert found[1] == pytest.approx(dependence.nfsic(K.T, L[order[1]].T, 1e-5))
+
+    def test_contributions(self):
+        """By location û_j (Σ̂ + γI)⁻¹_jk û_k, term by term; they and the rows are in the result."""
+        X, Y = pair(300)
+        r = independence_test(X, Y, statistic=NFSIC(3))
+        at = r.details["locations"]
+        K, L = (
+            np.array([[np.exp(-((row - v) ** 2).sum() / (2 * width**2)) for row in z] for v in vs])
+            for z, vs, width in ((X, at["v"], at["x_bandwidth"]), (Y, at["w"], at["y_bandwidth"]))
+        )
+        u = np.array([np.cov(k, ell)[0, 1] for k, ell in zip(K, L, strict=True)])
+        terms = np.array([(k - k.mean()) * (ell - ell.mean()) for k, ell in zip(K, L, strict=True)])
+        inverse = np.linalg.inv(
+            (terms - u[:, None]) @ (terms - u[:, None]).T / 300 + 1e-5 * np.eye(3)
+        )
+        np.testing.assert_allclose(r.details["differences"], u)
+        shares = [sum(300 * u[j] * inverse[j, k] * u[k] for k in range(3)) for j in range(3)]
+        np.testing.assert_allclose(r.details["contributions"], shares)
+        assert sum(r.details["contributions"]) == pytest.approx(r.statistic)
+        np.testing.assert_array_equal(r.sampled_rows["x"], X)
+        assert "\nlocations" not in r.report()
+        assert "sampled_rows" not in r.to_dict()
 
     def test_sums_merge_and_subtract(self):
         X, Y = pair(400)

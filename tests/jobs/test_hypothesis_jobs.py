@@ -6,16 +6,21 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from bagbasis import BagStore, MomentsEmbedding
 from bagbasis.hypotheses import (
     NFSIC,
     FourierMMD,
+    MeanEmbeddings,
     MixtureScore,
     fit_test,
     independence_test,
     two_sample_test,
 )
+from bagbasis.jobs.pictures import locations
+from bagbasis.jobs.pictures.evaluation import BLUE, ORANGE
+from bagbasis.jobs.pictures.locations import draw_locations
 from tests.jobs.running import CONFIGS, assert_picture, done, refused, settings
 
 
@@ -79,9 +84,57 @@ def test_independence(store, tmp_path):
     assert report["n_units"] == {"pairs": 50}
     assert "independence" in printed.lower()
     assert_picture(tmp_path / "null.png")
+    assert_picture(tmp_path / "locations.png")
+    assert report["pictures"] == [str(tmp_path / f"{name}.png") for name in ("null", "locations")]
+    assert len(report["details"]["contributions"]) == 3
     done("test", "independence", *settings(**wanted, groups="day", bags="[0, 40]"))
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["unit"], report["n_units"]) == ("group", {"pairs": 8})
+
+
+def _drawn(monkeypatch, result):
+    """The axis, and the areas and colours of the locations."""
+    monkeypatch.setattr(locations, "save_figure", lambda figure, path: figure)
+    axis = draw_locations("unused", result).axes[0]
+    dots = axis.collections[-1]
+    return axis, dots.get_sizes(), [tuple(color[:3]) for color in dots.get_facecolors()]
+
+
+def test_locations_are_drawn_where_the_difference_is(monkeypatch, tmp_path):
+    """Of six coordinates the two that differ; in the colour of the sample with more rows there, and
+    as large as the location contributes. Of dependence, of the coordinate that matters."""
+    rng = np.random.default_rng(3)
+    X, Y = rng.standard_normal((2, 600, 6))
+    Y[:, [1, 4]] *= 0.2
+    where = np.zeros((2, 6))
+    where[1, 4] = 2.0  # where X has more; Y is crowded at 0
+    r = two_sample_test(X, Y, statistic=MeanEmbeddings(2, where.tolist()), bandwidth=1.0)
+    assert_picture(draw_locations(tmp_path / "d6.png", r))
+    axis, areas, colours = _drawn(monkeypatch, r)
+    assert {axis.get_xlabel(), axis.get_ylabel()} == {"coordinate 2", "coordinate 5"}
+    assert colours == [to_rgb(ORANGE), to_rgb(BLUE)]
+    first, second = r.details["contributions"]
+    assert areas[1] / areas[0] == pytest.approx(max(second, 0) / first, abs=0.05)
+    x = rng.standard_normal((800, 3))
+    r = independence_test(x, x[:, 1] ** 2, statistic=NFSIC(4))
+    axis, areas, _ = _drawn(monkeypatch, r)
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("x, coordinate 2", "y")
+    assert int(np.argmax(areas)) == int(np.argmax(r.details["contributions"]))
+
+
+@pytest.mark.parametrize("n_dims", [1, 20])
+def test_locations_of_few_and_many_coordinates(monkeypatch, tmp_path, n_dims):
+    """One coordinate: curves. Of many: principal directions, which the axes name."""
+    rng = np.random.default_rng(4)
+    r = two_sample_test(*rng.standard_normal((2, 100, n_dims)), statistic="me")
+    assert_picture(draw_locations(tmp_path / "a.png", r))
+    axis, *_ = _drawn(monkeypatch, r)
+    name = "coordinate 1" if n_dims == 1 else "principal direction"
+    assert axis.get_xlabel().startswith(name)
+    bags = [rng.standard_normal((9, 2)) for _ in range(40)]
+    r = independence_test(bags, ["a", "b"] * 20, statistic="nfsic")
+    axis, *_ = _drawn(monkeypatch, r)
+    assert "embeddings of bags" in axis.get_title()
 
 
 def test_fit(store, tmp_path):

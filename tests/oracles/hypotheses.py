@@ -85,6 +85,14 @@ def hotelling_by_loop(first: NDArray, second: NDArray) -> float:
     return float(gap @ np.linalg.solve(np.atleast_2d(joint), gap))
 
 
+def hotelling_shares(first: NDArray, second: NDArray) -> tuple[list[float], NDArray]:
+    """Δ_j and Σ_k Δ_j (S_x / n_x + S_y / n_y)⁻¹_jk Δ_k of each feature."""
+    gaps = [float(x.mean() - y.mean()) for x, y in zip(first.T, second.T, strict=True)]
+    inverse = np.linalg.inv(sum(np.atleast_2d(np.cov(z.T)) / len(z) for z in (first, second)))
+    J = range(len(gaps))
+    return gaps, np.array([sum(gaps[j] * inverse[j, k] * gaps[k] for k in J) for j in J])
+
+
 def hotelling_p_value(first: NDArray, second: NDArray) -> float:
     """Krishnamoorthy and Yu's: T² as a scaled F with Welch's kind of degrees of freedom."""
     parts = [np.atleast_2d(np.cov(z.T, ddof=1)) / len(z) for z in (first, second)]
