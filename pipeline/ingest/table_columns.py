@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..bags import BagStore
 from ..errors import ParameterError
 from ..params import check_number
+from .csv_dialects import CsvDialect
 
 WAVES = ("cos", "sin")  # as DuckDB calls them
 
@@ -72,8 +75,8 @@ class Indicator(Coordinate):
 class Columns:
     """The columns that are read: those of the bag's id, the coordinates, the targets.
 
-    ``dates``, ``booleans``, ``decimal``, ``missing``, ``missing_values``, ``target_types`` and
-    ``target_rules`` are those of `TableIngest`.
+    ``dates``, ``booleans``, ``decimal``, ``missing``, ``missing_values``, ``csv``, ``target_types``
+    and ``target_rules`` are those of `TableIngest`.
     """
 
     ids: tuple[str, ...]
@@ -86,6 +89,7 @@ class Columns:
     decimal: str = "."
     missing: str = "refuse"
     missing_values: tuple[str, ...] = ()
+    csv: CsvDialect = field(default_factory=CsvDialect)
 
     @property
     def of_coordinates(self) -> list[str]:
@@ -183,3 +187,31 @@ def check_fits(
     for name, kind in target_types.items():
         if (kind == "class") != (name in store.meta.class_names):
             raise ParameterError(f"target_types of {name!r}: {store.url} has it otherwise")
+
+
+Sources = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
+"""The files of a table as they are given."""
+
+
+def provenance(
+    sources: tuple[Sources, Sources, Sources],
+    coordinates: Sequence[Coordinate],
+    of_responses: Sequence[Coordinate],
+) -> dict[str, Any]:
+    """Return where bags come from, for the store; of points, targets and responses the files."""
+    points, targets, responses = map(_as_given, sources)
+    names = [one.name for one in coordinates]
+    found = {"job": "ingest", "from": [points, targets], "coordinates": names}
+    if responses is None:
+        return found
+    names = [one.name for one in of_responses]
+    return {**found, "responses": responses, "response_coordinates": names}
+
+
+def _as_given(source: Sources) -> str | list[str] | None:
+    """Return paths as they were given, for JSON."""
+    if source is None:
+        return None
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    return [os.fspath(part) for part in source]

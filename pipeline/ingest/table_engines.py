@@ -237,7 +237,8 @@ def _survey_piece(task: tuple[Scan, str, float], report: Report) -> Survey | Dat
             sample = sample_ids(scan, SAMPLE, database)
         except DataError as error:
             return None if database.files.texts else error
-        if any(text.count(b'"') % 2 for text in database.files.texts.values()):
+        quote = (scan.columns.csv.quote or "").encode()
+        if quote and any(text.count(quote) % 2 for text in database.files.texts.values()):
             return None
         return replace(survey, sample=sample)
 

@@ -6,7 +6,6 @@ No rows are read here but the header of a CSV file and the footer of a Parquet f
 from __future__ import annotations
 
 import csv
-import io
 import os
 import re
 import zlib
@@ -26,13 +25,13 @@ import pyarrow.parquet
 from ..errors import DataError, closest
 from ..storage.urls import filesystem, normalize_url
 from .arrow_files import ARROW, copy_as_parquet
+from .csv_dialects import OTHER_ENCODING
 from .table_bytes import DuckFiles
 from .table_columns import Columns
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 KINDS = PARQUET + ARROW + CSV
-DELIMITERS = (",", ";", "\t", "|")  # of CSV; the first by which the header has all columns
 HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
 SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
 
@@ -74,6 +73,8 @@ class TableFile:
         Coordinates that are lists: a row is a bag, not a point.
     delimiter : str
         Of a CSV file.
+    can_be_cut : bool
+        Of a CSV file, see `CsvDialect.can_be_cut`.
     parts : tuple of (str, str or None)
         Columns that are told by the names of folders, as st=JFK, and their values: texts of all
         rows, None for a missing one.
@@ -93,6 +94,7 @@ class TableFile:
     has_checksums: bool = False
     lists: tuple[str, ...] = ()
     delimiter: str = ","
+    can_be_cut: bool = True
     parts: tuple[tuple[str, str | None], ...] = ()
     copy: str = ""
     start: int = 0
@@ -123,7 +125,7 @@ class TableFile:
             points_per_row = max(1, self.n_rows // max(1, sum(self.groups)))  # of lists
             max_rows = max(1, piece_bytes // (8 * len(self.types) * points_per_row))
             return self._cut_groups(max_rows) if self.groups else [self]
-        if self.is_gzip:
+        if self.is_gzip or not self.can_be_cut:
             return [self]
         n_pieces = max(1, -(-self.n_bytes // piece_bytes))
         bounds = [self.n_bytes * i // n_pieces for i in range(n_pieces + 1)]
@@ -211,7 +213,8 @@ def reading(file: str) -> Iterator[None]:
         raise
     except (OSError, EOFError, ValueError, csv.Error, zlib.error, pa.ArrowException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{file}: can not be read ({reason})") from error
+        hint = OTHER_ENCODING if isinstance(error, UnicodeDecodeError) else ""
+        raise DataError(f"{file}: can not be read ({reason}){hint}") from error
 
 
 def _find_files(source: str) -> list[str]:
@@ -252,13 +255,13 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
             found = _look_into_parquet(file, url, columns, of_folders)
             return replace(found, index=index, n_bytes=n_bytes)
         sample = file.read(SAMPLE_BYTES)
-        delimiter, names = _read_header(sample, set(columns.names) - set(of_folders))
+        delimiter, names = columns.csv.read_header(sample, set(columns.names) - set(of_folders))
         parts = _check_names(url, names, columns, of_folders)
         row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
         types = (UNTYPED,) * len(columns.names)
         n_rows = max(1, n_bytes // row_bytes)
-        found = TableFile(url, index, tuple(names), types, n_rows, n_bytes)
-        return replace(found, delimiter=delimiter, parts=parts)
+        found = TableFile(url, index, tuple(names), types, n_rows, n_bytes, parts=parts)
+        return replace(found, delimiter=delimiter, can_be_cut=columns.csv.can_be_cut)
 
 
 def _look_into_parquet(
@@ -288,18 +291,6 @@ def _parts_of(path: str, columns: Columns) -> dict[str, str | None]:
         for name, is_pair, value in pairs
         if is_pair and unquote(name) in columns.names
     }
-
-
-def _read_header(sample: bytes, wanted: set[str]) -> tuple[str, list[str]]:
-    """Return the delimiter of a CSV file by which its header has all that is wanted, and names."""
-    headers = {}
-    for delimiter in DELIMITERS:
-        text = io.TextIOWrapper(io.BytesIO(sample), "utf-8-sig", newline="")
-        names = next(csv.reader(text, delimiter=delimiter), [])
-        if wanted <= set(names):
-            return delimiter, names
-        headers[delimiter] = names
-    return max(headers.items(), key=lambda header: len(header[1]))
 
 
 def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:

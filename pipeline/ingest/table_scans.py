@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from ..errors import DataError, StoreError
 from ..execution.lanes import lane_cores
+from .csv_dialects import OTHER_ENCODING
 from .table_bytes import DuckFiles
 from .table_columns import Columns, quoted
 from .table_files import INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
@@ -159,10 +160,18 @@ class Scan:
             return f"CASE WHEN {yes} THEN 1.0 WHEN {no} THEN 0.0 END"
         if name in self.columns.dates:
             return f"epoch(TRY_CAST({column} AS TIMESTAMP)) / {SECONDS_PER_DAY}"
+        decimal, thousands = self.columns.decimal, self.columns.csv.thousands
+        number = column
+        if kind == UNTYPED and thousands:
+            group, rest = re.escape(thousands), re.escape(decimal)
+            grouped = quoted(rf"\s*[+-]?\d{{1,3}}({group}\d{{3}})+({rest}\d*)?\s*")
+            plain = f"replace({column}, {quoted(thousands)}, '')"
+            is_grouped = f"regexp_full_match({column}, {grouped})"
+            number = f"CASE WHEN {is_grouped} THEN {plain} ELSE {column} END"
         # DuckDB reads 1_000 as a number, which elsewhere is text, such as the label of a class.
-        wrong, number = f"contains({column}, '_')", column
-        if kind == UNTYPED and self.columns.decimal == ",":
-            wrong, number = f"{wrong} OR contains({column}, '.')", f"replace({column}, ',', '.')"
+        wrong = f"contains({number}, '_')"
+        if kind == UNTYPED and decimal == ",":
+            wrong, number = f"{wrong} OR contains({number}, '.')", f"replace({number}, ',', '.')"
         return f"CASE WHEN {wrong} THEN NULL ELSE TRY_CAST({number} AS DOUBLE) END"
 
     def _row(self, starts: Sequence[int]) -> str:
@@ -182,10 +191,12 @@ class Scan:
             return f"({self._items(source)})" if first.lists else source
         types = ", ".join(f"{column}: 'VARCHAR'" for column in columns)
         nulls = ", ".join(quoted(word) for word in MISSING)
+        told = {"delim": first.delimiter, **self.columns.csv.options()}
+        dialect = [f"{name}={quoted(str(value))}" for name, value in told.items()]
+        has_header = first.start == 0 and self.columns.csv.columns is None
         return (
-            f"read_csv([{paths}], auto_detect=false, header={first.start == 0}, "
-            f"delim={quoted(first.delimiter)}, "
-            f"quote='\"', escape='\"', nullstr=[{nulls}], allow_quoted_nulls=false, "
+            f"read_csv([{paths}], auto_detect=false, header={has_header}, {', '.join(dialect)}, "
+            f"nullstr=[{nulls}], allow_quoted_nulls=false, "
             f"compression='{'gzip' if first.is_gzip else 'none'}', columns={{{types}}})"
         )
 
@@ -286,7 +297,8 @@ class Database:
             file = DuckFiles.url_of(
                 paths[0]
             )  # damage in a Parquet file DuckDB tells without its name
-            raise DataError(f"{file}: can not be read ({reason})") from error
+            hint = OTHER_ENCODING if "not utf-8" in str(error) else ""
+            raise DataError(f"{file}: can not be read ({reason}){hint}") from error
 
 
 @contextmanager

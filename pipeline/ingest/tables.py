@@ -7,7 +7,6 @@ commit at the end. Who checks and sorts is an engine: this process, or the worke
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
@@ -22,8 +21,17 @@ from ..errors import DataError, ParameterError
 from ..execution import Progress, current_client
 from ..params import check_choice, check_fields
 from .arrays import check_mode, new_store
+from .csv_dialects import CsvDialect
 from .table_bags import RULES
-from .table_columns import Columns, Coordinate, check_fits, check_made, coordinates_of, names_of
+from .table_columns import (
+    Columns,
+    Coordinate,
+    check_fits,
+    check_made,
+    coordinates_of,
+    names_of,
+    provenance,
+)
 from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .table_files import Source, TableFile, open_table
 from .table_passes import TablePasses, Tally, warn_of
@@ -59,7 +67,8 @@ class TableIngest:
         names of folders, as in ``st=JFK/part.parquet``. CSV is split at commas, semicolons,
         tabs or bars: at the first by which the header has all columns. In CSV, empty fields, NA,
         N/A, NaN, nan, null and NULL are missing values. On a cluster a compressed file has to fit
-        in a worker's memory, and so has a CSV file with line breaks within quotes.
+        in a worker's memory, and so has a CSV file with line breaks within quotes, or whose
+        ``csv`` has utf-16, skip_rows, comment or an escape that is not the quote.
     url : str or path
         The store to write.
     id_column : str or list of str
@@ -82,6 +91,12 @@ class TableIngest:
         label, 1 where a point has it, else 0. Another label is refused.
     decimal : {".", ","}
         What stands before the decimals of numbers in CSV.
+    csv : mapping, optional
+        How CSV files are written otherwise, as {"encoding": "latin-1", "skip_rows": 2}:
+        ``encoding`` (utf-8, latin-1, utf-16), ``delimiter``, ``quote``, ``escape`` (what stands
+        before a quote within quotes), ``comment`` (what begins one), ``skip_rows`` (lines before
+        the header), ``columns`` (the names of all, where there is no header) and ``thousands``,
+        as "," of 1,234.5. Quote and escape may be None.
     targets : list of str, optional
         Target columns: numbers, or text, which is taken for class labels and stored as their
         index in the sorted labels. A missing value is not labelled. In the table of points a
@@ -161,6 +176,7 @@ class TableIngest:
     cyclic: Mapping[str, float] | None = None
     categories: Mapping[str, Sequence[str | int]] | None = None
     decimal: str = "."
+    csv: Mapping[str, Any] | None = None
     targets: Sequence[str] | None = None
     target_types: Mapping[str, str] | None = None
     target_rules: Mapping[str, str] | None = None
@@ -217,6 +233,7 @@ class TableIngest:
         if self.missing_values is not None:
             object.__setattr__(self, "missing_values", tuple(self.missing_values))
         check_choice("decimal", self.decimal, (".", ","))
+        CsvDialect.of(self.csv, self.decimal)
         for name in ("id_column", "target_id_column", "response_id_column"):
             if getattr(self, name) is not None and not names_of(getattr(self, name)):
                 raise ParameterError(f"{name} is empty; name a column")
@@ -286,7 +303,9 @@ class TableIngest:
             if create is not None:
                 kept = self._create(create, passes.tables, codings, boxes)
             assert kept is not None
-            with kept.appending(self._provenance() if create else None) as session:
+            sources = self.points, self.target_table, self.responses
+            origin = provenance(sources, self._of_points, self._of_responses)
+            with kept.appending(origin if create else None) as session:
                 passes.write(codings, session, kept.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
                     raise DataError(f"{kept.url}: no bag is left: each lacks a coordinate")
@@ -345,6 +364,7 @@ class TableIngest:
             decimal=self.decimal,
             missing=self.missing,
             missing_values=words,
+            csv=CsvDialect.of(self.csv, self.decimal),
         )
         of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
         of_targets["target_rules"] = dict(self.target_rules or {})
@@ -360,18 +380,6 @@ class TableIngest:
             found["responses"] = replace(rules, ids=answer_ids, coordinates=self._of_responses)
         return found
 
-    def _provenance(self) -> dict[str, Any]:
-        """Where the bags come from, as it was given, for the store."""
-        source: dict[str, Any] = {
-            "job": "ingest",
-            "from": [_as_given(self.points), _as_given(self.target_table)],
-            "coordinates": [one.name for one in self._of_points],
-        }
-        if self.responses is not None:
-            source["responses"] = _as_given(self.responses)
-            source["response_coordinates"] = [one.name for one in self._of_responses]
-        return source
-
 
 def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
     """Return a function of the parameters that the class declares as its fields."""
@@ -385,12 +393,3 @@ def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:
 
 
 ingest_tables = _as_function(TableIngest)
-
-
-def _as_given(source: Source | Sequence[Source] | None) -> str | list[str] | None:
-    """Return paths as they were given, for JSON."""
-    if source is None:
-        return None
-    if isinstance(source, (str, os.PathLike)):
-        return os.fspath(source)
-    return [os.fspath(part) for part in source]
