@@ -22,7 +22,7 @@ from .gram_peer import GramPeer
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import Floats, column, pivot, select
 from .kit.notes import remarks
-from .kit.plots import BLUE, GREEN, GREY, ORANGE, RED, Curve, lines, plain_log
+from .kit.plots import BLUE, GREEN, ORANGE, RED, Curve, lines, plain_log
 from .kit.verdicts import listing
 from .learning import Geometries, Learner, describe_all, draw_bags, errors
 from .mixture_order import CRITERIA, orders_by_criteria
@@ -43,10 +43,7 @@ STYLES = {
     "L2": (ORANGE, "v"),
     "MMD": (RED, "D"),
     "Hist JS": (GREEN, "P"),
-    "KL": (GREY, "X"),
 }
-LINES = {"AIC": ("#8e6bbf", "-."), "BIC": ("#b0892f", ":"), "constant": ("black", "-")}
-TICKS = (1.4, 1.5, 1.6, 1.8, 2.0, 2.5, 3.0, 4.0)  # of RMSE
 
 Labelled = tuple[Bags, Floats]
 
@@ -286,25 +283,20 @@ def _choice(choice: Mapping[str, Any]) -> str:
 
 
 def _panel(axis: Axes, results: Sequence[Result], n_points: int) -> None:
-    curves = []
-    for method, found in size_rows(results).groupby("method", sort=False):
+    """Draw what has about the errors of the embeddings; the title tells the others."""
+    rows, curves = size_rows(results), []
+    others = {method: values["rmse"] for method, values in without_training(results).items()}
+    for method, found in rows.groupby("method", sort=False):
+        if method == "KL":
+            others["KL"] = float(found["rmse"].iloc[-1])
+            continue
         color, marker = STYLES[str(method)]
-        n_train = ", ".join(f"{n:,}" for n in found["n_train"])
-        label = f"{method!s} ({n_train} bags)" if method == "KL" else str(method)
         x, y = column(found, "seconds"), column(found, "rmse")
-        curves.append(Curve(x, y, label, color, f"{marker}-"))
-    for method, values in without_training(results).items():
-        color, style = LINES[method]
-        label = f"{method}: {values['rmse']:.2f} here"
-        axis.axhline(values["rmse"], color=color, linestyle=style, linewidth=1.2, label=label)
-        printed = PAPER[method].get(n_points)
-        if printed is not None:
-            at_edge = {"transform": axis.get_yaxis_transform(), "clip_on": False, "markersize": 9}
-            label = f"{method}: {printed} in 001"
-            curves.append(Curve([1.0], [printed], label, color, "<", more=at_edge))
-    below = {"ncols": 2, "loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
-    lines(axis, curves, "seconds for fit and all predictions", "RMSE of the number of components",
-          log="xy", title=f"{n_points} points per bag", legend=below)  # fmt: skip
+        curves.append(Curve(x, y, str(method), color, f"{marker}-"))
+    most = max(float(curve.y.max()) for curve in curves)
+    levels = {method: rmse for method, rmse in others.items() if rmse <= most}
+    beyond = [f"{method} {rmse:.2f}" for method, rmse in others.items() if rmse > most]
+    title = f"{n_points} points per bag" + (f"; beyond: {', '.join(beyond)}" if beyond else "")
+    x_label, y_label = "seconds for fit and all predictions", "RMSE of the number of components"
+    lines(axis, curves, x_label, y_label, log="x", levels=levels, title=title)
     plain_log(axis.xaxis)
-    axis.set_yticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
-    axis.set_yticks([], minor=True)

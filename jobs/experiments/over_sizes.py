@@ -26,14 +26,13 @@ from .kernel_kernel import (
 )
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.notes import remarks
-from .kit.plots import BLUE, GREEN, GREY, ORANGE, Curve, lines
+from .kit.plots import AT_ENDS, BLUE, GREEN, GREY, ORANGE, Curve, lines
 from .kit.timing import DISTURBED
 from .kit.verdicts import listing
 from .learning import draw_bags, mean_squares
 
 PAPER_TRAIN, PAPER_TEST = 28_000, 2_000
 WAYS = {"batch": "batches", "single": "one bag per call"}
-LINES = {"batch": "--", "single": "-"}
 LEARNED, CONSTANT = ("2BE", "KK"), "constant"
 OTHERS = ((GREEN, "^"), ("#8e6bbf", "v"), ("#b0892f", "D"))  # classical methods in pictures
 
@@ -222,7 +221,7 @@ class OverSizes(Experiment[Sizes]):
         ]
 
     def draw(self, results: Sequence[Result]) -> None:
-        """Draw errors and times over the number of points."""
+        """Draw errors and the time of a bag's prediction over the number of points."""
         sizes = at_sizes(results)
         n = [size.n_points for size in sizes]
         styles = {"2BE": (BLUE, "o"), "KK": (ORANGE, "s")}
@@ -231,22 +230,17 @@ class OverSizes(Experiment[Sizes]):
         for method, (color, marker) in styles.items():
             mse = [size.mse(method) for size in sizes]
             errors.append(Curve(n, mse, method, color, f"{marker}-"))
-            if method not in sizes[0].timed:
-                continue
-            by_way = {way: [size.time(method, way) for size in sizes] for way in WAYS}
-            alike = by_way["batch"] == by_way["single"]
-            for way, text in WAYS.items():
-                if way == "single" or not alike:
-                    label = method if alike else f"{method}, {text}"
-                    style = marker + LINES[way]
-                    seconds.append(Curve(n, by_way[way], label, color, style))
+            if method in sizes[0].timed:
+                each = [size.time(method, "single") for size in sizes]
+                seconds.append(Curve(n, each, method, color, f"{marker}-"))
         constant = [size.mse(CONSTANT) for size in sizes]
         errors.append(Curve(n, constant, "best constant", GREY, ":"))
         title = f"Predicting {self.subject} from a bag of points"
         with self.picture(self.picture_name, title, 2, 13.5) as (_, [left, right]):
-            x, aside = "points in a bag, n", {"loc": "upper left", "bbox_to_anchor": (1.01, 1)}
-            lines(left, errors, x, f"mean squared error ({self.unit})", log="xy", ticks=n)
-            lines(right, seconds, x, "seconds per query", log="xy", ticks=n, legend=aside)
+            look: dict[str, Any] = {"log": "xy", "ticks": n, "legend": AT_ENDS}
+            lines(left, errors, "points in a bag, n", f"mean squared error ({self.unit})", **look)
+            y = f"seconds per query, {WAYS['single']}"
+            lines(right, seconds, "points in a bag, n", y, **look)
 
 
 def _error_table(sizes: Sequence[AtSize], target: str, fewer: bool, notes: Sequence[str]) -> Table:

@@ -20,7 +20,19 @@ from bagbasis.errors import ConfigError
 from .kit.experiment import Experiment, Measure, Result, Scale, Table
 from .kit.frame import select
 from .kit.notes import remarks
-from .kit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Curve, lines, plain_log
+from .kit.plots import (
+    AT_ENDS,
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RED,
+    Curve,
+    lines,
+    plain_log,
+)
 from .kit.verdicts import listing
 from .peers_measures import measure_mmd, measure_projection, measure_transport
 from .peers_regression import BASES, ITERATIONS, KERNELS, N_POINTS, measure_regression
@@ -180,11 +192,10 @@ class Peers(Experiment[Sizes]):
                   ticks=list(ours))  # fmt: skip
 
     def _draw_projection(self, found: Sequence[Result]) -> None:
-        """Draw time per bag over the number of functions, a panel per number of dimensions."""
+        """Draw finufft's time over ours, over functions, a panel per number of dimensions."""
         dims = sorted({r.params["d"] for r in found})
         sizes = sorted({r.params["n_points"] for r in found})
-        title = "Projection coefficients of bags of n points: our kernel and finufft"
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 2, "fontsize": 7}
+        title = "Projection coefficients of bags of n points: above the line our kernel is quicker"
         with self.picture(
             "projection.png", title, len(dims), 4.2 * len(dims), 4.6, sharey=True
         ) as (_, axes):
@@ -192,17 +203,11 @@ class Peers(Experiment[Sizes]):
                 curves = []
                 for r in select(found, d=d):
                     n, color = r.params["n_points"], SIZES[sizes.index(r.params["n_points"])]
-                    s, ours, peer = (
-                        [v[key] for v in r.values["sizes"]] for key in ("s", "ours", "peer")
-                    )
-                    curves.append(Curve(s, ours, f"n = {n:,}: ours", color))
-                    curves.append(Curve(s, peer, f"n = {n:,}: finufft", color, "s--"))
-                    at = quicker_from(r)
-                    if at is not None:
-                        label = f"n = {n:,}: equal at s ≈ {float(f'{at:.2g}'):,.0f}"
-                        axis.axvline(at, color=color, linestyle=":", label=label)
-                y = "seconds per bag, one thread" if d == dims[0] else ""
-                lines(axis, curves, "functions s", y, log="xy", legend=below,
+                    s, ratio = ([v[key] for v in r.values["sizes"]] for key in ("s", "ratio"))
+                    curves.append(Curve(s, ratio, f"n = {n:,}", color))
+                axis.axhline(1, color=BLACK, linewidth=1)
+                y = "finufft's time / ours, one thread" if d == dims[0] else ""
+                lines(axis, curves, "functions s", y, log="xy", legend=AT_ENDS,
                       title=f"d = {d} dimension{'s' * (d > 1)}")  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from .kit.experiment import Experiment, Measure, Result, Scale, Table
 from .kit.frame import column, frame
-from .kit.plots import BLUE, GREY, ORANGE, Curve, lines
+from .kit.plots import AT_ENDS, BLUE, GREY, ORANGE, Curve, lines
 from .kit.timing import upper_exponent
 from .scaling_measures import (
     Size,
@@ -134,7 +134,7 @@ class Scaling(Experiment[Sizes]):
         self._draw_clusters(frame(results, measure="workers"), frame(results, measure="scheduler"))
 
     def _draw_times(self, results: Sequence[Result]) -> None:
-        """CPU seconds of a fit, a panel per variable, beside the cost model's."""
+        """CPU seconds of a fit, a panel per variable, with exponents at the lines."""
         middle = self.settings.middle
         looks = (("fit", "fit, measured", BLUE, "o-"),
                  ("passes", "without its solve", ORANGE, "s--"),
@@ -143,18 +143,22 @@ class Scaling(Experiment[Sizes]):
             "Time of one fit from a store; exponents of the upper half of each ladder, the middle "
             "dashed, the cost model without the solve"
         )
-        with self.picture("times.png", title, len(NAMES), 21.0, 4.4) as (_, axes):
+        with self.picture("times.png", title, len(NAMES), 21.0, 4.8) as (figure, axes):
             for axis, name in zip(axes, NAMES, strict=True):
                 rows = ladder(results, middle, name)
                 x = column(rows, name)
                 curves = []
-                for key, text, color, style in looks:
+                for key, _, color, style in looks:
                     seconds = column(rows, key)
                     slope = upper_exponent(x, seconds)
-                    curves.append(Curve(x, seconds, f"{text}: ∝ {name}^{slope:.2f}", color, style))
+                    curves.append(Curve(x, seconds, f"∝ {name}^{slope:.2f}", color, style))
                 axis.axvline(getattr(middle, name), color=GREY, linewidth=0.8, linestyle="--")
                 y = "CPU seconds on one core" if name == "N" else ""
-                lines(axis, curves, NAMES[name], y, log="xy", ticks=x)
+                lines(axis, curves, NAMES[name], y, log="xy", ticks=x, legend=AT_ENDS)
+            texts = [text for _, text, *_ in looks]
+            figure.legend(
+                axes[0].lines[-len(texts) :], texts, loc="outside lower center", ncols=len(texts)
+            )
 
     def _draw_memory(self, results: Sequence[Result]) -> None:
         """Peaks of arrays over N and over D."""

@@ -34,8 +34,9 @@ from .kit.notes import remarks
 from .kit.plots import BLUE, GREY, ORANGE, Curve, lines
 from .kit.verdicts import crossing, two_digits
 from .learning import Training, mean_squares
-from .over_sizes import LINES, WAYS
+from .over_sizes import WAYS
 
+LINES = {"batch": "--", "single": "-"}  # of `WAYS`, in pictures
 EXPONENT = 3 / 5  # of N in the number of points
 PAPER_RATIOS = {10_000: 12, 100_000: 67, 1_000_000: 139}
 

@@ -13,6 +13,7 @@ from bagbasis.retraining import Round
 
 from .evaluation import BLUE, GREY, ORANGE, new_figure
 
+MOST_NAMED = 12  # rounds, the newest, whose numbers of bags have room as text
 GATES = {"inputs": ("o", BLUE), "concept": ("s", ORANGE), "labels": ("^", "black")}
 
 
@@ -37,27 +38,28 @@ def _errors(axis: Axes, rounds: Sequence[Round], measure: str) -> None:
     judged = [one for one in rounds if one.error is not None]
     against = [one for one in rounds if one.champion_error is not None]
     kept = [one for one in judged if one.decision != "promoted"]
-    axis.plot(
-        _numbers(judged), [_y(one.error) for one in judged], "o-", color=BLUE, label="challenger"
-    )
-    axis.plot(
-        _numbers(against),
-        [_y(one.champion_error) for one in against],
-        "s--",
-        color=ORANGE,
-        label="champion before",
-    )
-    axis.plot(_numbers(kept), [_y(one.error) for one in kept], "kx", markersize=11, label="refused")
+    errors = [_y(one.error) for one in judged]
+    axis.plot(_numbers(judged), errors, "o-", color=BLUE, label="challenger")
+    if against:
+        before = [_y(one.champion_error) for one in against]
+        axis.plot(_numbers(against), before, "s--", color=ORANGE, label="champion before")
+    if kept:
+        errors = [_y(one.error) for one in kept]
+        axis.plot(_numbers(kept), errors, "kx", markersize=11, label="refused")
     axis.set_ylabel(measure if len(measure) < 40 else "error")
     axis.legend(loc="best", fontsize=9)
 
 
 def _new_bags(axis: Axes, rounds: Sequence[Round]) -> None:
+    """Rings around dots: where all bags have labels, both are at one place."""
     numbers = _numbers(rounds)
-    axis.bar(numbers, [one.n_new for one in rounds], color=GREY, label="new bags")
-    axis.bar(numbers, [one.n_new_labelled for one in rounds], 0.5, color=BLUE, label="with a label")
-    axis.set_yscale("log")
-    axis.set_ylim(bottom=0.8)
+    new, labelled = ([getattr(one, n) for one in rounds] for n in ("n_new", "n_new_labelled"))
+    axis.plot(numbers, new, "o", mfc="none", color=GREY, label="new bags", markersize=11)
+    axis.plot(numbers, labelled, "o", color=BLUE, label="with a label")
+    for number, n in [*zip(numbers, new, strict=True)][-MOST_NAMED:]:
+        axis.annotate(f"{n:,}", (number, n), (8, 6), textcoords="offset points", fontsize=8)
+    axis.set_yscale("symlog", linthresh=1)  # a round may have no label
+    axis.set_ylim(0, 4 * max(1, *new))
     axis.set_ylabel("new bags")
     axis.legend(loc="best", fontsize=9)
 

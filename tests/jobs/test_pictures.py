@@ -127,6 +127,22 @@ def test_no_panel_of_drift_before_it_was_tested(p_value):
     values |= {"n_new": 9, "n_new_labelled": 5, "level": None, "p_values": {}, "p_value": p_value}
     figure = draw_rounds([SimpleNamespace(**values)], {"measure": "RMSE"})
     assert len(figure.axes) == (2 if p_value is None else 3)
+    legends = [[text.get_text() for text in axis.get_legend().texts] for axis in figure.axes[:2]]
+    assert legends == [["challenger"], ["new bags", "with a label"]]
+
+
+@pytest.mark.parametrize("n_labelled", [9, 5, 0])
+def test_bags_with_a_label_are_seen_where_all_have_one(n_labelled):
+    """A dot within a ring; a round without labels is on the axis, which begins at 0."""
+    values = {"number": 1, "error": None, "champion_error": None, "decision": "kept", "level": None}
+    values |= {"n_new": 9, "n_new_labelled": n_labelled, "p_values": {}, "p_value": None}
+    panel = draw_rounds([SimpleNamespace(**values)], {"measure": "RMSE"}).axes[1]
+    ring, dot = panel.lines
+    assert ring.get_markersize() > 1.5 * dot.get_markersize()
+    assert (ring.get_markerfacecolor(), [*ring.get_ydata()]) == ("none", [9])
+    assert [*dot.get_ydata()] == [n_labelled]
+    assert panel.get_ylim()[0] == 0
+    assert [text.get_text() for text in panel.texts] == ["9"]
 
 
 def test_one_prediction_stretches_no_axis(monkeypatch):

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from ...pictures.evaluation import BLUE, GREY, ORANGE
 
-__all__ = ["BLUE", "GREY", "ORANGE", "Curve", "bars", "finish", "lines", "plain_log"]
+__all__ = ["AT_ENDS", "BLUE", "GREY", "ORANGE", "Curve", "bars", "finish", "lines", "plain_log"]
 
+AT_ENDS = "at ends"
+LINE_HEIGHT = 0.045  # of a panel's height: of a label at the end of a line
 STAR = 12  # points: of what a paper prints, so that it is seen beside lines
 GREEN, PURPLE, RED, BLACK = "#5a9e6f", "#8064a2", "#c0392b", "black"
 
@@ -56,7 +58,7 @@ def lines(
     ticks: Sequence[float] | NDArray[Any] = (),
     levels: Mapping[str, float] | None = None,
     title: str = "",
-    legend: Mapping[str, Any] | None = None,
+    legend: Mapping[str, Any] | str | None = None,
 ) -> None:
     """Draw curves on a panel and label it.
 
@@ -70,11 +72,12 @@ def lines(
         All that the x axis has; none: matplotlib's own.
     levels : mapping from label to y
         Of dotted horizontal lines.
-    legend : mapping, optional
-        Of `Axes.legend`.
+    legend : mapping or "at ends", optional
+        Of `Axes.legend`; or labels stand beside the last points of the curves.
     """
     for curve in curves:
-        look = {"color": curve.color, "label": curve.label, **curve.more}
+        label = None if legend == AT_ENDS else curve.label
+        look = {"color": curve.color, "label": label, **curve.more}
         if curve.style == "*":
             look.setdefault("markersize", STAR)
         if curve.spread is None:
@@ -90,7 +93,20 @@ def lines(
     if len(ticks):
         axis.set_xticks(list(ticks), labels=[f"{tick:,g}" for tick in ticks], fontsize=8)
         axis.set_xticks([], minor=True)
-    finish(axis, x, y, title, legend)
+    finish(axis, x, y, title, legend if isinstance(legend, Mapping) else None)
+    if legend == AT_ENDS:
+        _label_ends(axis, [curve for curve in curves if curve.label])
+
+
+def _label_ends(axis: Axes, curves: Sequence[Curve]) -> None:
+    """Write labels right of the panel, at the height of the last points, none over another."""
+    to_panel = axis.transData + axis.transAxes.inverted()
+    ends = [float(to_panel.transform((curve.x[-1], curve.y[-1]))[1]) for curve in curves]
+    height = -np.inf
+    for i in np.argsort(ends, kind="stable").tolist():
+        height = max(ends[i], height + LINE_HEIGHT)
+        look = {"color": curves[i].color, "fontsize": 8, "va": "center"}
+        axis.text(1.02, height, curves[i].label, transform=axis.transAxes, **look)
 
 
 def bars(

@@ -19,7 +19,7 @@ from bagbasis.jobs.experiments.kit import notes, runner
 from bagbasis.jobs.experiments.kit.experiment import Experiment, Measure, Point, Scale, Table
 from bagbasis.jobs.experiments.kit.frame import frame, pair, pivot, select, table
 from bagbasis.jobs.experiments.kit.machine import machine, versions
-from bagbasis.jobs.experiments.kit.plots import Curve, lines
+from bagbasis.jobs.experiments.kit.plots import AT_ENDS, LINE_HEIGHT, Curve, lines
 from bagbasis.jobs.experiments.kit.runner import point_path, run_experiment
 from bagbasis.jobs.experiments.kit.timing import (
     exponent,
@@ -37,6 +37,7 @@ from bagbasis.jobs.experiments.kit.verdicts import (
     two_digits,
 )
 from bagbasis.jobs.markdown import markdown_table
+from bagbasis.jobs.pictures.evaluation import new_figure
 from bagbasis.jobs.terminal import Terminal
 from tests.jobs.experiments.contract import make, result
 from tests.jobs.running import CONFIGS, done, refused, settings
@@ -315,6 +316,18 @@ def test_threads_are_given_back():
     with one_thread():
         assert (numba.get_num_threads(), lane_cores()) == (1, 1)
     assert (numba.get_num_threads(), lane_cores()) == before
+
+
+def test_labels_at_the_ends_of_lines():
+    """In the order of the ends, none over another, and in place of a legend."""
+    axis = new_figure(4.0, 3.0).subplots()
+    ends = {"high": 9.0, "near": 8.99, "low": 1.0, "nearest": 8.98}
+    curves = [Curve([1, 2], [5, end], label) for label, end in ends.items()]
+    lines(axis, curves, "x", "y", log="y", legend=AT_ENDS)
+    assert axis.get_legend() is None
+    heights = {text.get_text(): text.get_position()[1] for text in axis.texts}
+    assert sorted(heights, key=heights.get) == ["low", "nearest", "near", "high"]
+    assert min(np.diff(sorted(heights.values()))) >= LINE_HEIGHT - 1e-12
 
 
 def test_markdown_table():
