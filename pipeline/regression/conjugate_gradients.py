@@ -16,6 +16,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from .cholesky import cholesky
 from .summary import Floats
 
 # Sampled rows per degree of freedom they show: with fewer, M̂ has large errors where M is small.
@@ -84,10 +85,7 @@ class Preconditioner:
 def _factor(product: Floats, shift: float) -> Floats:
     shifted = product.copy(order="F")
     shifted[np.diag_indices(len(shifted))] += shift
-    factor: Floats = scipy.linalg.cholesky(
-        shifted, lower=True, overwrite_a=True, check_finite=False
-    )
-    return factor
+    return cholesky(shifted)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from .cholesky import cholesky
 from .penalties import Penalties
 from .ridge import score_validation, solve_gcv
 from .rows import RidgeRows
@@ -172,8 +173,9 @@ def _eliminate(
 def _factor(matrix: Floats, alpha: float) -> Floats:
     """Return a Cholesky factor at λ₀, or at the least penalty that rounding of the sums allows."""
     try:
-        shifted = matrix + alpha * np.eye(len(matrix))
-        return scipy.linalg.cholesky(shifted, lower=True, check_finite=False)
+        shifted = np.array(matrix, order="F")
+        shifted[np.diag_indices(len(shifted))] += alpha
+        return cholesky(shifted)
     except scipy.linalg.LinAlgError:
         return _factor(matrix, 10 * alpha)
 

@@ -15,6 +15,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from .cholesky import cholesky
 from .penalties import Path, Penalties, search, try_all
 from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
 from .summary import Floats, Summary
@@ -209,10 +210,10 @@ def _gcv_score(
 def _solve_one(summary: Summary, alpha: float) -> Floats:
     """Return the solution at one λ > 0, in a single array beside the summary."""
     try:
-        factor = scipy.linalg.cho_factor(
-            summary.matrix(alpha), lower=True, overwrite_a=True, check_finite=False
+        factor = cholesky(summary.matrix(alpha))
+        solved: Floats = scipy.linalg.cho_solve(
+            (factor, True), summary.right_side(), check_finite=False
         )
-        solved: Floats = scipy.linalg.cho_solve(factor, summary.right_side(), check_finite=False)
         return solved
     except scipy.linalg.LinAlgError:
         logger.warning(

@@ -13,6 +13,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from .cholesky import cholesky
 from .summary import Floats, Summary
 
 SPECTRUM_FACTORS = 7  # Cholesky factors in the time of a spectrum
@@ -151,8 +152,5 @@ class Factors:
             self._last = None  # its memory goes first
             shifted = self._matrix.copy(order="F")
             shifted[np.diag_indices(len(shifted))] += alpha
-            factor, failed = lapack.dpotrf(shifted, lower=1, overwrite_a=1)
-            if failed:
-                raise scipy.linalg.LinAlgError(f"{alpha:g} is below the rounding of the matrix")
-            self._last = (alpha, factor)
+            self._last = (alpha, cholesky(shifted))
         return self._last[1]
