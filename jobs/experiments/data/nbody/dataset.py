@@ -57,6 +57,10 @@ class NBody(ResponseDataset):
         spectrum is within 1.3, 0.3 and 0.1 % of that with 160.
     redshift, initial_redshift : float, default 0 and 19
         Where both simulations end, and where the leapfrog begins.
+    sharp_redshift : float, optional
+        From here on waves down to half the lattice's least wavelength exert forces, on a mesh of
+        mesh_factor + 1 cells for each particle along a side. At 1.33 the lattice is gone; 2LPT
+        then explains less, for the leapfrog's halos are denser.
     min_points : int, default 10
     n_views : int, default 1
         Times a box is cut. Each view after the first shifts the periodic box by up to a cube and
@@ -77,6 +81,7 @@ class NBody(ResponseDataset):
     n_steps: int = 20
     redshift: float = 0.0
     initial_redshift: float = 19.0
+    sharp_redshift: float | None = None
     min_points: int = 10
     n_views: int = 1
     omega_m: float = Cosmology.omega_m
@@ -105,6 +110,7 @@ class NBody(ResponseDataset):
                 f"redshift is {self.redshift} and initial_redshift is {self.initial_redshift}; "
                 f"expected 0 <= redshift < initial_redshift <= {1 / A_EARLY - 1:.0f}"
             )
+        check_number("sharp_redshift", self.sharp_redshift, above=0, other=(None,))
         _ = self.cosmology
 
     @property
@@ -148,7 +154,11 @@ class NBody(ResponseDataset):
             del density, fields, start
             mesh = ParticleMesh(self.mesh_factor * n, n, size)
             scale_factors = np.linspace(begin, end, self.n_steps + 1)
-            leapfrog(mesh, positions, momenta, growth, scale_factors)
+            late = None
+            if self.sharp_redshift is not None:
+                sharp = ParticleMesh((self.mesh_factor + 1) * n, 2 * n, size)
+                late = 1 / (1 + self.sharp_redshift), sharp
+            leapfrog(mesh, positions, momenta, growth, scale_factors, late)
         return by_theory, positions
 
     def response_block(self, index: int) -> ResponseBlock:

@@ -26,12 +26,13 @@ class ParticleMesh:
     Green's function and gradient in Fourier space. Modes beyond the Nyquist wavenumber of the
     undisturbed particles exert no force: there lie the images of their lattice, which pull on
     longer waves. Without this, the power of these grows by tens of percent too much between
-    redshifts 49 and 19; a mesh as coarse as the particles has the images inside.
+    redshifts 49 and 19; a mesh as coarse as the particles has the images inside. Once particles
+    have left the lattice they may be given as more of them than there are: forces are sharper.
 
     Parameters
     ----------
     n_mesh, n_particles : int
-        Cells and particles per side, n_mesh ≥ 2 n_particles; both even.
+        Cells and particles per side, n_mesh > n_particles; both even.
     box_size : float
         Mpc/h.
     """
@@ -89,6 +90,7 @@ def leapfrog(
     momenta: Floats,
     growth: Growth,
     scale_factors: Floats,
+    late: tuple[float, ParticleMesh] | None = None,
 ) -> None:
     """Move the particles, in place, through the given scale factors: kick, drift, kick.
 
@@ -104,6 +106,8 @@ def leapfrog(
         a² dx/dt, times in units of 1/H0.
     scale_factors : float64, shape (n_steps + 1,)
         Increasing.
+    late : (float, ParticleMesh), optional
+        A scale factor, and the mesh of the forces from there on.
     """
     middles = (scale_factors[1:] + scale_factors[:-1]) / 2
     displacement = growth.factors(scale_factors)[0]
@@ -111,7 +115,7 @@ def leapfrog(
     borders = np.concatenate([scale_factors[:1], middles, scale_factors[-1:]])
     kicks = np.diff(growth.momenta(borders)[0]) / displacement
     mesh.kick(positions, momenta, kicks[0])
-    for drift, kick in zip(drifts, kicks[1:], strict=True):
+    for drift, kick, a in zip(drifts, kicks[1:], scale_factors[1:], strict=True):
         positions += drift * momenta
         wrap(positions, mesh.box_size)
-        mesh.kick(positions, momenta, kick)
+        (late[1] if late and a >= late[0] else mesh).kick(positions, momenta, kick)

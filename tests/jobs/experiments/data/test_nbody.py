@@ -64,6 +64,20 @@ def test_cubes_put_together_are_the_two_boxes() -> None:
     np.testing.assert_array_equal(targets[:, 1], np.log(responses.sizes / bags.sizes))
 
 
+def test_sharper_forces_make_denser_halos_of_the_same_field() -> None:
+    """2LPT's box stays to the bit, and the other one has more neighbours closer than the lattice's
+    shortest wave; from an epoch that is never reached, nothing changes."""
+    soft, sharp = replace(SMALL, n_steps=10), replace(SMALL, n_steps=10, sharp_redshift=1.33)
+    (theory, gravity), (same, denser) = soft.simulate(0), sharp.simulate(0)
+    assert same.tobytes() == theory.tobytes()
+    pairs = [cKDTree(x, boxsize=32.0).count_neighbors(cKDTree(x, boxsize=32.0), 1.0)
+             for x in (gravity, denser)]  # fmt: skip
+    assert pairs[1] - 16**3 > 1.1 * (pairs[0] - 16**3)
+    early = replace(soft, redshift=5.0)
+    late = replace(early, sharp_redshift=1.33)
+    assert early.simulate(0)[1].tobytes() == late.simulate(0)[1].tobytes()
+
+
 def test_both_boxes_hold_the_same_particles() -> None:
     """Row i is the same particle in both: it ends near where 2LPT puts it, not anywhere."""
     by_theory, by_gravity = SMALL.simulate(0)
