@@ -42,18 +42,23 @@ class SpectrumSums:
         ZᵀY, of targets with variance 1.
     n : int
         Rows.
+    share : float
+        Of the targets that say something of their own: the evidence is counted so often.
     """
 
     gram: Floats
     cross: Floats
     n: int
+    share: float = 1.0
 
     @classmethod
-    def of(cls, gram: Floats, cross: Floats, squares: Floats, n: int) -> SpectrumSums:
+    def of(
+        cls, gram: Floats, cross: Floats, squares: Floats, n: int, share: float = 1.0
+    ) -> SpectrumSums:
         """Bring targets to variance 1; those that are constant go."""
         varies = squares > 0
         scale = np.sqrt(squares[varies] / n)
-        return cls(gram, cross[:, varies] / scale, n)
+        return cls(gram, cross[:, varies] / scale, n, share)
 
     def of_frequencies(self, chosen: NDArray[np.int64]) -> SpectrumSums:
         """Return the sums of some of the frequencies, in the order given."""
@@ -75,14 +80,14 @@ def log_evidence(sums: SpectrumSums, penalties: Floats) -> Floats:
     shifted = np.maximum(values, 0.0) + penalties[:, None]
     explained = (1 / shifted) @ (axes.T @ sums.cross) ** 2
     log_det = np.log(shifted).sum(axis=1) - len(values) * np.log(penalties)
-    return _evidence(log_det, explained, sums.n)
+    return _evidence(log_det, explained, sums)
 
 
-def _evidence(log_det: Floats | float, explained: Floats, n: int) -> Floats:
+def _evidence(log_det: Floats | float, explained: Floats, sums: SpectrumSums) -> Floats:
     """Return the log evidence by log|G/λ + I| and cᵀ(G + λI)⁻¹c, shape (…, q)."""
-    rates = RATE + 0.5 * np.maximum(n - explained, 0.0)
+    rates = RATE + 0.5 * np.maximum(sums.n - explained, 0.0)
     found: Floats = -0.5 * explained.shape[-1] * np.asarray(log_det)
-    return found - (SHAPE + (n - 1) / 2) * np.log(rates).sum(axis=-1)
+    return sums.share * (found - (SHAPE + (sums.n - 1) / 2) * np.log(rates).sum(axis=-1))
 
 
 def draw_penalty(sums: SpectrumSums, generator: np.random.Generator) -> tuple[float, float]:
@@ -154,10 +159,8 @@ class _Exchange:
         left = self._explained(start + 2, stop)
         pair = self._pair(start + 2, stop, old)
         new = self._pair(start + 2, stop, self._sums.columns(np.array([j + self._n // 2])))
-        after = _evidence(
-            new.log_det - pair.log_det, left + (new.tail**2).sum(axis=0), self._sums.n
-        )
-        accepted = bool(log_chance < after - _evidence(0.0, now, self._sums.n))
+        after = _evidence(new.log_det - pair.log_det, left + (new.tail**2).sum(axis=0), self._sums)
+        accepted = bool(log_chance < after - _evidence(0.0, now, self._sums))
         self._append(stop, new if accepted else pair)
         return accepted
 

@@ -31,7 +31,7 @@ from .linear_model import LinearModel
 from .matrix_free import MatrixFreeFit
 from .outcomes import Outcome
 from .partial_regression import PartialSummary, Rows, beside_linear, beside_own, choose_linear
-from .penalties import Penalties, warn_at_edge
+from .penalties import Path, Penalties, warn_at_edge
 from .posterior import Posterior
 from .problem import Labels, Problem, Target, TrainingBags
 from .ridge import RidgeSolution, solve, solve_gcv, solve_validation
@@ -199,9 +199,9 @@ class DoubleBasis(RidgeParameters, LinearModel):
             with lane():
                 left = self.beside(statistics, features, problem.outcome)
                 solution = self._solve(problem, features, holdout, left, near)
-        if len(set(solution.scores.tolist())) > 1:  # else no penalty is better than another
-            given = (self.penalties(train), self.precision, is_summed(train))
-            warn_at_edge(solution.alpha, *given)
+        if np.isfinite(solution.scores).any():
+            path = Path(solution.alphas, solution.scores)
+            warn_at_edge(path, self.penalties(train), self.precision, is_summed(train))
         warn_of_scale(features, train.sum_z / train.weight, train.n)
         solved = np.column_stack([solution.coef, solution.intercept]).T
         problem.outcome.check_finite(solved, "the solution", TOO_LARGE)

@@ -20,7 +20,13 @@ from ..embeddings.kinds import names_of_arrays
 from ..errors import BagError, DataError
 from ..execution import lane
 from ..execution.costs import Cost
-from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, FeatureSpec, RandomFeatures
+from ..random_features import (
+    DEFAULT_FEATURES,
+    RANDOM_FEATURES,
+    FeatureSpec,
+    LearnedSpec,
+    RandomFeatures,
+)
 from ..random_features.base import Arrays, Sample
 from ..random_features.completion import WHOLE, Completion
 from .linear_columns import LinearColumns
@@ -232,6 +238,8 @@ def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> No
     """Warn of a σ far from the distances of bags, by the mean of n features, shape (D,)."""
     if features.second is None or n < FEW_BAGS:
         return
+    if isinstance(features.second, LearnedSpec):
+        return  # its σ is only where learning began, and the labels decided what is alike
     # without a bag and itself: ‖z‖ = 1, or a little less of Nyström features
     mean = mean[: features.n_penalized]
     similarity = float((n * mean @ mean - 1) / (n - 1))

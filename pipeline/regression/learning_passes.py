@@ -94,7 +94,9 @@ class LearningPasses:
             homes=[] if source.in_memory else self._homes(len(self._ranges)),
         )
         check_rows(found)
-        return _as_sums(self.left(found, features))
+        outcome = self.fit.outcome
+        share = outcome.n_independent / outcome.n_targets
+        return _as_sums(self.left(found, features), share)
 
     @cached_property
     def _rows(self) -> FeatureRows:
@@ -106,7 +108,7 @@ class LearningPasses:
         return FeatureRows(*bases, replace(keeping, share=0.0), fit.weights)
 
 
-def _as_sums(found: Rows | PartialSummary) -> SpectrumSums:
+def _as_sums(found: Rows | PartialSummary, share: float) -> SpectrumSums:
     """Return the sums with weights that are 1 on average: doubled, they say as much."""
     left = found.left if isinstance(found, PartialSummary) else found
     assert isinstance(left, RidgeStatistics)
@@ -114,4 +116,5 @@ def _as_sums(found: Rows | PartialSummary) -> SpectrumSums:
     lower = np.tril(left.matrix())
     gram = lower + np.tril(lower, -1).T
     cross, squares = left.right_side(), left.centred_yy()
-    return SpectrumSums.of(gram * factor, cross * factor, squares * factor, left.n_weighted)
+    sums = gram * factor, cross * factor, squares * factor
+    return SpectrumSums.of(*sums, left.n_weighted, share)

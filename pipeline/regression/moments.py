@@ -57,6 +57,10 @@ class RidgeMoments:
         """See `Summary`."""
         return self.n if self.weights is None else int(self.weights[1])
 
+    def scored(self) -> Self:
+        """See `Summary`."""
+        return self
+
     @property
     def n_features(self) -> int:
         """Features of a row, D."""

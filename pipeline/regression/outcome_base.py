@@ -65,6 +65,8 @@ class Outcome(ABC):
         The store's targets; empty for labels in memory, and for responses.
     n_targets : int
         Columns that are regressed, k.
+    n_independent : int
+        How many of them say something of their own.
     measure : str
         What `error` is, in words.
     """
@@ -84,6 +86,11 @@ class Outcome(ABC):
         @property
         def measure(self) -> str:
             """See above."""
+
+    @property
+    def n_independent(self) -> int:
+        """See above."""
+        return self.n_targets
 
     # ------------------------------------------------------------------ labels
 

@@ -116,6 +116,11 @@ class Classes(Outcome):
         """The number of classes."""
         return len(self.classes)
 
+    @property
+    def n_independent(self) -> int:
+        """See `Outcome`: the indicators add up to 1."""
+        return max(1, self.n_targets - 1)
+
     def call(self, j: int) -> str:
         """See `Outcome.call`."""
         return f"class {self.classes[j]!r}"

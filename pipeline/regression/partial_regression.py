@@ -8,8 +8,9 @@ is (ZᵀPZ + λI) ψ = ZᵀPy and β = (AᵀA + λ₀I)⁻¹Aᵀ(y − Zψ) (Wah
 solved together: Z loses to A what y loses, where a second regression on the residuals of a first
 one would be biased towards 0. λ₀ is not 0, for a long embedding has as many columns as there are
 bags; it is the best penalty of a ridge on A alone. Where A alone explains nothing it is large, and
-nothing is left of the baseline. λ is chosen by generalised cross-validation of P^½y on P^½Z, whose
-noise is white if β ~ N(0, σ²/λ₀): of the residuals of both parts, that a prior of β weighs.
+nothing is left of the baseline. λ is chosen by generalised cross-validation of both parts: what
+they leave is P(y − Zψ) with PP = P − λ₀WᵀW, W = (AᵀA + λ₀I)⁻¹Aᵀ, and their degrees of freedom are
+tr WA + tr (ZᵀPZ + λI)⁻¹ZᵀPPZ.
 
 "own": of each response coefficient b that of the bag, a, has w = Cov(a, b) / Var(a), and ψ learns
 b − wa. One number from so many bags needs no penalty and leaves no bias to speak of.
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.linalg
@@ -38,6 +39,15 @@ Rows = RidgeStatistics | RidgeRows
 ROUNDING = 1e-6  # columns with a lesser share of variance in their squares are constant, in float32
 
 
+class Beside(NamedTuple):
+    """Of columns A: λ₀, the degrees of freedom tr WA of a ridge on them alone, Wy and WZ."""
+
+    alpha: float
+    df: float
+    of_y: Floats
+    of_z: Floats
+
+
 @dataclass(frozen=True)
 class PartialSummary:
     """A `Summary` of z and a baseline's columns; other attributes are those of ``whole``.
@@ -52,15 +62,18 @@ class PartialSummary:
         From ψ, shape (D, k), to the coefficients of all columns.
     again : callable
         Makes the same of another ``whole``.
-    alpha : float
-        λ₀.
+    beside : Beside, optional
+        What GCV has to know of "linear".
+    is_scored : bool
+        Whether b has the columns of ZᵀWᵀ, too.
     """
 
     whole: Rows
     left: Rows
     complete: Callable[[Floats], Floats]
     again: Callable[[Rows], PartialSummary]
-    alpha: float = 0.0
+    beside: Beside | None = None
+    is_scored: bool = False
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever it is of the whole
         """Return what the rows are, whatever is solved."""
@@ -69,6 +82,11 @@ class PartialSummary:
     def __add__(self, other: Rows) -> PartialSummary:
         """Return the same of more rows."""
         return self.again(self.whole + other)  # type: ignore[operator]  # of one kind
+
+    @property
+    def alpha(self) -> float:
+        """λ₀."""
+        return 0.0 if self.beside is None else self.beside.alpha
 
     @property
     def size(self) -> int:
@@ -90,15 +108,31 @@ class PartialSummary:
 
     def right_side(self) -> Floats:
         """See `Summary`."""
-        return self.left.right_side()
+        right_side = self.left.right_side()
+        if not self.is_scored or self.beside is None:
+            return right_side
+        return np.hstack([right_side, self.beside.of_z.T])
+
+    def scored(self) -> PartialSummary:
+        """See `Summary`."""
+        return replace(self, is_scored=True)
 
     def coefficients(self, solution: Floats) -> Floats:
         """See `Summary`."""
-        return self.complete(self.left.coefficients(solution))
+        return self.complete(self.left.coefficients(solution[:, : len(self.left.sum_y)]))
 
-    def residual_squares(self, solution: Floats, right_side: Floats, alpha: float) -> Floats:
+    def residual_squares(
+        self, solution: Floats, right_side: Floats, alpha: float, df: float
+    ) -> tuple[Floats, float]:
         """See `Summary`."""
-        return self.left.residual_squares(solution, right_side, alpha)
+        k = len(self.left.sum_y)
+        left, df = self.left.residual_squares(solution[:, :k], right_side[:, :k], alpha, df)
+        if self.beside is None:
+            return left, df
+        of_z = right_side[:, k:]
+        beta = self.beside.of_y - of_z.T @ solution[:, :k]
+        df += self.beside.df - self.alpha * float((of_z * solution[:, k:]).sum())
+        return np.maximum(0.0, left - self.alpha * (beta**2).sum(axis=0)), df
 
 
 def beside_own(whole: Rows, n_features: int) -> PartialSummary:
@@ -141,20 +175,20 @@ def beside_linear(whole: Rows, n_features: int, alpha: float) -> PartialSummary:
         turned = replace(whole, z=np.hstack([rows.T, whole.z[:, n_features:]]))
         statistics, n_features = turned.statistics().in_units(whole.exponents), len(rows)
     assert isinstance(statistics, RidgeStatistics)
-    left, of_y, of_z = _eliminate(statistics, n_features, alpha)
+    left, found = _eliminate(statistics, n_features, alpha)
 
     def complete(psi: Floats) -> Floats:
-        return np.vstack([psi if axes is None else axes @ psi, of_y - of_z @ psi])
+        return np.vstack([psi if axes is None else axes @ psi, found.of_y - found.of_z @ psi])
 
-    return PartialSummary(whole, left, complete, again, alpha)
+    return PartialSummary(whole, left, complete, again, found)
 
 
-def _eliminate(
-    whole: RidgeStatistics, d: int, alpha: float
-) -> tuple[RidgeStatistics, Floats, Floats]:
-    """Return ZᵀPZ, ZᵀPy and yᵀPy; and (AᵀA + λ₀I)⁻¹Aᵀ times y and times Z."""
+def _eliminate(whole: RidgeStatistics, d: int, alpha: float) -> tuple[RidgeStatistics, Beside]:
+    """Return ZᵀPZ, ZᵀPy and yᵀPy; and what GCV has to know of A."""
     matrix, right_side = whole.matrix(), whole.right_side()
-    factor = _factor(matrix[d:, d:], alpha)
+    factor, alpha = _factor(matrix[d:, d:], alpha)
+    inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
+    df = len(factor) - alpha * float((inverse**2).sum())
     rest = partial(scipy.linalg.solve_triangular, factor, lower=True, check_finite=False)
     half_z, half_y = rest(matrix[d:, :d]), rest(right_side[d:])
     of_z = np.asfortranarray(matrix[:d, :d])
@@ -167,15 +201,15 @@ def _eliminate(
     cross = right_side[:d].T - half_y.T @ half_z
     left = replace(whole, gram=gram, cross=cross, sum_yy=np.maximum(0.0, yy))
     left = replace(left, sum_z=np.zeros(d), sum_y=np.zeros(len(yy)))  # all is centred
-    return left, rest(half_y, trans=1), rest(half_z, trans=1)
+    return left, Beside(alpha, df, rest(half_y, trans=1), rest(half_z, trans=1))
 
 
-def _factor(matrix: Floats, alpha: float) -> Floats:
-    """Return a Cholesky factor at λ₀, or at the least penalty that rounding of the sums allows."""
+def _factor(matrix: Floats, alpha: float) -> tuple[Floats, float]:
+    """Return a Cholesky factor at λ₀, or the least penalty that rounding of the sums allows."""
     try:
         shifted = np.array(matrix, order="F")
         shifted[np.diag_indices(len(shifted))] += alpha
-        return cholesky(shifted)
+        return cholesky(shifted), alpha
     except scipy.linalg.LinAlgError:
         return _factor(matrix, 10 * alpha)
 

@@ -23,6 +23,8 @@ HIGHEST = 2.0  # exponent of n: beyond, nothing but the mean is left
 # for them are so long that the rounding of float32 features shows in predictions.
 LOWEST = {"float64": -12.0, "float32": -9.0, "float32 sums": -7.0}
 
+LEVEL = 1e-3  # share of the score: a lesser gain from one penalty to the next is none
+
 logger = logging.getLogger(__name__)
 
 
@@ -116,10 +118,17 @@ def search(penalties: Penalties, score: Callable[[float], float], start: int) ->
     return Path(penalties.values[tried], np.array([found[i] for i in tried]))
 
 
-def warn_at_edge(best: float, penalties: Penalties, precision: str, is_summed: bool) -> None:
-    """Say that the best penalty is the least or the largest of those allowed, if it is."""
-    least, largest = penalties.values.min(), penalties.values.max()
-    if least == largest or least < best < largest:
+def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bool) -> None:
+    """Say that the best penalty is the least or the largest of those allowed, if it is.
+
+    Not where the score is level there: beyond, no penalty is better to speak of.
+    """
+    best, least, largest = path.best, penalties.values.min(), penalties.values.max()
+    inner = path.scores[path.alphas != best]
+    if least < best < largest or not len(inner):
+        return
+    beside = inner[np.abs(np.log(path.alphas[path.alphas != best] / best)).argmin()]
+    if path.scores.min() >= (1 - LEVEL) * beside:
         return
     which, other = ("least", "smaller") if best == least else ("largest", "larger")
     remedy = f"give {other} ones with alphas="

@@ -86,6 +86,7 @@ def solve_gcv(
     ``units``, shape (k,), by default its variance, and they are averaged.
     """
     check_rows(summary)
+    summary = summary.scored()
     solver = _solver(summary, penalties)
 
     def score(alpha: float) -> float:
@@ -197,13 +198,14 @@ def _gcv_score(
 ) -> float:
     if alpha < solver.rounding:
         return np.inf
-    n, df = summary.n_weighted, solver.degrees_of_freedom(alpha)
-    freedom = 1.0 - (1.0 + df) / n
-    rounding = 1e-6 * summary.size
+    df, rounding = solver.degrees_of_freedom(alpha), 1e-6 * summary.size
     # negative eigenvalues, which come from rounding, may leave any number of degrees of freedom
-    if not (freedom > 1e-9 and -rounding <= df <= summary.size + rounding):
+    if not -rounding <= df <= summary.size + rounding:
         return np.inf
-    rss = summary.residual_squares(solver.solve(alpha), solver.right_side, alpha)
+    rss, df = summary.residual_squares(solver.solve(alpha), solver.right_side, alpha, df)
+    freedom = 1.0 - (1.0 + df) / summary.n_weighted
+    if not freedom > 1e-9:
+        return np.inf
     return float(np.mean(relative_error(summary, rss / summary.weight, units)) / freedom**2)
 
 

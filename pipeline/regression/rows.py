@@ -157,10 +157,15 @@ class RidgeRows:
         squares: Floats = (self.right_side() ** 2).sum(axis=0)
         return squares
 
-    def residual_squares(self, solution: Floats, right_side: Floats, alpha: float) -> Floats:
+    def scored(self) -> RidgeRows:
+        """See `Summary`."""
+        return self
+
+    def residual_squares(
+        self, solution: Floats, right_side: Floats, alpha: float, df: float
+    ) -> tuple[Floats, float]:
         """See `Summary`; what is left of the targets is λa."""
-        squares: Floats = alpha**2 * (solution**2).sum(axis=0)
-        return squares
+        return alpha**2 * (solution**2).sum(axis=0), df
 
     def judge(self) -> Judge:
         """See `Summary`."""

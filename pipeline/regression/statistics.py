@@ -112,10 +112,12 @@ class RidgeStatistics(RidgeMoments):
         """See `Summary`."""
         return self.centred_cross()
 
-    def residual_squares(self, solution: Floats, right_side: Floats, alpha: float) -> Floats:
+    def residual_squares(
+        self, solution: Floats, right_side: Floats, alpha: float, df: float
+    ) -> tuple[Floats, float]:
         """See `Summary`."""
         explained = np.sum(solution * right_side + alpha * solution**2, axis=0)
-        return np.maximum(0.0, self.centred_yy() - explained)
+        return np.maximum(0.0, self.centred_yy() - explained), df
 
     def judge(self) -> Judge:
         """See `Summary`."""

@@ -82,8 +82,16 @@ class Summary(Protocol):
     def centred_yy(self) -> Floats:
         """Σ (y − ȳ)², shape (k,)."""
 
-    def residual_squares(self, solution: Floats, right_side: Floats, alpha: float) -> Floats:
-        """Of these rows, fitted with a penalty; of s and b in any orthonormal coordinates."""
+    def scored(self) -> Any:  # noqa: ANN401  # of its own kind
+        """Return the same for generalised cross-validation; b may have more columns."""
+
+    def residual_squares(
+        self, solution: Floats, right_side: Floats, alpha: float, df: float
+    ) -> tuple[Floats, float]:
+        """Return those of these rows and the fit's degrees of freedom, of which M alone has df.
+
+        Of s and b in any orthonormal coordinates.
+        """
 
     def judge(self) -> Judge:
         """Return what measures how well these rows are predicted."""

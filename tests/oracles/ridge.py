@@ -98,18 +98,12 @@ def partial_ridge(z: NDArray, a: NDArray, y: NDArray, alpha: float, beside: floa
 def partial_gcv(
     z: NDArray, a: NDArray, y: NDArray, alphas: NDArray, beside: float
 ) -> NDArray[np.float64]:
-    """GCV of P^½y on P^½Z: (eᵀPe/n) / (1 − (1 + tr H)/n)², with e = y − Zψ and ψ = Hy."""
-    n = len(z)
-    z, a, y = (part - part.mean(axis=0) for part in (z.astype(np.float64), a, y))
-    of_a = a @ np.linalg.solve(a.T @ a + beside * np.eye(a.shape[1]), a.T)
-    left, scores = np.eye(n) - of_a, []
-    for alpha in alphas:
-        psi = np.linalg.solve(z.T @ left @ z + alpha * np.eye(z.shape[1]), z.T @ left)
-        errors = y - z @ (psi @ y)
-        mse = np.einsum("ik,ij,jk->k", errors, left, errors) / n
-        freedom = 1 + np.trace(z @ psi)
-        scores.append((mse / y.var(axis=0)).mean() / (1 - freedom / n) ** 2)
-    return np.array(scores)
+    """`gcv_scores` of `partial_ridge`: of columns that have the penalty 1 once they are scaled."""
+    scaled = [
+        gcv_scores(np.hstack([z / np.sqrt(alpha), a / np.sqrt(beside)]), y, np.ones(1))
+        for alpha in alphas
+    ]
+    return np.concatenate(scaled)
 
 
 def own_ridge(z: NDArray, a: NDArray, y: NDArray, alpha: float) -> Solution:

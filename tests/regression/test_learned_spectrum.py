@@ -14,6 +14,7 @@ from bagbasis import (
     DoubleBasisRegressor,
     LearnedFourierFeatures,
     ProjectionEmbedding,
+    RandomFourierFeatures,
     TripleBasisRegressor,
     cross_val_score,
     features,
@@ -74,6 +75,22 @@ def test_saved_models_of_all_outcomes_have_their_frequencies(tmp_path, kind, par
     attributes.write_text(json.dumps(values))
     with pytest.raises(ModelError):
         load_model(tmp_path / "m.zarr")
+
+
+def test_two_classes_are_one_number():
+    """Their indicators say the same, and are no twofold evidence."""
+    classes = (Y > 0).astype(int)
+    of_classes = regressor(kind=DoubleBasisClassifier).fit(BAGS, classes)
+    of_numbers = regressor().fit(BAGS, classes.astype(float))
+    np.testing.assert_allclose(frequencies(of_classes), frequencies(of_numbers), rtol=1e-9)
+
+
+def test_the_width_of_learnt_frequencies_is_no_advice(caplog):
+    """Labels made them whatever they are; no search has their σ."""
+    regressor(clone(LEARNED).set_params(scale=1e-3)).fit(BAGS, Y)
+    assert "the scale of the random features" not in caplog.text
+    regressor(RandomFourierFeatures(12, scale=1e-3)).fit(BAGS, Y)
+    assert "the scale of the random features" in caplog.text
 
 
 def test_labels_held_out_are_not_looked_at(tmp_path):

@@ -105,7 +105,8 @@ def test_linear_is_the_dense_solution(n_features):
     beside = model.report_["baseline_alpha"]
     assert beside == pytest.approx(grid[alone.argmin()])
     scores = ridge.partial_gcv(z, a, Y[:, None], model.alphas_, beside)
-    resolved = model.alphas_ > 1e-9 * N
+    # of more features than bags less is left than rounding makes of eigenvalues that are zero
+    resolved = model.alphas_ > (1e-9 if n_features < N else 1e-8) * N
     np.testing.assert_allclose(model.alpha_scores_[resolved], scores[resolved], rtol=1e-5)
     coef, intercept = ridge.partial_ridge(z, a, Y[:, None], model.alpha_, beside)
     expected = ridge.predict(np.hstack([z, a]), (coef, intercept))[:, 0]

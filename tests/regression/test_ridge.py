@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from bagbasis.errors import DataError
-from bagbasis.regression.penalties import Penalties, search, warn_at_edge
+from bagbasis.regression.penalties import Path, Penalties, search, warn_at_edge
 from bagbasis.regression.ridge import solve, solve_gcv, solve_judged, solve_validation
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, kept
@@ -285,16 +285,20 @@ def _score(alpha):
 
 
 @pytest.mark.parametrize(
-    ("alphas", "best", "message"),
+    ("scores", "message"),
     [
-        ([1.0, 10.0, 100.0], 1.0, "is the least of those allowed: a smaller one may be better"),
-        ([1.0, 10.0, 100.0], 100.0, "is the largest of those allowed: a larger one may be better"),
-        ([1.0, 10.0, 100.0], 10.0, ""),
-        ([1.0], 1.0, ""),
+        ([0.5, 0.6, 0.9], "penalty, 1, is the least of those allowed: a smaller one may be better"),
+        ([0.9, 0.6, 0.5], "penalty, 100, is the largest of those allowed: a larger one may be"),
+        ([np.inf, 0.6, 0.5], "penalty, 100, is the largest of those allowed: a larger one may be"),
+        ([0.6, 0.5, 0.9], ""),
+        ([0.5, 0.5001, 0.9], ""),  # level: smaller ones would be no better
+        ([0.9, 0.5, 0.49999], ""),
+        ([0.5], ""),
     ],
 )
-def test_a_penalty_at_the_edge_is_said(alphas, best, message, caplog):
+def test_a_penalty_at_the_edge_is_said(scores, message, caplog):
     """With what to do; float32's limit where it is one."""
-    warn_at_edge(best, Penalties(np.array(alphas)), "float32", is_summed=True)
+    alphas = 10.0 ** np.arange(len(scores))
+    warn_at_edge(Path(alphas, np.array(scores)), Penalties(alphas), "float32", is_summed=True)
     assert (message in caplog.text) if message else not caplog.text
     assert ("precision='float64'" in caplog.text) == ("least" in message)

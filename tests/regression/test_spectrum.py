@@ -35,7 +35,7 @@ def test_against_the_eigenvectors(n, D, k, known):
             np.testing.assert_allclose(coef, truth, atol=1e-9 * np.abs(truth).max())
             degrees = ours.degrees_of_freedom(alpha)
             assert degrees == pytest.approx((e / (e + alpha)).sum(), rel=1e-3, abs=1e-5)
-            residuals = summary.residual_squares(solved, ours.right_side, alpha)
+            residuals, _ = summary.residual_squares(solved, ours.right_side, alpha, 0.0)
             np.testing.assert_allclose(residuals, left, atol=1e-8 * yy.max())
         degrees = spectrum.degrees_of_freedom(alpha)
         assert degrees == pytest.approx((e / (e + alpha)).sum(), rel=1e-8)
