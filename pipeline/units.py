@@ -6,6 +6,8 @@ depends on the unit; a square of 1e160 is infinite in double, and one of 1e-200 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,3 +39,12 @@ def in_units(rows: Floats, exponents: NDArray[np.int64]) -> Floats:
         return rows
     with np.errstate(over="ignore"):
         return np.asarray(np.ldexp(rows, -exponents))
+
+
+def surely_finite(values: NDArray[Any]) -> bool:
+    """Return whether the sum of floats shows that all are finite: one pass, and no memory.
+
+    It does not where large ones add up to infinity.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.add.reduce(values, axis=None)))

@@ -15,6 +15,7 @@ from ..params import checked
 from ..storage.files import GROUP
 from ..storage.urls import filesystem
 from ..storage.zarr_stores import zarr_store
+from ..units import surely_finite
 from .bags import Bags, offsets_of
 from .box import Box
 from .changes import Changes
@@ -321,8 +322,10 @@ class Snapshot:
         points = self.read_array(array, int(offsets[0]), int(offsets[-1]))
         self._check_not_compacted()
         present, sizes = self.present(first, first + len(offsets) - 1), np.diff(offsets)
-        damaged = ~np.isfinite(points)
-        if damaged.any() and (damaged := damaged.any(axis=1) & np.repeat(present, sizes)).any():
+        damaged = np.zeros(0, bool)
+        if not surely_finite(points):
+            damaged = ~np.isfinite(points).all(axis=1) & np.repeat(present, sizes)
+        if damaged.any():
             row = int(offsets[0] + np.argmax(damaged))
             bag = first + int(np.searchsorted(offsets, row, side="right")) - 1
             chunk = row // int(self.array(array.name).chunks[0])

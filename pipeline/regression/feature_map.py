@@ -29,6 +29,7 @@ from ..random_features import (
 )
 from ..random_features.base import Arrays, Sample
 from ..random_features.completion import WHOLE, Completion
+from ..units import surely_finite
 from .linear_columns import LinearColumns
 
 logger = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ class FeatureMap:
         """
         embeddings = np.empty((len(bags), self.embedding.n_features), dtype=dtype)
         n_outside = self.embedding.embed(bags, embeddings)
-        if not np.isfinite(np.add.reduce(embeddings.ravel())):
+        if not surely_finite(embeddings):
             bad = np.flatnonzero(~np.isfinite(embeddings).all(axis=1))
             if len(bad):
                 raise BagError(int(bad[0]), "its embedding is not finite; verify the store")

@@ -14,6 +14,7 @@ from ..bags import BagStore
 from ..bags.labelled import LabelledBags
 from ..bags.labels import Targets
 from ..errors import DataError
+from ..units import surely_finite
 
 Rows = NDArray[np.float64]
 FLOAT = np.dtype(np.float64)
@@ -165,9 +166,8 @@ class Outcome(ABC):
 
         The message says ``what`` the rows are, and how to put it right.
         """
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(np.add.reduce(rows, axis=None)):
-                return
+        if surely_finite(rows):
+            return
         bad = ~np.isfinite(rows).all(axis=0)
         if bad.any():
             raise DataError(f"{what} of {self.call(int(bad.argmax()))} is not finite; {remedy}")

@@ -86,6 +86,17 @@ def _add_weighted(rows, weights, target):
         target[j] += (a * rows[0, j] + b * rows[1, j]) + (c * rows[2, j] + d * rows[3, j])
 
 
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _take_rows(z, rows, sums):
+    """Write ROWS rows of z into ``rows``, and add them to ``sums``: one loop over both."""
+    z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
+    r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
+    for j in range(len(sums)):
+        a, b, c, d = np.float64(z0[j]), np.float64(z1[j]), np.float64(z2[j]), np.float64(z3[j])
+        r0[j], r1[j], r2[j], r3[j] = a, b, c, d
+        sums[j] += (a + b) + (c + d)
+
+
 @njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
 def add_sums(z, y, sums, cross):
     """Add Σ z to sums and zᵀy to cross, in double precision.
@@ -99,20 +110,18 @@ def add_sums(z, y, sums, cross):
     """
     n, d = z.shape
     for stripe in prange((d + STRIPE - 1) // STRIPE):
-        first = stripe * STRIPE
-        width = min(d, first + STRIPE) - first
-        rows = np.empty((ROWS, width))
+        columns = slice(stripe * STRIPE, min(d, (stripe + 1) * STRIPE))
+        target = sums[columns]
+        rows, last = np.empty((ROWS, len(target))), np.zeros((ROWS, len(target)), z.dtype)
         for start in range(0, n, ROWS):
             m = min(ROWS, n - start)
-            for i in range(m):
-                for j in range(width):
-                    rows[i, j] = z[start + i, first + j]
-            rows[m:] = 0.0
-            target = sums[first : first + width]
-            for j in range(width):
-                target[j] += (rows[0, j] + rows[1, j]) + (rows[2, j] + rows[3, j])
+            if m < ROWS:
+                last[:m] = z[start:, columns]
+                _take_rows(last, rows, target)
+            else:
+                _take_rows(z[start : start + ROWS, columns], rows, target)
             for t in range(y.shape[1]):
-                _add_weighted(rows, y[start : start + m, t], cross[t, first : first + width])
+                _add_weighted(rows, y[start : start + m, t], cross[t, columns])
 
 
 @njit(cache=True, parallel=True, nogil=True, fastmath={"contract", "reassoc"})

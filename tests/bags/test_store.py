@@ -268,3 +268,13 @@ def test_the_layout_is_the_documented_one(tmp_path):
     assert (attributes["n_bags"], attributes["n_points"]) == (2, 3)
     assert attributes["box"] == [[0, 2], [0, 3]]
     assert attributes["target_names"] == ["y", "z"]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_points_whose_sum_is_no_number(tmp_path, dtype):
+    """Large coordinates that add up to infinity, or to NaN, are read as they are."""
+    large = np.finfo(dtype).max / 2
+    points = np.array([[large], [large], [large], [-large], [-large], [-large]], dtype)
+    store = BagStore.create(tmp_path / "s.zarr", 1, box=[(-large, large)], dtype=dtype)
+    store.append(Bags.from_list([points[:3], points[3:]]))
+    np.testing.assert_array_equal(store.read().points, points)
