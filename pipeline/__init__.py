@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .bags import Bags, BagStore
     from .clusters import connect
     from .embeddings import (
+        BagOfWordsEmbedding,
         CoefficientPCA,
         EmbeddingUnion,
         HDDEmbedding,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BagOfWordsEmbedding",
     "BagStore",
     "Bags",
     "CoefficientPCA",
@@ -73,6 +75,7 @@ _ROOMS = {
     "bags": ("BagStore", "Bags"),
     "clusters": ("connect",),
     "embeddings": (
+        "BagOfWordsEmbedding",
         "CoefficientPCA",
         "EmbeddingUnion",
         "HDDEmbedding",

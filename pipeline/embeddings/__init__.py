@@ -20,6 +20,7 @@ from .point_transformer import PointTransformer, PointTransformerSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
 from .sliced import SlicedWassersteinEmbedding, SlicedWassersteinSpec
 from .union import EmbeddingUnion, UnionSpec, name_parts
+from .words import BagOfWordsEmbedding, BagOfWordsSpec
 
 # name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
 EMBEDDINGS: dict[str, tuple[Any, Any]] = {
@@ -50,6 +51,8 @@ def spec_from_dict(
 
 __all__ = [
     "EMBEDDINGS",
+    "BagOfWordsEmbedding",
+    "BagOfWordsSpec",
     "CoefficientPCA",
     "CoefficientPCASpec",
     "Description",

@@ -16,6 +16,7 @@ from .mean_map import MeanMapEmbedding, MeanMapSpec
 from .moments import MomentsEmbedding, MomentsSpec
 from .projection import ProjectionEmbedding, ProjectionSpec
 from .sliced import SlicedWassersteinEmbedding, SlicedWassersteinSpec
+from .words import BagOfWordsEmbedding, BagOfWordsSpec
 
 Kinds = Mapping[str, tuple[Any, Any]]
 """name: (what people configure, what travels)."""
@@ -31,6 +32,7 @@ PARTS: dict[str, tuple[Any, Any]] = {
     "histogram": (HistogramEmbedding, HistogramSpec),
     "moments": (MomentsEmbedding, MomentsSpec),
     "sliced_wasserstein": (SlicedWassersteinEmbedding, SlicedWassersteinSpec),
+    "bag_of_words": (BagOfWordsEmbedding, BagOfWordsSpec),
 }
 
 

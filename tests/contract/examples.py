@@ -99,6 +99,10 @@ EXAMPLES: dict[str, Example] = {
         embeddings.ProjectionSpec,
         {"basis": "cosine", "n_per_dim": 3, "max_norm": None, **SPEC},
     ),
+    "embeddings.BagOfWordsSpec": lambda w: (
+        embeddings.BagOfWordsSpec,
+        {"centres": (0.25, 0.5, 0.75, 0.5), **SPEC},
+    ),
     "embeddings.SlicedWassersteinSpec": lambda w: (
         embeddings.SlicedWassersteinSpec,
         {"n_directions": 2, "n_quantiles": 3, "seed": 0, **SPEC},

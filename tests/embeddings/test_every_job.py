@@ -20,6 +20,7 @@ SMALL = {  # an embedding that is not here has to be small by default
     "hdd": {"n_per_dim": 3, "bandwidth": 0.2},
     "mean_map": {"n_features": 8},
     "histogram": {"n_bins": 3},
+    "bag_of_words": {"n_words": 4},
     "coefficient_pca": {"n_components": 3, "embedding": {"name": "projection", "n_per_dim": 3}},
     "point_transformer": {
         "transformer": ["StandardScaler", {"name": "PCA", "n_components": 1}],

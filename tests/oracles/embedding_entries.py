@@ -10,14 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import (
+    BagOfWordsEmbedding,
     Bags,
     HistogramEmbedding,
     MeanMapEmbedding,
     MomentsEmbedding,
     SlicedWassersteinEmbedding,
 )
+from bagbasis.embeddings import BagOfWordsSpec
 
-from .histogram import homogeneous_map, moments_by_loop, quantiles_by_loop, shares_by_loop
+from .histogram import (
+    homogeneous_map,
+    moments_by_loop,
+    quantiles_by_loop,
+    shares_by_loop,
+    words_by_loop,
+)
 from .implementation import DTYPES, Implementation
 from .mean_map import mean_map_by_loop
 from .ragged import SIZES
@@ -34,6 +42,7 @@ def embeddings() -> Iterator[Implementation]:
                 yield _histogram(**options, distance="js", n_bins=5)
                 yield _moments(**options)
                 yield _sliced(**options, n_directions=7, n_quantiles=6)
+                yield _words(**options, n_words=9)
     doubles = {"n_dims": 2, "dtypes": (np.float64, np.float64)}
     for kernel in ("laplacian", "matern"):
         yield _mean_map(**doubles, kernel=kernel, n_features=600, bandwidth=0.4, nu=2.5, seed=3)
@@ -44,6 +53,7 @@ def embeddings() -> Iterator[Implementation]:
     yield _histogram(3, (np.float32, np.float64), distance="js", n_bins=4, marginals=2)
     yield _moments(**doubles, out_of_box="drop")
     yield _sliced(**doubles, n_directions=3, n_quantiles=300, out_of_box="drop")
+    yield _words(**doubles, n_words=2, out_of_box="drop")
 
 
 def _mean_map(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementation:
@@ -98,6 +108,20 @@ def _sliced(n_dims: int, dtypes: tuple[Any, Any], **params: Any) -> Implementati
     return _entry(embedding, oracle, n_dims, dtypes, params)
 
 
+def _words(n_dims: int, dtypes: tuple[Any, Any], n_words: int, **params: Any) -> Implementation:
+    rng = np.random.default_rng(n_words)
+    embedding = BagOfWordsEmbedding(n_words, **params)
+    box = list(zip(LO[:n_dims], HI[:n_dims], strict=True))
+    centres = rng.random((n_words, n_dims))
+    mode = embedding.out_of_box
+    embedding.spec_ = BagOfWordsSpec(tuple(centres.ravel().tolist()), out_of_box=mode, box=box)
+
+    def oracle(bags: Bags) -> Any:
+        return words_by_loop(list(bags), centres, LO[:n_dims], HI[:n_dims], mode)
+
+    return _entry(embedding, oracle, n_dims, dtypes, {"n_words": n_words, **params})
+
+
 def _entry(
     embedding: Any,
     oracle: Callable[[Bags], Any],
@@ -129,4 +153,5 @@ def _embedded(embedding: Any, dtype: Any, bags: Bags) -> tuple[NDArray[Any], int
 
 def _spec(embedding: Any, n_dims: int) -> Any:
     bounds = list(zip(LO[:n_dims], HI[:n_dims], strict=True))
-    return embedding.set_params(box=bounds).resolve(n_dims, None, list)
+    given = getattr(embedding, "spec_", None)
+    return given or embedding.set_params(box=bounds).resolve(n_dims, None, list)

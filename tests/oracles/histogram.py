@@ -82,3 +82,20 @@ def quantiles_by_loop(
         rows.append(np.concatenate([shares @ np.sort(kept @ theta) for theta in directions]))
         n_outside.append(outside)
     return np.array(rows) / np.sqrt(len(directions) * n_quantiles), np.array(n_outside)
+
+
+def words_by_loop(
+    bags: Sequence[NDArray],
+    centres: NDArray,
+    lo: Sequence[float],
+    hi: Sequence[float],
+    mode: str = "clip",
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Roots of the shares of points by the nearest centre, and each bag's points outside."""
+    rows, n_outside = [], []
+    for bag in bags:
+        kept, outside = confined(to_unit(bag, lo, hi), mode)
+        nearest = ((kept[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        rows.append(np.sqrt(np.bincount(nearest, minlength=len(centres)) / len(kept)))
+        n_outside.append(outside)
+    return np.array(rows), np.array(n_outside)

@@ -1,0 +1,139 @@
+"""`BagOfWordsEmbedding`: a bag as the shares of its points that are nearest to each of some."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from ..bags import Bags, Box
+from ..bags.sampling import spread_rows
+from ..bases.index_sets import MAX_FUNCTIONS
+from ..errors import DataError, ParameterError, shown
+from ..params import as_array, check_choice, check_integer, check_seed
+from ..threads import KERNELS
+from .base import OUT_OF_BOX, BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
+from .words_kernels import word_shares
+
+POINTS_PER_WORD = 256  # of the sample that centres are chosen by, at most
+
+
+@dataclass(frozen=True)
+class BagOfWordsSpec(EmbeddingSpec):
+    """A bag of words with everything decided.
+
+    Attributes
+    ----------
+    centres : tuple of float
+        In the unit cube, n_words points of n_dims coordinates one after the other.
+    """
+
+    centres: tuple[float, ...]
+
+    def checked(self) -> dict[str, Any]:
+        """See `EmbeddingSpec.checked`."""
+        centres = as_array("centres", self.centres, np.float64).ravel()
+        if len(centres) % self.n_dims or not len(centres):
+            raise ParameterError(
+                f"centres is {shown(self.centres)}; expected points of {self.n_dims} coordinates"
+            )
+        return {**super().checked(), "centres": tuple(centres.tolist())}
+
+    @property
+    def n_features(self) -> int:
+        """Length of the embedding."""
+        return len(self.centres) // self.n_dims
+
+    @property
+    def seconds_per_point(self) -> float:
+        """See `EmbeddingSpec.seconds_per_point`."""
+        return 1e-9 * len(self.centres)
+
+    def describe(self) -> Description:
+        """See `EmbeddingSpec.describe`."""
+        return Description(f"shares of points nearest to each of {self.n_features} words")
+
+    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+        """See `EmbeddingSpec.fill`."""
+        centres = np.array(self.centres).reshape(-1, self.n_dims)
+        with KERNELS:
+            word_shares(*self.arguments(bags), centres, out, outside)
+
+
+class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
+    """Shares of a bag's points by the nearest of some words, the centres of k-means.
+
+    A histogram whose bins lie where the points of all bags are: for many dimensions, where equal
+    bins are nearly all empty. A(X) holds the roots of the shares, so that the distance of two bags
+    is Hellinger's, of their histograms.
+
+    Parameters
+    ----------
+    n_words : int, default 64
+        Centres, at most: as many as the sample has different points, if these are fewer.
+    seed : int
+        Of k-means.
+    out_of_box : {"clip", "drop", "error"}
+        What becomes of points outside the box; clipped and dropped ones are counted.
+    box : sequence of (lo, hi), optional
+        Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
+        `ProjectionEmbedding`.
+    dtype : {"float32", "float64"}
+        Of what `transform` returns; distances are in double.
+
+    Attributes
+    ----------
+    spec_ : BagOfWordsSpec
+        What was decided at `fit`.
+
+    Notes
+    -----
+    000, §2.2. Centres are those of scikit-learn's `MiniBatchKMeans`, of points of a sample of the
+    bags, which labels play no part in. A model keeps them in its description.
+
+    Counting the components of a mixture in R² (4,000 bags of 200 points, D = 1,024): error 1.57
+    with 64 words, 1.70 with 256 (`HistogramEmbedding` 1.56, `ProjectionEmbedding` 1.68).
+    """
+
+    def __init__(
+        self,
+        n_words: int = 64,
+        seed: int = 0,
+        out_of_box: str = "clip",
+        box: BoxLike | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.n_words = n_words
+        self.seed = seed
+        self.out_of_box = out_of_box
+        self.box = box
+        self.dtype = dtype
+
+    def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> BagOfWordsSpec:
+        """See `Embedding.decide`; points of the sample become words."""
+        n_words = check_integer("n_words", self.n_words, 1, MAX_FUNCTIONS // box.n_dims)
+        seed = check_seed("seed", self.seed)
+        check_choice("out_of_box", out_of_box, OUT_OF_BOX)
+        points = spread_rows(_points(sample, out_of_box, box), POINTS_PER_WORD * n_words)
+        n_words = min(n_words, len(np.unique(points, axis=0)))
+        generator = np.random.RandomState(np.random.Philox(key=seed))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = MiniBatchKMeans(n_words, random_state=generator, n_init=3).fit(points)
+        centres = tuple(found.cluster_centers_.ravel().tolist())
+        return BagOfWordsSpec(centres, out_of_box=out_of_box, box=box)
+
+
+def _points(sample: ChoiceSample, out_of_box: str, box: Box) -> NDArray[np.float64]:
+    """Return the sample's points in the unit cube; outside of it as `out_of_box` has them."""
+    unit = np.concatenate([box.to_unit(bags.points) for bags in sample()])
+    if out_of_box == "drop":
+        unit = unit[((unit >= 0) & (unit <= 1)).all(axis=1)]
+    if not len(unit):
+        raise DataError("no points in the box to choose words from")
+    return np.clip(unit, 0, 1)
