@@ -26,6 +26,13 @@ def pair(n, seed=0, slope=0.5):
     return X, slope * X[:, :1] ** 2 + rng.normal(size=(n, 1))
 
 
+def independent(n, seed, **parameters):
+    """The test of a normal pair."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(n, 2)), rng.normal(size=n)
+    return independence_test(x, y, statistic=NFSIC(5, **parameters), seed=seed)
+
+
 def differences(function, theta, step=1e-6):
     """Central differences of a function of a vector."""
     steps = step * np.eye(len(theta))
@@ -102,6 +109,14 @@ class TestNFSIC:
         assert found.var() == pytest.approx(6, rel=0.25)
         above = (found > stats.chi2(3).ppf(0.95)).mean()
         assert above == pytest.approx(0.05, abs=3 * (0.05 * 0.95 / 1000) ** 0.5)
+
+    def test_level_of_learnt_locations(self):
+        """Independent pairs are found dependent as often as α says."""
+        p = np.array([
+            independent(400, seed, learn=0.5).p_value for seed in range(60)
+        ])  # fmt: skip
+        for alpha in (0.05, 0.2):
+            assert (p <= alpha).mean() <= alpha + 2 * (alpha * (1 - alpha) / len(p)) ** 0.5
 
     def test_learnt_locations_find_more(self):
         """Of y = x₁² + noise; they are the same for the same rows."""
