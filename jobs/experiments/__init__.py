@@ -25,6 +25,7 @@ EXPERIMENTS = {
     "independence": "dependence_power:Independence",
     "goodness-of-fit": "fit_power:GoodnessOfFit",
     "levels": "levels:Levels",
+    "traps": "traps:Traps",
     "scaling": "scaling:Scaling",
     "peers": "peers:Peers",
     "embeddings": "embeddings:Embeddings",

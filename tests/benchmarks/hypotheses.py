@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from bagbasis.hypotheses import FastfoodMMD, FourierMMD, independence_test, two_sample_test
+from bagbasis.jobs.experiments.kit.timing import in_turn
 
 from .pairing import Row, pair
 
 N_DIMS, N_FREQUENCIES, N_PERMUTATIONS = 16, 1024, 99
-SIZES = {10_000: 3, 100_000: 1}  # points of each sample, and how often all pairs are taken
-N_OF_PEERS = 500
+SIZES = 10_000, 100_000  # points of each sample
+N_OF_PEERS, N_OF_MGC = 500, 100
 
 
 def hypotheses() -> list[Row]:
@@ -25,14 +27,28 @@ def hypotheses() -> list[Row]:
 
 
 def _fast() -> list[Row]:
-    rng, rows = np.random.default_rng(0), []
-    for n, repeats in SIZES.items():
+    """Compare at both sizes with all pairs of the smaller one: these take time ∝ N² exactly."""
+    rng, calls = np.random.default_rng(0), {}
+    kinds = {kind.name: kind(N_FREQUENCIES) for kind in (FourierMMD, FastfoodMMD)}
+    for n in SIZES:
         X, Y = rng.standard_normal((n, N_DIMS)), 0.02 + rng.standard_normal((n, N_DIMS))
-        exact = _ours(X, Y, "mmd_u", "gamma")
-        for kind in (FourierMMD, FastfoodMMD):
-            ours, name = _ours(X, Y, kind(N_FREQUENCIES), "gamma"), kind.name
-            title = f"{name}, L = {N_FREQUENCIES:,} / MMD² of all pairs, N = {n:,}, d = {N_DIMS}"
-            rows.append(pair(title, ours, exact, repeats=repeats))
+        calls |= {(name, n): _ours(X, Y, kind, "gamma") for name, kind in kinds.items()}
+        if n == SIZES[0]:
+            calls["mmd_u", n] = _ours(X, Y, "mmd_u", "gamma")
+            for call in calls.values():
+                call()  # once, not timed
+    rounds, rows = in_turn(calls, 3), []
+    for name, n in product(kinds, SIZES):
+        found, times = rounds.compared((name, n), ("mmd_u", SIZES[0])), (n / SIZES[0]) ** 2
+        taken = "" if times == 1 else f" (taken at {SIZES[0]:,}, × {times:.0f})"
+        title = f"{name}, L = {N_FREQUENCIES:,} / MMD² of all pairs{taken}, N = {n:,}, d = {N_DIMS}"
+        ratios = (times * found[key] for key in ("peer", "ratio", "low", "high"))
+        rows.append(Row(title, found["ours"], *ratios, ""))
+    for name in kinds:
+        found = rounds.compared((name, SIZES[0]), (name, SIZES[1]))
+        title = f"{name}: time at N = {SIZES[1]:,} / at {SIZES[0]:,}"
+        row = (found[key] for key in ("ours", "peer", "ratio", "low", "high"))
+        rows.append(Row(title, *row, "10 is linear"))
     return rows
 
 
@@ -68,6 +84,17 @@ def _dependence() -> list[Row]:
     return [
         *_beside("HSIC", ours("hsic_b"), partial(independence.Hsic, gamma=0.5 / N_DIMS), X, Y),
         *_beside("distance covariance", ours("dcov"), independence.Dcorr, X, Y),
+        pair(
+            f"distance covariance / scipy's multiscale_graphcorr, N = {N_OF_MGC:,}, "
+            f"d = {N_DIMS}, {N_PERMUTATIONS} permutations",
+            lambda: independence_test(
+                X[:N_OF_MGC], Y[:N_OF_MGC], statistic="dcov", n_permutations=N_PERMUTATIONS
+            ),
+            lambda: stats.multiscale_graphcorr(
+                X[:N_OF_MGC], Y[:N_OF_MGC], reps=N_PERMUTATIONS, random_state=0
+            ),
+            repeats=2,
+        ),
     ]
 
 
@@ -88,7 +115,7 @@ def _beside(
             f"{title}, {N_PERMUTATIONS} permutations",
             ours("permutation"),
             lambda: make().test(X, Y, reps=N_PERMUTATIONS, workers=1, auto=False),
-            repeats=3,
+            repeats=2,
         ),
         pair(f"{title}, an approximate law", ours("gamma"), lambda: make().test(X, Y, auto=True)),
     ]
