@@ -18,7 +18,7 @@ from ..bags.sampling import spread_rows
 from .comparison import TwoSamples, TwoSampleStatistic
 from .kernels import AnyKernel, Kernel, NegativeDistance, tiles
 from .nulls import Null, gamma_null, mixture_null, pearson_null, permutation_null
-from .permutation import draw_splits
+from .permutation import TIE, draw_splits
 from .registry import Measured
 from .wild_bootstrap import WILD, wild_null
 
@@ -56,7 +56,7 @@ class PairStatistic(TwoSampleStatistic):
             null = self._law(values[0], sums, samples, used)
         within = sums.spread_within()
         error = samples.standard_error(sums.witness(samples.units), float(null.values.var()))
-        effect = float(sums.mmd(True)[0] / within) if within > 0 else float("nan")
+        effect = float(sums.mmd(True)[0] / within) if within > TIE * sums.scale else float("nan")
         found = Measured(float(values[0]), null, error, effect)
         return found.times_power(used.exponent, self.name)
 

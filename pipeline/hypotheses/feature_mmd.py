@@ -23,6 +23,7 @@ from .wild_bootstrap import WILD, wild_null
 
 Floats = NDArray[np.float64]
 
+SPREAD = 1e-6  # of features in single precision, of norm 1: less is rounding
 MOST_FREQUENCIES = 2**16  # a permutation of half a megabyte
 
 
@@ -84,7 +85,7 @@ class FourierMMD(TwoSampleStatistic):
             statistic=float(values[0]),
             null=null,
             standard_error=samples.standard_error(sums @ difference, float(null.values.var())),
-            effect=float(values[0]) / within,
+            effect=float(values[0]) / within if within > SPREAD else float("nan"),
             details={"biased": biased, "error_of_frequencies": float(squares.std() / n**0.5)},
         )
 

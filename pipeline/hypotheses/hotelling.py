@@ -11,6 +11,7 @@ from ..errors import DataError
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-12  # of the squares of features: smaller variances are those of equal ones
 RIDGE = 1e-9  # of the mean variance: features that depend on each other leave T² finite
 LEARNING_RIDGE = 1e-5  # of a row's features, whose variances are from about 1e-3 to 0.25
 
@@ -66,18 +67,19 @@ def hotelling(splits: Floats, total: Floats, n_first: Floats, n_units: int) -> T
     DataError
         No feature varies within the first split's samples.
     """
-    means, covariances, sizes, degrees = [], [], [], []
+    means, covariances, sizes, degrees, squares = [], [], [], [], 0.0
     for columns, count in ((splits, n_first), (total - splits, n_units - n_first)):
         mean, covariance, rows = _mean_and_covariance(columns, count)
         means.append(mean)
         covariances.append(covariance)
         sizes.append(rows)
         degrees.append(count[0] - 1)
+        squares += float((mean[0] ** 2).sum() * columns[0, 2 * mean.shape[1] + 1] / rows[0] ** 2)
     difference = means[0] - means[1]
     joint = covariances[0] + covariances[1]
     J = difference.shape[1]
     trace = np.trace(joint, axis1=1, axis2=2)
-    if trace[0] == 0:
+    if trace[0] <= ROUNDING * squares:
         raise DataError(
             "the features at the locations are the same for all rows of a sample, in both: take "
             "a wider bandwidth, or locations nearer to the rows"

@@ -102,6 +102,7 @@ class HSICBlock(DependenceStatistic):
 
     name: ClassVar[str] = "hsic_block"
     nulls: ClassVar[tuple[str, ...]] = ("normal",)
+    group_nulls: ClassVar[tuple[str, ...]] = ()
     block: int | None = None
 
     def check(self) -> None:

@@ -106,9 +106,10 @@ def independence_test(
     2013 (Lancaster).
     """
     started = perf_counter()
-    if groups is not None and null is None:
-        null = "permutation"
+    is_default = null is None
     found, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)
+    if groups is not None and is_default and "permutation" in found.nulls:
+        null = "permutation"
     n_permutations = check_integer("n_permutations", n_permutations, most=MOST_PERMUTATIONS)
     seed = check_seed("seed", seed)
     data = {"x": x, "y": y} if z is None else {"x": x, "y": y, "z": z}

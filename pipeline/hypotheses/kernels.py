@@ -133,7 +133,7 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     Raises
     ------
     DataError
-        All rows are alike.
+        All rows are alike, or too far from each other.
     ParameterError
     """
     number = check_number("bandwidth", bandwidth, *SCALES, other=("median", None))
@@ -144,7 +144,13 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
     positive = distances[distances > 0]
     if not len(positive):
         raise DataError("all rows are alike: there is no median distance, and nothing to compare")
-    return Kernel(name, float(np.median(positive)))
+    median = float(np.median(positive))
+    if not SCALES[0] <= median <= SCALES[1]:
+        raise DataError(
+            f"the median distance of two rows is {median:.3g}, not from {SCALES[0]:g} to "
+            f"{SCALES[1]:g}: take other units, or a bandwidth"
+        )
+    return Kernel(name, median)
 
 
 def tiles(n_rows: int, tile: int = TILE) -> Iterator[slice]:

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
 RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25
 # Of the search: without it bandwidths shrink until a few pairs alone are near a location, whose
-# number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 5 %.
+# number is not normal; then p ≤ .05 in 15 % of tests of 800 independent pairs, with it in 7 %.
 LEARNING_RIDGE = 1e-2
 
 

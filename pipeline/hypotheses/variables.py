@@ -56,6 +56,9 @@ def read_variables(data: dict[str, VariableLike], groups: ArrayLike | None, seed
     for positions in kept.values():
         paired = np.intersect1d(paired, positions, assume_unique=True)
     found = [rows[name][np.searchsorted(kept[name], paired)] for name in data]
+    for name, values in zip(data, found, strict=True):
+        if len(values) > 1 and (values == values[0]).all():
+            raise DataError(f"{name}: all rows are alike, so that nothing can depend on it")
     sample = as_sample("the pairs", found[0], unit, groups, paired)
     if sample.n_units < LEAST_PAIRS:
         raise DataError(

@@ -248,6 +248,11 @@ X, Y = np.random.default_rng(0).random((2, 9, 2))
         ({"statistic": "mmd_linear", "b": Y[:3]}, "b has 3 points; statistic 'mmd_linear' needs 4"),
         ({"statistic": "me", "a": X[:2], "b": Y[:3]}, "5 units; 'me' at 5 locations needs 8"),
         ({"statistic": "me", "bandwidth": 1e-9}, "features at the locations are the same"),
+        (
+            {"statistic": "scf", "a": 0 * X, "b": 0 * Y + 1},
+            "features at the locations are the same",
+        ),
+        ({"a": 1e200 * X}, "the median distance of two rows is .*: take other units"),
         ({"statistic": "me", "null": "spectral"}, "the statistic 'me' admits"),
         ({"statistic": "fastfood", "kernel": "laplacian"}, "the statistic 'fastfood' admits"),
         ({"statistic": MeanEmbeddings(1, [[1.0]])}, "locations have 1 coordinates, the rows 2"),
@@ -261,6 +266,19 @@ def test_refusals(change, told):
     """One line that names the input."""
     with pytest.raises(BagbasisError, match=told):
         two_sample_test(**{"a": X, "b": Y, **change})
+
+
+@pytest.mark.parametrize("statistic", ["mmd_u", "fourier", "fastfood", "energy"])
+@pytest.mark.parametrize(
+    "given", [{"a": 0 * X, "b": 0 * Y + 1}, {"a": X, "b": Y, "bandwidth": 1e20}]
+)
+def test_no_spread_within(statistic, given):
+    """Samples whose rows do not differ, or look alike to the kernel: there is no effect to say."""
+    if statistic == "energy":
+        given = {"a": 0 * X, "b": 0 * Y + 1}
+    r = two_sample_test(**given, statistic=statistic, n_permutations=19)
+    assert np.isnan(r.effect)
+    assert r.p_value == (1.0 if "bandwidth" in given else 0.05)
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,11 @@ class TestVariables:
         [
             (np.zeros((5, 2)), np.arange(4), {}, "different lengths: x 5, y 4"),
             (np.arange(3), np.arange(3), {}, "3 pairs of points; .* needs 4"),
-            (np.zeros(9), np.arange(9), {}, "all rows are alike"),
+            (np.zeros(9), np.arange(9), {}, "x: all rows are alike"),
+            (np.arange(9), ["a"] * 9, {"statistic": "dcov"}, "y: all rows are alike"),
+            (np.zeros(9), np.arange(9), {"statistic": "rdc"}, "x: all rows are alike"),
+            (np.arange(9), np.arange(9), {"statistic": "hsic_block", "groups": np.arange(9)},
+             "'normal', which takes pairs for independent; with groups .* 'hsic_block' has none"),
             (np.arange(9), [np.nan] * 9, {}, "NaN"),
             (np.arange(9), "label", {}, "'label', the name of a target"),
             (np.array(["NaT", *["2026"] * 8], "M8[s]"), np.arange(9), {}, "time 0 is missing"),
