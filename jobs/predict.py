@@ -19,9 +19,10 @@ class Config(ClusterConfig, ReportConfig):
     model_url: str = Field(description="the model")
     output_url: str = Field(description="where the predictions go")
     format: Literal["parquet", "zarr"] = Field(default="parquet", description="of the predictions")
-    columns: list[Literal["std", "leverage", "mahalanobis", "lower", "upper"]] = Field(
+    columns: list[Literal["std", "leverage", "mahalanobis", "lower", "upper", "outside"]] = Field(
         default=[],
-        description="more columns; the model needs uncertainty: true, lower and upper a holdout",
+        description="more columns; std, leverage and mahalanobis need a model with uncertainty: "
+        "true, lower and upper one with a holdout; outside is the share of points outside the box",
     )
     coverage: float = Field(default=0.9, gt=0, lt=1, description="of lower ... upper")
     overwrite: bool = Field(default=False, description="replace predictions that are there")

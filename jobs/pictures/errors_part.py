@@ -23,6 +23,7 @@ N_WORST = 10  # bags, or confusions, that are listed
 READ_POINTS = 5_000_000  # of a store that is read for the share of points outside: a second
 BLOCK = 2**16  # bags whose ids and sizes are read at a time: a chunk of them
 MOST_GROUPS, LEAST_GROUP = 10, 10  # of calibration, and bags in each
+FEW_POINTS = 5  # of a bag: its density is hardly known
 FEW_JUDGED = 50  # bags: the errors of fewer say little
 INDEPENDENT = "± one standard error, as if bags were independent."
 SUBSETS = {"all": "all bags", "holdout": "the bags held out", "train": "the bags fitted"}
@@ -49,6 +50,7 @@ def errors_part(
     fitted_to = store.url == model.report_.get("data_url")
     if errors.subset == "train" or (errors.subset == "all" and fitted_to):
         worries.append("The model was fitted to bags that it is judged on: errors are too small.")
+    worries += worries_of_sizes(store)
     if isinstance(details, ClassDetails):
         tables, spread = _class_tables(errors, details, means)
         charts, later = [reliability(errors)], [_confusion(details)]
@@ -75,6 +77,18 @@ def errors_part(
         details=later,
         card=card_of(model, judged),
     )
+
+
+def worries_of_sizes(store: BagStore) -> list[str]:
+    """Say how many bags have so few points that little is known of their densities."""
+    sizes = np.diff(store.offsets())[store.present()]
+    n_small = int((sizes < FEW_POINTS).sum())
+    if not n_small:
+        return []
+    return [
+        f"{n_small:,} of {len(sizes):,} bags have fewer than {FEW_POINTS} points, and count as "
+        "much as the others: weigh them (sample_weight)."
+    ]
 
 
 def _number_tables(errors: Errors, means: Errors | None) -> list[Table]:
@@ -253,9 +267,7 @@ class Dots:
 
     def _outside(self, start: int, stop: int) -> NDArray[np.int64]:
         """Count the points outside the box, of each bag."""
-        bags = self._store.read(start, stop)
-        outside = self._spec.are_outside(bags.points)
-        return np.add.reduceat(outside, bags.offsets[:-1], dtype=np.int64)
+        return self._spec.count_outside(self._store.read(start, stop))
 
 
 def _error_charts(

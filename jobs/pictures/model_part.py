@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from bagbasis.regression.base import DoubleBasis
+from bagbasis.regression.feature_map import MUCH_OUTSIDE
 
 from .charts import Chart, Series
 from .parts import Table, facts
 
 FEW_FITTED = 200  # bags: another sample of so few may give another model
-MUCH_OUTSIDE = 0.01  # of the points
 SHOWN_DIMS = 5  # of a box
 
 

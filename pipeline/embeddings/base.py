@@ -242,6 +242,10 @@ class EmbeddingSpec(ABC):
         unit = self.box.to_unit(points)
         return np.asarray(((unit < 0) | (unit > 1)).any(axis=1))
 
+    def count_outside(self, bags: Bags) -> NDArray[np.int64]:
+        """Return how many points of each bag lie outside the box."""
+        return np.add.reduceat(self.are_outside(bags.points), bags.offsets[:-1], dtype=np.int64)
+
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return the arrays that `to_dict` leaves out, as reports are made of that."""
         return {}

@@ -5,6 +5,7 @@ Whatever fails, from a bad value to a full disk, leaves no store behind.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,6 +29,9 @@ from .batches import Batch, batches_of, columns_of, is_whole, slices_of
 from .npz import NpzBags, read_npz
 
 MODES = ("create", "append", "overwrite")
+MOST_NAMED = 5  # coordinates in a warning
+
+logger = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 
@@ -298,11 +302,31 @@ class Measured:
         self._numbers, self._sample = numbers, sample
 
     @property
+    def warnings(self) -> list[str]:
+        """What a user should know of the points; nothing where the box was given."""
+        return warnings_of_range(self._lo, self._hi) if len(self._numbers) else []
+
+    @property
     def box(self) -> Box | None:
         """The box; None without points."""
         if isinstance(self.given, Box) or not len(self._numbers):
             return None
         return Box.around(self._lo, self._hi, self._sample, self.given)
+
+
+def warnings_of_range(
+    lo: NDArray[Any], hi: NDArray[Any], names: Sequence[str] | None = None
+) -> list[str]:
+    """Return what a user should know of coordinates from ``lo`` to ``hi``, shape (d,)."""
+    constant = np.flatnonzero(np.equal(lo, hi)).tolist()
+    if not constant:
+        return []
+    shown = [names[j] if names else j for j in constant[:MOST_NAMED]]
+    more = ", …" if len(constant) > MOST_NAMED else ""
+    return [
+        f"{len(constant)} of {len(lo)} coordinates are constant: {str(shown)[1:-1]}{more}; leave "
+        "them out, as they tell nothing and have functions of their own"
+    ]
 
 
 def _write(
@@ -341,4 +365,6 @@ def _write(
             session.set_box(of_points.box)
         if of_responses is not None and of_responses.box is not None:
             session.set_response_box(of_responses.box)
+    for text in of_points.warnings:
+        logger.warning("%s: %s", store.url, text)
     return store

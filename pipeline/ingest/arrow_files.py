@@ -1,4 +1,4 @@
-"""Arrow's batches and files, which DuckDB does not read, as Parquet files."""
+"""Arrow's batches and files, which DuckDB does not read, and lines of JSON, as Parquet files."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from typing import IO
 
 import pyarrow as pa
 import pyarrow.ipc
+import pyarrow.json
 import pyarrow.parquet
 
 from ..errors import DataError
 
 ARROW = (".feather", ".arrow", ".ipc")
+JSON = (".jsonl", ".ndjson")  # an object per line
+COPIED = ARROW + JSON
 
 
-def copy_as_parquet(file: IO[bytes], path: str) -> None:
-    """Write the batches of an Arrow file, or of a stream in one, to a Parquet file.
+def copy_as_parquet(file: IO[bytes], path: str, is_json: bool) -> None:
+    """Write the batches of an Arrow file, of a stream in one, or of lines of JSON, as Parquet.
 
     Raises
     ------
     ArrowException
-        It is neither.
+        It is none of these, or a field of JSON changes its type.
     """
+    if is_json:
+        write_parquet(pa.json.open_json(file), path)
+        return
     try:
         batches = pa.ipc.open_file(file)
     except pa.ArrowInvalid:  # HuggingFace's and those of other streams have no footer

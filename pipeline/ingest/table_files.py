@@ -22,16 +22,16 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet
 
-from ..errors import DataError, closest
+from ..errors import DataError, ParameterError, closest
 from ..storage.urls import filesystem, normalize_url
-from .arrow_files import ARROW, copy_as_parquet
+from .arrow_files import COPIED, JSON, copy_as_parquet
 from .csv_dialects import OTHER_ENCODING
 from .table_bytes import DuckFiles
 from .table_columns import Columns
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-KINDS = PARQUET + ARROW + CSV
+KINDS = PARQUET + COPIED + CSV
 HEADERS_AT_ONCE = 16  # of files: object stores take some 100 ms to answer
 SAMPLE_BYTES = 2**16  # of a CSV file, to estimate the length of its rows
 
@@ -42,7 +42,8 @@ PAGE_CHECKSUM = re.compile(rb"(?:\x15[\x80-\xff]*[\x00-\x7f]){3}\x15")
 UNTYPED = "csv"
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive calls the folder of rows without one
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
-NUMBERS = (*INTEGERS, "halffloat", "float", "double")  # and decimals, which have digits in brackets
+FLOATS = ("halffloat", "float", "double")
+NUMBERS = (*INTEGERS, *FLOATS)  # and decimals, which have digits in brackets
 TEXTS = ("string", "large_string", "string_view")
 
 Source = str | os.PathLike[str]
@@ -166,6 +167,8 @@ def open_table(
         No file matches, a file is there twice, is of no known kind or can not be read, lacks a
         column, or holds in it what can not be used.
     """
+    if hasattr(sources, "columns") or hasattr(sources, "__arrow_c_stream__"):
+        raise ParameterError("a table in memory is no path: use ingest_frame")
     given = [sources] if isinstance(sources, (str, os.PathLike)) else sources
     urls = [url for source in given for url in _find_files(normalize_url(source))]
     if not urls:
@@ -235,7 +238,7 @@ def _find_files(source: str) -> list[str]:
 def _is_part(file: str, directory: str) -> bool:
     """Return whether a file of a folder is part of its table, not hidden nor one of Spark's."""
     inside = file.removeprefix(directory).split("/")
-    return file.lower().endswith(PARQUET + ARROW) and not any(
+    return file.lower().endswith(PARQUET + COPIED) and not any(
         name[:1] in ("_", ".") for name in inside
     )
 
@@ -245,9 +248,9 @@ def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile
     of_folders = _parts_of(path, columns)
     with reading(url), fsspec.open(url, "rb", compression="infer") as file:
         n_bytes = int(fs.size(path))
-        if url.lower().endswith(ARROW):
+        if url.lower().endswith(COPIED):
             copy = f"{copies}{index}.parquet"
-            copy_as_parquet(file, copy)
+            copy_as_parquet(file, copy, url.lower().endswith(JSON))
             with open(copy, "rb") as copied:
                 found = _look_into_parquet(copied, url, columns, of_folders)
             return replace(found, index=index, n_bytes=n_bytes, copy=copy)
@@ -350,10 +353,9 @@ def _check_names(
 
 def _check_types(file: str, types: Mapping[str, str], columns: Columns) -> None:
     for name in columns.ids:
-        if types[name] not in (*INTEGERS, *TEXTS, UNTYPED):
+        if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED) or is_time(types[name])):
             raise DataError(
-                f"{file}: id column {name!r} is {types[name]}; ids are integers or text "
-                "(in pandas, missing values turn integers into floats)"
+                f"{file}: id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
             )
     for name in columns.of_coordinates:
         kind = types[name]

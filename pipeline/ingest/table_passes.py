@@ -16,6 +16,7 @@ from ..errors import DataError
 from ..execution import Progress
 from ..execution.notebook import watched
 from ..execution.progress import silent
+from .arrays import warnings_of_range
 from .table_bags import Labelled, SortedRows, join_tables
 from .table_columns import Columns
 from .table_engines import LocalEngine
@@ -191,7 +192,8 @@ class TablePasses:
 
 def warn_of(tally: Tally, store: BagStore, points: CheckedTable) -> None:
     """Log what the user of a store should know of it."""
-    for text in tally.warnings():
+    names = [one.name for one in points.columns.coordinates]
+    for text in [*tally.warnings(), *warnings_of_range(*points.range, names)]:
         logger.warning("%s: %s", store.url, text)
     reaches = _reaches(points, store.box)
     far = int(np.argmax(reaches))

@@ -22,7 +22,7 @@ from ..execution.lanes import lane_cores
 from .csv_dialects import OTHER_ENCODING
 from .table_bytes import DuckFiles
 from .table_columns import Columns, quoted
-from .table_files import INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
+from .table_files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
@@ -116,13 +116,28 @@ class Scan:
     @property
     def id_type(self) -> str:
         """Arrow's name of the type of ids; those of several columns are text."""
-        return self.type_of(self.columns.ids[0]) if len(self.columns.ids) == 1 else "string"
+        kind = self.type_of(self.columns.ids[0])
+        if len(self.columns.ids) > 1 or is_time(kind):
+            return "string"
+        return "int64" if kind in FLOATS else kind
 
     def _id(self) -> str:
-        columns = [self._column(name) for name in self.columns.ids]
+        columns = [self._part_of_id(name) for name in self.columns.ids]
         if len(columns) == 1:
             return columns[0]
         return " || '/' || ".join(f"CAST({column} AS VARCHAR)" for column in columns)
+
+    def _part_of_id(self, name: str) -> str:
+        """Return a column of ids: whole floats as integers, midnights as their days."""
+        column, kind = self._column(name), self.type_of(name)
+        if is_time(kind):
+            day = f"CAST({column} AS DATE)"
+            texts = f"CAST({day} AS VARCHAR) ELSE CAST({column} AS VARCHAR)"
+            return f"CASE WHEN {column} = {day} THEN {texts} END"
+        if kind in FLOATS:
+            is_whole = f"isfinite({column}) AND {column} = trunc({column})"
+            return f"CASE WHEN {is_whole} THEN TRY_CAST({column} AS BIGINT) END"
+        return column
 
     def _column(self, name: str) -> str:
         if name not in dict(self.files[0].parts):

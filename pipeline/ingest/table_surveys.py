@@ -339,7 +339,7 @@ def _describe(row: Sequence[Any], columns: Columns, dtype: str, unfit: Sequence[
     """Say what is wrong with a row of `Scan.values`, of its targets with one of the ``unfit``."""
     bag, values = row[2], list(zip(row[3::2], row[4::2], strict=True))
     if bag is None or bag == "":
-        return "the bag id is missing; give every row its bag's id or remove it"
+        return "the bag id is missing, or a number that is not whole; give every row its bag's id"
     for one, (given, number) in zip(columns.coordinates, values, strict=False):
         name = one.column
         if given is not None and number is None:

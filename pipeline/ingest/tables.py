@@ -62,19 +62,19 @@ class TableIngest:
     ----------
     points : str, path or list of str
         Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.feather``, ``.arrow``, ``.ipc``,
-        ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. Of a folder the Parquet and Arrow files are
-        read; Arrow's are copied to the folder of temporary files. A column may also be told by the
-        names of folders, as in ``st=JFK/part.parquet``. CSV is split at commas, semicolons,
-        tabs or bars: at the first by which the header has all columns. In CSV, empty fields, NA,
-        N/A, NaN, nan, null and NULL are missing values. On a cluster a compressed file has to fit
-        in a worker's memory, and so has a CSV file with line breaks within quotes, or whose
-        ``csv`` has utf-16, skip_rows, comment or an escape that is not the quote.
+        ``.jsonl``, ``.ndjson``, ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. Of a folder all but
+        CSV is read; Arrow and JSON are copied to the folder of temporary files. A column may also
+        be told by the names of folders, as in ``st=JFK/part.parquet``. CSV is split at commas,
+        semicolons, tabs or bars: at the first by which the header has all columns. In CSV, empty
+        fields, NA, N/A, NaN, nan, null and NULL are missing values. On a cluster a compressed file
+        has to fit in a worker's memory, and so has a CSV file with line breaks within quotes, or
+        whose ``csv`` has utf-16, skip_rows, comment or an escape that is not the quote.
     url : str or path
         The store to write.
     id_column : str or list of str
-        Column of the bag's id: integers or text. The ids of CSV files are integers if all are
-        written as Python writes them (so that 007 is text), else text. Of several columns an id is
-        their values with a slash between them, as in 2020/JFK.
+        Column of the bag's id: whole numbers, text, or dates, whose text it is. The ids of CSV
+        files are integers if all are written as Python writes them (so that 007 is text), else
+        text. Of several columns an id is their values with a slash between them, as in 2020/JFK.
     coordinates : list of str
         Coordinate columns in the order they shall have: numbers; true and false, 1 and 0; or dates
         and times, days since 1970-01-01. In Parquet also lists of numbers, as long as each other in

@@ -24,7 +24,7 @@ from ..random_features.base import Sample
 from ..sklearn_bases import fresh
 from .accumulate import FitPass, FitStatistics
 from .checkpoints import Checkpoints, CheckpointsLike, checkpoints_of
-from .feature_map import FeatureMap, resolve_features, warn_of_scale
+from .feature_map import FeatureMap, resolve_features, warn_of_outside, warn_of_scale
 from .learning_passes import LearningPasses
 from .linear_columns import LINEAR, LinearColumns
 from .linear_model import LinearModel
@@ -203,6 +203,7 @@ class DoubleBasis(RidgeParameters, LinearModel):
             path = Path(solution.alphas, solution.scores)
             warn_at_edge(path, self.penalties(train), self.precision, is_summed(train))
         warn_of_scale(features, train.sum_z / train.weight, train.n)
+        warn_of_outside(features, statistics.n_outside, statistics.n_points)
         solved = np.column_stack([solution.coef, solution.intercept]).T
         problem.outcome.check_finite(solved, "the solution", TOO_LARGE)
         self.features_ = features

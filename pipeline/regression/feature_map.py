@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 # is ten times that: bags hardly differ in their features; below .01 each is like itself alone.
 USUAL_SIMILARITY = (0.01, 0.995)
 SECOND_BASIS, BESIDE = "random_features", "beside"  # in descriptions
+MUCH_OUTSIDE = 0.01  # of the points: a user should know
+SHOWN_DIMS = 3  # of a box in a message
 FEW_BAGS = 20  # of fewer the mean similarity says little
 ROWS_PER_BLOCK = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
@@ -251,6 +253,15 @@ def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> No
             "the scale of the random features, %g, is %s for these bags (mean similarity of two "
             "%.3g): a %s one may be better; bags tune searches it",
             *(features.second.scale, far, similarity, way),
+        )
+
+
+def warn_of_outside(features: FeatureMap, n_outside: int, n_points: int) -> None:
+    """Warn of a box that leaves out more than `MUCH_OUTSIDE` of the points that were fitted."""
+    if n_outside > MUCH_OUTSIDE * n_points:
+        logger.warning(
+            "%.2g %% of the points lie outside the box %s: give the embedding a larger box=",
+            *(100 * n_outside / n_points, features.embedding.box.bounds[:SHOWN_DIMS]),
         )
 
 

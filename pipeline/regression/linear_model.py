@@ -29,6 +29,7 @@ from .summary import Floats
 
 NOT_FINITE = "the model's parameters, or its targets, are too large or too small for numbers"
 
+OUTSIDE = "outside"  # the column of the share of a bag's points outside the box
 OF_POSTERIOR = ("std", *BagScores._fields)  # columns that need it
 
 
@@ -89,7 +90,10 @@ class LinearModel(BaseEstimator):
     def predicted(self, bags: Bags, columns: Columns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, with some of `more_columns`."""
         scored = not {*columns.names}.isdisjoint(OF_POSTERIOR)
-        return self.with_columns(*self._rows(bags, scored), columns)
+        found = self.with_columns(*self._rows(bags, scored), columns)
+        if OUTSIDE in found.more and len(bags):
+            found.more[OUTSIDE][:] = self.features_.embedding.count_outside(bags) / bags.sizes
+        return found
 
     def with_columns(self, rows: Floats, scores: Floats, columns: Columns) -> Prediction:
         """Return predictions of raw rows (n, k) and rows of scores, with more columns."""
@@ -103,7 +107,7 @@ class LinearModel(BaseEstimator):
 
         Parameters
         ----------
-        name : {"leverage", "mahalanobis"}
+        name : {"leverage", "mahalanobis", "outside"}
         rows : shape (n, k)
             What `decision_rows` gives.
         scores : shape (n, 2)
@@ -116,6 +120,8 @@ class LinearModel(BaseEstimator):
         ModelError
             A column that this kind of model does not have.
         """
+        if name == OUTSIDE:
+            return np.zeros(len(rows))  # `predicted` has the bags that it is of
         if name not in BagScores._fields:
             raise ModelError(f"a {type(self).__name__} has no column {name!r}")
         self.needed_posterior()

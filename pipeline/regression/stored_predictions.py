@@ -33,7 +33,7 @@ from .prediction import prediction_ranges
 
 SUBSETS = ("all", "holdout", "train")
 FORMATS = ("zarr", "parquet")
-COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper")  # beside the predictions
+COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper", "outside")  # beside the predictions
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_predictions"
 
@@ -195,10 +195,11 @@ def write_predictions(
 
     Parameters
     ----------
-    columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper"}
+    columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "outside"}
         More columns, or arrays; of several targets ``std_<target>``. The first three of a model
         that was fitted with ``uncertainty=True``, see `DoubleBasisRegressor.predict` and
-        `bag_scores`; the others of one that has held bags out, see `predict_interval`.
+        `bag_scores`; "lower" and "upper" of one that has held bags out, see `predict_interval`;
+        "outside", of any, is the share of a bag's points outside the box.
     coverage : float in (0, 1)
         Promised of the intervals.
     overwrite : bool

@@ -48,6 +48,15 @@ def fitted(where, target, report, *more):
     return page
 
 
+def test_bags_of_few_points_are_a_worry(tmp_path):
+    """They are counted among the bags that are there."""
+    bags = [np.full((n, 1), 0.5) for n in (4, 5, 1, 9)]
+    store = BagStore.create(tmp_path / "s.zarr", 1).append(bags, ids=range(4))
+    [said] = errors_part.worries_of_sizes(store.remove([2]))
+    assert said.startswith("1 of 3 bags have fewer than 5 points")
+    assert errors_part.worries_of_sizes(store.remove([0])) == []
+
+
 def test_fit_and_evaluate(named, tmp_path, monkeypatch):
     """Errors beside what they have to beat, and a dot per bag that says which one it is."""
     page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.covariance import OAS
@@ -119,6 +121,24 @@ def test_other_estimators(tmp_path):
         write_predictions(sure, store, tmp_path / "p", columns=["std"])
     columns = ["mahalanobis", "leverage"]
     write_predictions(sure, store, tmp_path / "p", format="parquet", columns=columns)
+
+
+@pytest.mark.parametrize("format", ["parquet", "zarr"])
+def test_share_outside_the_box(format, tmp_path, caplog):
+    """A column of any model; a fit warns from a hundredth of its points on."""
+    bags = [np.array([[0.5, 0.5]] * (4 - k) + [[0.5, 7.0]] * k) for k in (0, 1, 4, 3)]
+    for n_far, warned in ((0, False), (3, True)):
+        caplog.clear()
+        bags_too = [*BAGS, *[np.full((40, 2), 3.0)] * n_far]
+        regressor(alpha=0.1).fit(stored(tmp_path / f"{n_far}", bags_too, np.ones(N + n_far)))
+        assert ("of the points lie outside the box" in caplog.text) is warned
+    model, store = fitted("one target"), stored(tmp_path / "s.zarr", bags, np.zeros(4))
+    write_predictions(model, store, tmp_path / "p", format=format, columns=["outside"])
+    if format == "parquet":
+        found = pd.read_parquet(tmp_path / "p")["outside"]
+    else:
+        found = zarr.open_array(str(tmp_path / "p"), path="outside", mode="r")[:]
+    np.testing.assert_allclose(found, [0, 0.25, 1, 0.75])
 
 
 def test_refusals(tmp_path):
