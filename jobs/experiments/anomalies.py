@@ -29,7 +29,7 @@ from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import column, frame, select
 from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, bars, finish
-from .kit.verdicts import SURE, lead, listing
+from .kit.verdicts import SURE, lead, listing, standard_error
 from .learning import draw_bags
 
 Floats = NDArray[np.float64]
@@ -107,8 +107,7 @@ class Anomalies(Experiment[Sizes]):
                 f"{data} ({gap:+.2f} ± {error:.2f})"
             )
             for name, values in found.items():
-                spread = values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else None
-                rows.append([data, name, values.mean(), spread, values.min()])
+                rows.append([data, name, values.mean(), standard_error(values), values.min()])
         columns = ["planted", "score", "average precision", "± standard error", "least"]
         given = {"ahead": listing(ahead), "behind": listing(behind), "level": listing(level)}
         text = remarks("anomalies", "all", share=self.settings.share, **given)

@@ -25,7 +25,7 @@ from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import column, frame, select
 from .kit.notes import remarks
 from .kit.plots import BLACK, BLUE, GREY, ORANGE, Curve, bars, finish, lines
-from .kit.verdicts import SURE, lead, listing
+from .kit.verdicts import SURE, lead, listing, standard_error
 from .learning import ALPHAS, Learner, Model, draw_bags
 
 Floats = NDArray[np.float64]
@@ -114,7 +114,7 @@ class LearnedSpectrum(Experiment[Sizes]):
             sure = abs(gap) > SURE * error and len(found[LEARNED]) > 1
             verdict = ("ahead" if gap > 0 else "behind") if sure else "level"
             verdicts[verdict].append(f"{data} ({gap:+.3f} ± {error:.3f})")
-            rows += [[data, name, one.mean(), _deviation(one)] for name, one in found.items()]
+            rows += [[data, name, one.mean(), standard_error(one)] for name, one in found.items()]
         kernels = frame(results, data=SYNTHETIC)
         more = [[name, column(kernels, f"kernel.{name}").mean()] for name in METHODS]
         given = {name: listing(texts) for name, texts in verdicts.items()}
@@ -194,10 +194,6 @@ def _error(problem: Problem, found: NDArray[Any]) -> float:
         return float(np.mean((found - truth) ** 2) / np.mean((truth - y.mean()) ** 2))
     values, counts = np.unique(y, return_counts=True)
     return float(np.mean(found != truth) / np.mean(truth != values[counts.argmax()]))
-
-
-def _deviation(values: Floats) -> float | None:
-    return values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else None
 
 
 def _rms(values: Floats) -> float:

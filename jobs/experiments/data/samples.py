@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,3 +163,9 @@ def histograms(rng: np.random.Generator, sizes: Sequence[int], d: int) -> list[F
         values = rng.standard_gamma(shape, (n, d)) * np.exp(0.5 * rng.standard_normal(d))
         sets.append(values / values.sum(axis=1, keepdims=True))
     return sets
+
+
+def bags_by_owner(points: NDArray[Any], owners: NDArray[np.int64], n: int) -> Bags:
+    """Return n bags of points that come in any order, from the bag of each; none may be empty."""
+    order = np.argsort(owners, kind="stable")
+    return Bags(points[order], offsets_of(np.bincount(owners, minlength=n)))

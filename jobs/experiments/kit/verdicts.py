@@ -48,11 +48,15 @@ def two_digits(value: float) -> int:
     return int(float(f"{value:.1e}"))
 
 
+def standard_error(values: NDArray[np.float64]) -> float | None:
+    """Return the standard error of a mean over repeats; None with one repeat."""
+    return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+
+
 def lead(ours: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
     """Return the mean lead over splits, and its standard error: 0 with one split."""
     gaps = ours - other
-    error = gaps.std(ddof=1) / len(gaps) ** 0.5 if len(gaps) > 1 else 0.0
-    return float(gaps.mean()), float(error)
+    return float(gaps.mean()), standard_error(gaps) or 0.0
 
 
 def lead_text(ours: NDArray[np.float64], other: NDArray[np.float64], digits: int) -> str:
