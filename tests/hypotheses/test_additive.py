@@ -268,6 +268,25 @@ def test_refusals(change, told):
         two_sample_test(**{"a": X, "b": Y, **change})
 
 
+@pytest.mark.parametrize(("L", "ratio", "missed"), [(256, 2.4, 0.22), (8, 4.0, 0.62)])
+def test_power_of_blobs(L, ratio, missed):
+    """5 × 5 blobs at distance 5, round against variances (ε, 1) along the diagonals, 1,000 points
+    each (002, §4.1): errors of the second kind within three standard errors of 50 tests each of
+    those that an independent rerun has."""
+    turn, misses = np.array([[1.0, -1.0], [1.0, 1.0]]) / 2**0.5, []
+    for seed in range(50):
+        rng = np.random.default_rng([5, seed])
+        X, Y = (
+            5.0 * rng.integers(0, 5, (1000, 2)) + rng.standard_normal((1000, 2)) * side @ turn.T
+            for side in ([1.0, 1.0], [ratio**0.5, 1.0])
+        )
+        r = two_sample_test(
+            X, Y, statistic=FourierMMD(L), bandwidth=1.0, n_permutations=199, seed=seed
+        )
+        misses.append(r.p_value > 0.05)
+    assert np.mean(misses) == pytest.approx(missed, abs=3 * (2 * missed * (1 - missed) / 50) ** 0.5)
+
+
 @pytest.mark.parametrize("statistic", ["mmd_u", "fourier", "fastfood", "energy"])
 @pytest.mark.parametrize(
     "given", [{"a": 0 * X, "b": 0 * Y + 1}, {"a": X, "b": Y, "bandwidth": 1e20}]
