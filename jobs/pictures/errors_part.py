@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from bagbasis import BagStore
 from bagbasis.evaluation import Errors
 from bagbasis.evaluation.errors import ClassDetails, DensityDetails
 from bagbasis.regression.base import DoubleBasis
 
-from .charts import Chart, Series, thin
+from .bag_dots import N_WORST, Dots
+from .charts import Chart, Series
 from .model_part import card_of, compare
 from .parts import Part, Table, facts
 
-MOST_DOTS = 1000  # of a chart: more hide each other, and each is 100 bytes of the page
 MOST_CLASSES = 30  # of a confusion matrix that is shown whole
-N_WORST = 10  # bags, or confusions, that are listed
-READ_POINTS = 5_000_000  # of a store that is read for the share of points outside: a second
-BLOCK = 2**16  # bags whose ids and sizes are read at a time: a chunk of them
 MOST_GROUPS, LEAST_GROUP = 10, 10  # of calibration, and bags in each
 FEW_POINTS = 5  # of a bag: its density is hardly known
 FEW_JUDGED = 50  # bags: the errors of fewer say little
@@ -61,7 +54,7 @@ def errors_part(
         if errors.outcome.n_targets == 1:
             spread = 2 * _rmse_error(errors, 0)
         dots = Dots(store, model, errors)
-        charts, later = dots.charts(), dots.worst()
+        charts, later = dots.charts() + dots.worst_bags(), dots.worst()
     worries += compare(errors.error, errors.constant_error, means.error if means else None, spread)
     where = f"{errors.n:,} bags: {SUBSETS[errors.subset]}"
     if errors.n_unlabelled:
@@ -206,101 +199,3 @@ def _density_table(errors: Errors, means: Errors | None) -> Table:
     ]
     columns = ["", "mean squared L2 distance", "R²"]
     return Table("Errors", columns, [row for row in rows if row[1] is not None])
-
-
-class Dots:
-    """The bags that charts show one by one: thinned, with their ids and sizes.
-
-    Parameters
-    ----------
-    store : BagStore
-    model : fitted estimator
-    errors : Errors
-        Of numbers.
-    """
-
-    def __init__(self, store: BagStore, model: DoubleBasis, errors: Errors) -> None:
-        self._store, self._spec, self._errors = store, model.features_.embedding, errors
-        self._names = list(errors.values())
-        self._kept = thin(len(errors.sample.index), MOST_DOTS)
-
-    def charts(self) -> list[Chart]:
-        """Return, for each target, predicted against true, and residuals against true and n."""
-        sample, kept = self._errors.sample, self._kept
-        sizes, labels = self._describe(sample.index[kept])
-        drawn = f"{len(kept):,} of {self._errors.n:,} bags, drawn at random."
-        note = drawn if len(kept) < self._errors.n else ""
-        found = []
-        for j, name in enumerate(self._names[: sample.true.shape[1]]):
-            true, predicted = sample.true[kept, j], sample.predicted[kept, j]
-            titles = [
-                f"{label}, true {a:.4g}, predicted {b:.4g}"
-                for label, a, b in zip(labels, true.tolist(), predicted.tolist(), strict=True)
-            ]
-            found += _error_charts(name, true, predicted, sizes, titles, note)
-        return found
-
-    def worst(self) -> list[Table]:
-        """Return the bags with the largest errors, of each target."""
-        sample, found = self._errors.sample, []
-        drawn = "" if len(sample.index) == self._errors.n else f"Of {len(sample.index):,} bags."
-        for j in range(sample.true.shape[1]):
-            gaps = sample.predicted[:, j] - sample.true[:, j]
-            rows = np.argsort(-np.abs(gaps), kind="stable")[:N_WORST]
-            sizes, _ = self._describe(sample.index[rows])
-            ids = _rows_of(self._store.ids, sample.index[rows]).tolist()
-            columns = (sizes, sample.true[rows, j], sample.predicted[rows, j], gaps[rows])
-            cells = zip(map(str, ids), *(column.tolist() for column in columns), strict=True)
-            names = ["bag", "points", "true", "predicted", "error"]
-            found.append(Table(f"{self._names[j]}: the worst bags", names, [*cells], drawn))
-        return found
-
-    def _describe(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
-        """Return the sizes of bags, and what their dots say first."""
-        sizes = _rows_of(lambda a, b: np.diff(self._store.offsets(a, b)), index)
-        ids = _rows_of(self._store.ids, index)
-        labels = [f"bag {i}, n {n:,}" for i, n in zip(ids.tolist(), sizes.tolist(), strict=True)]
-        if self._store.n_points > READ_POINTS:
-            return sizes, labels
-        shares = 100 * _rows_of(self._outside, index) / sizes
-        return sizes, [f"{a}, {b:.2g} % outside" for a, b in zip(labels, shares, strict=True)]
-
-    def _outside(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Count the points outside the box, of each bag."""
-        return self._spec.count_outside(self._store.read(start, stop))
-
-
-def _error_charts(
-    name: str,
-    true: NDArray[np.float64],
-    predicted: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    titles: list[str],
-    note: str,
-) -> list[Chart]:
-    """Return the charts of one target: predicted against true, and errors against truth and n."""
-
-    def dots(x: NDArray[Any], y: NDArray[Any]) -> list[Series]:
-        return [Series("", x.tolist(), y.tolist(), titles, radius=2.5)]
-
-    gaps, of = predicted - true, f"{name}: predicted − true"
-    title, against = f"{name}: predicted against true", f"{name}: error against"
-    axes = f"true {name}", f"predicted {name}"
-    by_size = f"{against} the number of points", "points in the bag", of, dots(sizes, gaps)
-    how = f"Dashed: predicted = true. {note}"
-    return [
-        Chart(title, *axes, dots(true, predicted), how, guide="diagonal"),
-        Chart(f"{against} truth", axes[0], of, dots(true, gaps), note, guide="zero"),
-        Chart(*by_size, note, log_x=True, guide="zero"),
-    ]
-
-
-def _rows_of(read: Callable[[int, int], NDArray[Any]], index: NDArray[np.int64]) -> NDArray[Any]:
-    """Return some rows, in the order of ``index``, of what ``read(start, stop)`` gives."""
-    found: dict[int, Any] = {}
-    for block in np.unique(index // BLOCK).tolist():
-        rows = index[index // BLOCK == block]
-        start, stop = int(rows.min()), int(rows.max()) + 1
-        values = read(start, stop)
-        found |= {int(row): values[row - start] for row in rows.tolist()}
-    return np.array([found[row] for row in index.tolist()])

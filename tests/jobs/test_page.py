@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from bagbasis import BagStore
-from bagbasis.jobs.pictures import errors_part
+from bagbasis import BagStore, DoubleBasisRegressor, MomentsEmbedding
+from bagbasis.evaluation import evaluate
+from bagbasis.jobs.pictures import bag_dots, errors_part
 from bagbasis.jobs.pictures.charts import Chart, Scale, Series, thin
 from bagbasis.jobs.pictures.model_part import compare
 from tests.jobs.pages import EVIL, Page
@@ -57,6 +58,29 @@ def test_bags_of_few_points_are_a_worry(tmp_path):
     assert errors_part.worries_of_sizes(store.remove([0])) == []
 
 
+@pytest.mark.parametrize("n_dims", [1, 2, 5])
+def test_worst_bags_are_drawn_point_by_point(n_dims, tmp_path):
+    """Those with the largest errors, each in the box of all, whose corners have no dots."""
+    rng = np.random.default_rng(0)
+    bags = [rng.random((7, n_dims)) for _ in range(60)]
+    y = np.array([bag.mean() for bag in bags])
+    y[[4, 44]] += 50
+    store = BagStore.create(tmp_path / "s.zarr", n_dims, ["y"]).append(bags, y)
+    model = DoubleBasisRegressor(MomentsEmbedding(), random_features=False, alpha=10.0)
+    model.fit(store, target="y")
+    errors = evaluate(model, store, subset="all")
+    charts = bag_dots.Dots(store, model, errors).worst_bags()
+    assert {chart.title for chart in charts} == {f"y: a worst bag, {bag}" for bag in (4, 44)}
+    walls, dots = charts[0].series
+    assert (walls.radius, len(dots.x)) == (0, 7)
+    bag = bags[int(charts[0].title.split()[-1])]
+    np.testing.assert_allclose(sorted(dots.x), sorted(bag[:, 0]), rtol=1e-6)
+    if n_dims > 1:
+        np.testing.assert_allclose(dots.y, bag[:, 1], rtol=1e-6)
+    else:
+        np.testing.assert_allclose(dots.y, (np.arange(7) + 0.5) / 7)
+
+
 def test_fit_and_evaluate(named, tmp_path, monkeypatch):
     """Errors beside what they have to beat, and a dot per bag that says which one it is."""
     page = fitted(named, f'y"{EVIL}', tmp_path / "fit.json")
@@ -69,7 +93,7 @@ def test_fit_and_evaluate(named, tmp_path, monkeypatch):
     assert all(title.startswith(f"bag {EVIL}") and ", n 9, " in title for title in page.titles)
     assert sum(", 100 % outside, " in title for title in page.titles) in (0, 3)
     assert f"Few bags: the model was fitted to {120 - n}." in page.worries
-    monkeypatch.setattr(errors_part, "MOST_DOTS", 20)
+    monkeypatch.setattr(bag_dots, "MOST_DOTS", 20)
     urls = settings(data_url=named / "s.zarr", model_url=tmp_path / "fit.zarr")
     for subset, is_warned in (("holdout", False), ("all", True)):
         done("evaluate", *urls, *settings(out_dir=tmp_path / "out", subset=subset))
