@@ -55,9 +55,11 @@ def choose_by_cholesky(
         taken = _thinned(residual, generator.random(n_proposed))
         pivots = proposed[taken]
         new = factor[:, len(chosen) : len(chosen) + len(taken)]
-        new[:] = (kernel(pivots, slice(None)) - known[pivots] @ known.T).T
+        columns = kernel(pivots, slice(None))
+        columns -= known[pivots] @ known.T
+        new[:] = columns.T
         lower = np.tril(residual[np.ix_(taken, taken)])
-        new[:] = blas.dtrsm(1.0, lower, new, side=1, lower=1, trans_a=1)
+        blas.dtrsm(1.0, lower, new, side=1, lower=1, trans_a=1, overwrite_b=1)  # in place
         left = np.maximum(left - np.einsum("ij,ij->i", new, new), 0.0)
         left[pivots] = 0.0
         chosen += pivots.tolist()

@@ -75,16 +75,28 @@ class LandmarkKernel:
             return "cityblock"
         return "sqeuclidean" if self.name == "matern" and self.nu < 1 else ""
 
+    def write(self, a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write them into ``out``, where that is possible without an array beside it."""
+        if self.blocks or not self._is_gaussian(a):
+            out[:] = self(a, b)
+            return
+        np.matmul(a, b.T, out=out)
+        with KERNELS:
+            gaussian_values(out, *(np.einsum("ij,ij->i", x, x) / 2 for x in (a, b)))
+
+    def _is_gaussian(self, a: NDArray[Any]) -> bool:
+        """Return whether there is a kernel of our own."""
+        return self.name == "gaussian" and a.dtype == np.float32
+
     def _of(self, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-        if self.name == "gaussian" and a.dtype == np.float32:
-            values: NDArray[Any] = a @ b.T
-            with KERNELS:
-                gaussian_values(values, *(np.einsum("ij,ij->i", x, x) / 2 for x in (a, b)))
+        if self._is_gaussian(a):
+            values = np.empty((len(a), len(b)), a.dtype)
+            LandmarkKernel(self.name, self.nu).write(a, b, values)
             return values
         if metric := self.metric_by_gaps:
             distances = cdist(a, b, metric).astype(a.dtype, copy=False)
         else:  # by one matrix product
-            distances = a @ (-2 * b.T)
+            distances = (-2 * a) @ b.T
             distances += np.einsum("ij,ij->i", a, a)[:, None]
             distances += np.einsum("ij,ij->i", b, b)
             np.maximum(distances, 0, out=distances)
@@ -156,21 +168,24 @@ class NystroemSpec(ArraySpec):
     def _write(self, embeddings: NDArray[Any], out: NDArray[Any], whole: bool) -> None:
         typed = _typed(self, out.dtype.name)
         first, trmm = len(typed.head), blas.strmm if out.dtype == np.float32 else blas.dtrmm
-        step = max(1, BLOCK_BYTES // (8 * max(self.landmarks.shape)))
+        step = max(1, min(len(out), BLOCK_BYTES // (8 * max(self.landmarks.shape))))
+        # one for all blocks: new ones would be new pages each time, which take longer than the work
+        room = np.empty((step, len(typed.tail)), out.dtype)
         for start in range(0, len(out), step):
-            values = self._values(embeddings[start : start + step], typed)
-            block = out[start : start + step]
-            block[:, :first] = values[:, :first] @ typed.head
-            rest = values[:, first:] - block[:, :first] @ typed.across
+            block, rest = out[start : start + step], room[: len(out) - start]
+            self._write_values(embeddings[start : start + step], typed, block)
+            block[:, :first] = block[:, :first] @ typed.head
+            np.matmul(block[:, :first], typed.across, out=rest)
+            np.subtract(block[:, first:], rest, out=rest)
             if whole:  # a triangular product, in place; BLAS has columns where numpy has rows
                 rest = trmm(1.0, typed.tail.T, rest.T, lower=1, overwrite_b=1).T
             block[:, first:] = rest
 
-    def _values(self, rows: NDArray[Any], typed: _Typed) -> NDArray[Any]:
-        """Return k(a, L), shape (n, n_landmarks)."""
+    def _write_values(self, rows: NDArray[Any], typed: _Typed, out: NDArray[Any]) -> None:
+        """Write k(a, L), shape (n, n_landmarks)."""
         scaled = ((rows - typed.centre) / self.scale).astype(typed.landmarks.dtype)
         np.clip(scaled, -FARTHEST, FARTHEST, out=scaled)
-        return self.kernel(scaled, typed.landmarks)
+        self.kernel.write(scaled, typed.landmarks, out)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-able description; the digest stands for the arrays."""
