@@ -139,7 +139,8 @@ class NystroemSpec(ArraySpec):
     def cost_in(self, precision: str) -> Cost:
         """See `FeatureSpec`."""
         m, itemsize = len(self.landmarks), np.dtype(precision).itemsize
-        seconds = m * (2 * self.n_inputs + m) * SECONDS_PER_PRODUCT
+        # of features that are begun: at most a quarter of the whitening
+        seconds = m * (2 * self.n_inputs + m / 4) * SECONDS_PER_PRODUCT
         seconds += m * SECONDS_PER_VALUE
         if self.kernel.metric_by_gaps:
             seconds += m * self.n_inputs * SECONDS_PER_GAP

@@ -172,7 +172,7 @@ def nystroem(n_bags: int = 50_000) -> list[Row]:
     train, test = _digits("train"), _digits("test")
     fits.append((*train, *test, DoubleBasisClassifier))
     rows = []
-    sizes_of = ((2048, 1024), (1024, 512))
+    sizes_of = ((2048, 1536, 1024), (1024, 512))
     for (x, labels, others, truth, kind), sizes in zip(fits, sizes_of, strict=True):
         other = kind(ProjectionEmbedding(), RandomFourierFeatures(2048))
         for n_features in sizes:
