@@ -32,6 +32,7 @@ EXPERIMENTS = {
     "anomalies": "anomalies:Anomalies",
     "learned-spectrum": "learned_spectrum:LearnedSpectrum",
     "active-search": "active_search:ActiveSearch",
+    "halo-mass": "halo_mass:HaloMass",
     "radiation": "radiation:Radiation",
 }
 
