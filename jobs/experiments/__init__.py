@@ -12,6 +12,7 @@ __all__ = ["EXPERIMENTS", "experiment_type"]
 
 EXPERIMENTS = {
     "rectify-2lpt": "rectify_2lpt:Rectify2LPT",
+    "rectify-residuals": "rectify_residuals:RectifyResiduals",
     "js-gram": "js_gram:JSGram",
     "gmm-components": "gmm_components:ComponentCounting",
     "synthetic-mapping": "synthetic_mapping:SyntheticMapping",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ class Rectify2LPT(Experiment[Sizes]):
     name = "rectify-2lpt"
     title = "Rectifying 2LPT simulations"
     source = "004, §3.5.4"
-    kind = Sizes
+    kind: ClassVar[type[Sizes]] = Sizes
 
     @property
     def size(self) -> str:
