@@ -35,6 +35,7 @@ EXPERIMENTS = {
     "active-search": "active_search:ActiveSearch",
     "halo-mass": "halo_mass:HaloMass",
     "radiation": "radiation:Radiation",
+    "scenes": "scenes:Scenes",
 }
 
 

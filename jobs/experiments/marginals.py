@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class Sizes(Scale):
     choose_features: int
     multipliers: list[float]
     geometries: Geometries
+    n_filters: ClassVar[int] = N_FILTERS
 
     @property
     def methods(self) -> dict[str, list[Any]]:
@@ -57,7 +58,7 @@ class Sizes(Scale):
         All but the mean map and the moments, which take all dimensions at once, are one embedding
         per dimension.
         """
-        box = [(0, 1)] * N_FILTERS
+        box = [(0, 1)] * self.n_filters
         common, tv = {"marginals": 1, "box": box}, {"n_per_dim": 10, "grid": 40}
         found = self.geometries.methods(common, {}, tv, 2048)
         return {**found, "moments": [MomentsEmbedding(box=box, standardize=False)]}
@@ -70,13 +71,18 @@ class Marginals(Experiment[Sizes]):
     title = "High-dimensional bags, one embedding per dimension"
     source = "001, §5.4"
     kind = Sizes
+    axis: ClassVar[str] = "filters"  # the parameter that says which images
+    shown: ClassVar[str] = "{filters} filters"
+    images: ClassVar[Sequence[str]] = tuple(FILTERS)
+    anew: ClassVar[str] = "classes"  # what a repeat draws
+    beside: ClassVar[Sequence[str]] = BESIDE
 
     @property
     def size(self) -> str:
         s = self.settings
         return (
             f"{s.n_classes} classes, {s.n_train} training and {s.n_test} test images each, "
-            f"{s.n_points} points in {N_FILTERS} dimensions, D = {s.n_features:,}; the paper has "
+            f"{s.n_points} points in {s.n_filters} dimensions, D = {s.n_features:,}; the paper has "
             "15 classes, 100 training and 199 test images each, 400 to 1,000 points in 512 "
             "dimensions, of photographs."
         )
@@ -84,15 +90,15 @@ class Marginals(Experiment[Sizes]):
     def measures(self) -> list[Measure]:
         shared = {key: value for key, value in self.settings if key != "geometries"}
         methods = list(describe_all(self.settings.methods).items())
-        over: dict[str, list[Any]] = {"filters": list(FILTERS), "method candidates": methods}
-        return [Measure("", self._accuracies, "{filters} filters, {method}", over, shared)]
+        over: dict[str, list[Any]] = {self.axis: list(self.images), "method candidates": methods}
+        return [Measure("", self._accuracies, self.shown + ", {method}", over, shared)]
 
     def _accuracies(self, p: Params, progress: Callback) -> dict[str, Any]:
         s, candidates = self.settings, self.settings.methods[p["method"]]
         learner = Learner(DoubleBasisClassifier, self.seed)
         values: dict[str, Any] = {"linear": [], "rbf": [], "choices": []}
         for repeat in range(s.n_repeats):
-            train, test = self._images(p["filters"], repeat)
+            train, test = self.draw_images(p[self.axis], repeat)
             linear, chosen = linear_accuracy(candidates, train, test)
             choice = learner.choose(candidates, s.multipliers, train, s.choose_features)
             model = learner.fit_choice(choice, train, s.n_features)
@@ -102,11 +108,12 @@ class Marginals(Experiment[Sizes]):
             progress(repeat + 1, s.n_repeats)
         return values
 
-    def _images(self, kind: str, repeat: int) -> tuple[Labelled, Labelled]:
+    def draw_images(self, kind: str, repeat: int) -> tuple[Labelled, Labelled]:
+        """Return training and test images."""
         s = self.settings
         patches = Patches(
             n_classes=s.n_classes,
-            n_filters=N_FILTERS,
+            n_filters=s.n_filters,
             n_points=s.n_points,
             dependent=FILTERS[kind],
             seed=100 * self.seed + repeat,
@@ -116,17 +123,19 @@ class Marginals(Experiment[Sizes]):
 
     def tables(self, results: Sequence[Result]) -> list[Table]:
         """Make a table of the accuracies of all methods per kind of filters."""
-        return [_table(select(results, filters=kind), kind) for kind in FILTERS]
+        return [self._table(results, kind) for kind in self.images]
 
     def draw(self, results: Sequence[Result]) -> None:
         """Draw how far methods lie from the best HDD, each with the better of its classifiers."""
         n = len(results[0].values["rbf"])
         text = f", means of {n} repeats ± one standard error" if n > 1 else ""
-        title = f"Bags in 64 dimensions: the lead over the best HDD on the same images{text}"
-        width = 5.4 * len(FILTERS)
-        with self.picture("marginals.png", title, len(FILTERS), width) as (_, axes):
-            for axis, kind in zip(axes, FILTERS, strict=True):
-                ways = [shares_of(select(results, filters=kind), way) for way in WAYS]
+        dims = self.settings.n_filters
+        title = f"Bags in {dims} dimensions: the lead over the best HDD on the same images{text}"
+        width = 5.4 * len(self.images)
+        with self.picture(f"{self.name}.png", title, len(self.images), width) as (_, axes):
+            for axis, kind in zip(axes, self.images, strict=True):
+                of_kind, shown = self._of_kind(results, kind)
+                ways = [shares_of(of_kind, way) for way in WAYS]
                 better = {one: max((of[one] for of in ways), key=np.mean) for one in ways[0]}
                 best = max(HDD, key=lambda one: better[one].mean())
                 leads = {one: lead(better[one], better[best]) for one in better}
@@ -137,7 +146,44 @@ class Marginals(Experiment[Sizes]):
                 axis.axvline(0, color=BLACK, linewidth=1)
                 share = 100 * better[best].mean()
                 finish(axis, f"accuracy − that of {best}, {share:.1f} %, in points", "",
-                       f"{kind} filters (HDD blue)")  # fmt: skip
+                       f"{shown} (HDD blue)")  # fmt: skip
+
+    def _of_kind(self, results: Sequence[Result], kind: str) -> tuple[list[Result], str]:
+        """Return the results of one kind of images, and what people see of its name."""
+        chosen = {self.axis: kind}
+        return select(results, **chosen), self.shown.format(**chosen)
+
+    def _table(self, results: Sequence[Result], kind: str) -> Table:
+        of_kind, shown = self._of_kind(results, kind)
+        found = {way: shares_of(of_kind, way) for way in WAYS}
+        n_repeats = len(of_kind[0].values["rbf"])
+        rows: list[list[Any]] = []
+        for method in found["rbf"]:
+            shares = [found[way][method] for way in WAYS]
+            deviations = [float(each.std(ddof=1)) if n_repeats > 1 else None for each in shares]
+            means = [float(each.mean()) for each in shares]
+            rows.append(
+                [method, *(v for both in zip(means, deviations, strict=True) for v in both)]
+            )
+        columns = ["", "linear", "standard deviation", "RBF", "standard deviation"]
+        notes = [
+            *remarks(self.name, kind),
+            *(note for way, text in WAYS.items() for note in self._verdict(found[way], text)),
+            *remarks(self.name, "both", meaning=MEANING, picked=PICKED),
+        ]
+        repeats = f"{n_repeats} repeat{'s' * (n_repeats > 1)} with other {self.anew}"
+        return Table(f"{shown}: accuracy on test images, {repeats}", columns, rows, notes)
+
+    def _verdict(self, shares: dict[str, NDArray[np.float64]], way: str) -> list[str]:
+        """Return the lead of the best HDD over each other method, on the same images."""
+        best = max(HDD, key=lambda method: shares[method].mean())
+        leads = [f"{other} {lead_text(shares[best], shares[other], 3)}" for other in self.beside]
+        claims = [(best, "≥", "MMD")]
+        claims += [(one, "≫", other) for one in (best, "MMD") for other in ("L2", "Hist JS")]
+        return remarks(
+            "marginals", "verdict", way=way, best=best, accuracy=shares[best].mean(),
+            leads=", ".join(leads), verdict=order_verdict(shares, claims, 3),
+        )  # fmt: skip
 
 
 def linear_accuracy(
@@ -168,34 +214,3 @@ def _drawn(patches: Patches, n: int, index: int) -> Labelled:
 def shares_of(results: Sequence[Result], way: str) -> dict[str, NDArray[np.float64]]:
     """Return accuracies of each method, shape (n_repeats,), "linear" or "rbf"."""
     return {r.params["method"]: np.array(r.values[way]) for r in results}
-
-
-def _table(results: Sequence[Result], kind: str) -> Table:
-    found = {way: shares_of(results, way) for way in WAYS}
-    n_repeats = len(results[0].values["rbf"])
-    rows: list[list[Any]] = []
-    for method in found["rbf"]:
-        shares = [found[way][method] for way in WAYS]
-        deviations = [float(each.std(ddof=1)) if n_repeats > 1 else None for each in shares]
-        means = [float(each.mean()) for each in shares]
-        rows.append([method, *(v for both in zip(means, deviations, strict=True) for v in both)])
-    columns = ["", "linear", "standard deviation", "RBF", "standard deviation"]
-    notes = [
-        *remarks("marginals", kind),
-        *(note for way, text in WAYS.items() for note in _verdict(found[way], text)),
-        *remarks("marginals", "both", meaning=MEANING, picked=PICKED),
-    ]
-    repeats = f"{n_repeats} repeat{'s' * (n_repeats > 1)} with other classes"
-    return Table(f"{kind} filters: accuracy on test images, {repeats}", columns, rows, notes)
-
-
-def _verdict(shares: dict[str, NDArray[np.float64]], way: str) -> list[str]:
-    """Return the lead of the best HDD over each other method, on the same images."""
-    best = max(HDD, key=lambda method: shares[method].mean())
-    leads = [f"{other} {lead_text(shares[best], shares[other], 3)}" for other in BESIDE]
-    claims = [(best, "≥", "MMD")]
-    claims += [(one, "≫", other) for one in (best, "MMD") for other in ("L2", "Hist JS")]
-    return remarks(
-        "marginals", "verdict", way=way, best=best, accuracy=shares[best].mean(),
-        leads=", ".join(leads), verdict=order_verdict(shares, claims, 3),
-    )  # fmt: skip
