@@ -1,6 +1,7 @@
 """One million bags on this machine's workers: generate, fit, predict; times and peak memory.
 
-``python -m tests.benchmarks.million [EMBEDDING ...]``: names as in ``--set embedding=``.
+``python -m tests.benchmarks.million [EMBEDDING ...]``: names as in ``--set embedding=``; or
+``python -m tests.benchmarks.million test``: a million bags of 20 points against a million.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from shutil import rmtree
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -18,6 +21,7 @@ from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.labels import Targets
 from bagbasis.datasets import generate, make_dataset
 from bagbasis.execution import current_client
+from bagbasis.hypotheses import two_sample_test
 from bagbasis.jobs.sections import build, named_embedding
 from bagbasis.regression import write_predictions
 from bagbasis.regression.accumulate import FitPass
@@ -72,6 +76,24 @@ def measured(store: BagStore, name: str) -> list[str]:
     ]
 
 
+def compare() -> None:
+    """Two-sample tests of two stores of one law, in this process: seconds and peak memory."""
+    stores = []
+    for seed in (1, 2):
+        rng, step = np.random.default_rng(seed), N_BAGS // 10
+        OUTPUT.mkdir(exist_ok=True)
+        rmtree(OUTPUT / f"tested-{seed}.zarr", ignore_errors=True)
+        stores.append(BagStore.create(OUTPUT / f"tested-{seed}.zarr", 2))
+        for start in range(0, N_BAGS, step):
+            points = rng.standard_normal((step, 20, 2)) + 0.5 * rng.standard_normal((step, 1, 2))
+            stores[-1].append(list(points), ids=np.arange(start, start + step))
+    for statistic in ("fourier", "me"):
+        clock, cpu = time.perf_counter(), time.process_time()
+        p = two_sample_test(*stores, statistic=statistic).p_value
+        taken, used = time.perf_counter() - clock, time.process_time() - cpu
+        print(f"{statistic}: p = {p:.3f}; {taken:.0f} s, {used:.0f} of CPU; {peak_mib():.0f} MiB")
+
+
 def tasks(store, model):
     """The ranges of the fit's tasks."""
     bags = LabelledBags(store, Targets(store.target_names))
@@ -79,4 +101,7 @@ def tasks(store, model):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["projection", "js"])
+    if sys.argv[1:] == ["test"]:
+        compare()
+    else:
+        main(sys.argv[1:] or ["projection", "js"])
