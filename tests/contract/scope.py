@@ -11,7 +11,8 @@ OUR_NAMES = """
     bags.concatenate bases.evaluate_series bases.norms bases.project datasets.Dataset
     embeddings.Embedding embeddings.EmbeddingSpec embeddings.HDDSpec.densities
     evaluation.evaluate_together evaluation.judge_fit
-    random_features.FeatureSpec random_features.FourierSpec.transform random_features.NystroemSpec
+    random_features.FeatureSpec random_features.FourierSpec.begin
+    random_features.FourierSpec.transform random_features.NystroemSpec
     random_features.RandomFeatures regression.FeatureMap random_features.LearnedSpec
     random_features.LearnedFourierFeatures.sweeps
     regression.RidgeStatistics retraining.Outcome
@@ -23,7 +24,7 @@ OUR_METHODS = {
     "bags.Ragged": "trusted",
     "bags.Snapshot": "array check_ends damage read_array",
     "embeddings.Embedding": "decide from_params resolve",
-    "embeddings.EmbeddingSpec": "are_outside arguments arrays checked describe embed "
+    "embeddings.EmbeddingSpec": "are_outside arguments arrays checked count_outside describe embed "
     "feature_names fill from_dict to_dict",
     "embeddings.HDDSpec": "embed_coefficients",
     "embeddings.MeanMapSpec": "frequencies",
