@@ -189,8 +189,7 @@ def _path(
         penalties.times(share), lambda alpha: _gcv_score(part, spectrum, alpha, None)
     ).scores
     best = len(scores) - 1 - int(np.argmin(scores[::-1]))  # of equal ones the largest
-    # a part has less to fit with, and so its best penalty below the whole's
-    return search(penalties, score, min(best + 1, len(scores) - 1))
+    return search(penalties, score, best)
 
 
 def _gcv_score(
