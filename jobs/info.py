@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from bagbasis import BagStore
     from bagbasis.regression.base import DoubleBasis
+
+
+QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}  # of sizes
 
 
 class Config(ReportConfig):
@@ -100,20 +104,22 @@ def describe_model(model: DoubleBasis) -> dict[str, Any]:
 
 
 def _size_range(store: BagStore, offsets: Callable[[int, int], Any]) -> tuple[int, dict[str, Any]]:
-    """How many bags have points by these offsets; the least, mean and most points of those."""
-    n_bags = n_points = least = most = 0
+    """How many bags have points by these offsets; the mean and quantiles of their numbers."""
+    import numpy as np
+
+    counts: Counter[int] = Counter()
     for start, stop in _blocks(store):
         ends = offsets(start, stop)
         sizes = ends[1:] - ends[:-1]
-        sizes = sizes[sizes > 0]
-        if len(sizes):
-            least = min(least or int(sizes.min()), int(sizes.min()))
-            most = max(most, int(sizes.max()))
-            n_points += int(sizes.sum())
-            n_bags += len(sizes)
-    if not n_bags:
+        found, times = np.unique(sizes[sizes > 0], return_counts=True)
+        counts.update(dict(zip(found.tolist(), times.tolist(), strict=True)))
+    if not counts:
         return 0, {}
-    return n_bags, {"least": least, "mean": n_points / n_bags, "most": most}
+    values = np.array(sorted(counts))
+    up_to = np.cumsum([counts[n] for n in values.tolist()])
+    n_bags, n_points = int(up_to[-1]), sum(n * count for n, count in counts.items())
+    at = {name: values[np.searchsorted(up_to, q * n_bags)] for name, q in QUANTILES.items()}
+    return n_bags, {"mean": n_points / n_bags, **{name: int(n) for name, n in at.items()}}
 
 
 def _labelled(store: BagStore) -> dict[str, int]:

@@ -75,8 +75,8 @@ class Indicator(Coordinate):
 class Columns:
     """The columns that are read: those of the bag's id, the coordinates, the targets.
 
-    ``dates``, ``booleans``, ``decimal``, ``missing``, ``missing_values``, ``csv``, ``target_types``
-    and ``target_rules`` are those of `TableIngest`.
+    ``dates``, ``booleans``, ``decimal``, ``missing``, ``missing_values``, ``csv``, ``min_points``,
+    ``target_types`` and ``target_rules`` are those of `TableIngest`.
     """
 
     ids: tuple[str, ...]
@@ -88,6 +88,7 @@ class Columns:
     booleans: tuple[str, ...] = ()
     decimal: str = "."
     missing: str = "refuse"
+    min_points: int = 1
     missing_values: tuple[str, ...] = ()
     csv: CsvDialect = field(default_factory=CsvDialect)
 

@@ -47,6 +47,8 @@ class Tally:
         That were written.
     dropped_bags, dropped_points : int
         That were left out, as a coordinate was missing; the points of dropped bags are among them.
+    small_bags : int
+        That were left out, as they have too few points.
     known_bags : int
         That were left out, as the store had their ids.
     bags_without_targets, bags_without_response : int
@@ -58,6 +60,7 @@ class Tally:
     points: int = 0
     dropped_bags: int = 0
     dropped_points: int = 0
+    small_bags: int = 0
     known_bags: int = 0
     bags_without_targets: int = 0
     bags_without_response: int = 0
@@ -65,10 +68,12 @@ class Tally:
 
     def warnings(self) -> Iterator[str]:
         """Yield what was left out or is not there, a sentence each."""
-        of = f"of {self.bags + self.known_bags + self.dropped_bags} bags"
+        n_bags = self.bags + self.known_bags + self.dropped_bags + self.small_bags
+        of = f"of {n_bags} bags"
         for count, text in (
             (self.dropped_points, "points were dropped, as a coordinate is missing"),
             (self.dropped_bags, f"{of} were dropped with them"),
+            (self.small_bags, f"{of} were left out: they have fewer points than min_points"),
             (self.known_bags, f"{of} were skipped: the store has their ids"),
             (
                 self.bags_without_targets,
@@ -181,6 +186,9 @@ class TablePasses:
         found = found.without_missing(self.columns["points"].missing)
         tally.dropped_bags += n_bags - len(found.ids)
         tally.dropped_points += n_points - found.bags.n_points
+        is_small = found.bags.sizes < self.columns["points"].min_points
+        tally.small_bags += int(is_small.sum())
+        found = found.choose(~is_small) if is_small.any() else found
         if skip_known:
             known = session.known(found.ids)
             tally.known_bags += int(known.sum())

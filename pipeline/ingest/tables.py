@@ -19,7 +19,7 @@ from ..bags.creation import check_parameters
 from ..bags.packed_points import points_dtype
 from ..errors import DataError, ParameterError
 from ..execution import Progress, current_client
-from ..params import check_choice, check_fields
+from ..params import check_choice, check_fields, check_integer
 from .arrays import check_mode, new_store
 from .csv_dialects import CsvDialect
 from .table_bags import RULES
@@ -121,6 +121,8 @@ class TableIngest:
     missing : {"refuse", "drop_point", "drop_bag"}
         What becomes of a row in which a coordinate is missing or NaN: an error, or the point or
         its bag is left out, and counted.
+    min_points : int ≥ 1
+        Bags of fewer points are left out, and counted. A measured box has their points, too.
     missing_values : list, optional
         Words and numbers that stand for missing coordinates and targets, beside those of CSV.
     box : list of (lo, hi) or {"quantile": share}, optional
@@ -186,6 +188,7 @@ class TableIngest:
     response_coordinates: Sequence[str] | None = None
     response_id_column: str | Sequence[str] | None = None
     missing: str = "refuse"
+    min_points: int = 1
     missing_values: Sequence[str | float] | None = None
     box: BoxLike = None
     response_box: BoxLike = None
@@ -245,6 +248,7 @@ class TableIngest:
         if self.target_rules and self.target_table is not None:
             raise ParameterError("target_rules are given, but a target_table has a row per bag")
         check_choice("missing", self.missing, MISSING)
+        check_integer("min_points", self.min_points)
         new = {name: getattr(self, name) for name in ("box", "response_box", "chunk_points")}
         check_mode(self.mode, self.overwrite, **new)
         check_choice("known_ids", self.known_ids, KNOWN_IDS)
@@ -308,7 +312,7 @@ class TableIngest:
             with kept.appending(origin if create else None) as session:
                 passes.write(codings, session, kept.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
-                    raise DataError(f"{kept.url}: no bag is left: each lacks a coordinate")
+                    raise DataError(f"{kept.url}: no bag is left: all lack coordinates or points")
         warn_of(tally, kept, passes.tables["points"])
         return kept
 
@@ -363,6 +367,7 @@ class TableIngest:
             booleans=names_of(self.booleans),
             decimal=self.decimal,
             missing=self.missing,
+            min_points=self.min_points,
             missing_values=words,
             csv=CsvDialect.of(self.csv, self.decimal),
         )

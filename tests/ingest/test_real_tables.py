@@ -95,6 +95,26 @@ def test_numbers_that_are_labels(labels, classes, tmp_path):
     assert store.targets()[:, 0].tolist() == [0, 1, 0, 1]
 
 
+def test_bags_of_few_points_are_left_out(tmp_path, client):
+    """Those that have too few after rows without a coordinate are gone, too; and are counted."""
+    frame = table_of(range(N_BAGS), seed=4)
+    frame.loc[frame.index[::3], "v"] = np.nan
+    path = write(frame, tmp_path / "p.parquet")
+    kept = frame.dropna(subset=["u", "v"])
+    sizes = kept.groupby("bag").size()
+    least = int(sizes.median())
+    large = sorted(sizes.index[sizes >= least])
+    tally = Tally()
+    given = {"missing": "drop_point", "min_points": least, **COLUMNS}
+    store = TableIngest(path, tmp_path / "s.zarr", **given).run(tally=tally)
+    assert_holds(store, kept[kept["bag"].isin(large)], large)
+    assert tally.small_bags == len(sizes) - len(large) > 0
+    assert (tally.bags, tally.points) == (store.n_bags, store.n_points)
+    assert any("fewer points" in text for text in tally.warnings())
+    with pytest.raises(DataError, match="no bag is left"):
+        ingest_tables(path, tmp_path / "t.zarr", **{**given, "min_points": 10_000})
+
+
 @pytest.mark.parametrize("missing", ["drop_point", "drop_bag"])
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_rows_without_a_coordinate(missing, ending, tmp_path, client):

@@ -244,7 +244,14 @@ def test_ingest_with_responses_then_info_and_verify(tmp_path):
     done("info", store.url, *settings(report=report))
     values = json.loads(report.read_text())
     assert (values["n_response_dims"], values["n_response_points"]) == (1, 3)
-    assert values["points_a_response"] == {"least": 1, "mean": 1.5, "most": 2}
+    assert values["points_a_response"] == {
+        "mean": 1.5,
+        "least": 1,
+        "q05": 1,
+        "median": 1,
+        "q95": 2,
+        "most": 2,
+    }
     assert values["response_box"] == [[0, 5]]
     done("verify", store.url, *settings(report=report))
     assert json.loads(report.read_text())["n_response_points"] == 3
