@@ -251,12 +251,13 @@ class NFSIC(DependenceStatistic):
         """See `DependenceStatistic`."""
         assert isinstance(sums, LocationSums)
         assert isinstance(pair_map, Locations)
-        observed = sums.statistic()
+        contributions = sums.contributions()
+        observed = float(contributions.sum())
         null = chi_square_null(observed, self.n_locations)
         details = {
             "locations": pair_map.to_dict(),
             "differences": sums.covariances()[0].tolist(),
-            "contributions": sums.contributions().tolist(),
+            "contributions": contributions.tolist(),
             "n_tested": sums.n,
         }
         chosen = [spread_rows(z, MEDIAN_ROWS) for z in pairs.rows]

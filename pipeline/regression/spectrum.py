@@ -18,6 +18,8 @@ from .cholesky import cholesky
 from .summary import Floats, Summary
 
 SPECTRUM_FACTORS = 7  # Cholesky factors in the time of a spectrum
+# A search downhill tries at most two penalties after the best, whose solution is asked for again.
+SOLUTIONS = 3
 # Below this share of the trace the inverse of a factor in float32 loses the digits of its trace.
 FLOAT32_TRACE = 1e-6
 
@@ -111,7 +113,7 @@ class Spectrum:
 
 
 class Factors:
-    """A `Solver` by one Cholesky factor per λ, the last of which is kept; and all solutions.
+    """A `Solver` by one Cholesky factor per λ, the last of which is kept; and some solutions.
 
     All factors are made in the same memory: to get pages of zeros takes half as long as a factor.
 
@@ -134,6 +136,8 @@ class Factors:
     def solve(self, alpha: float) -> Floats:
         """See `Solver`."""
         if alpha not in self._solved:
+            if len(self._solved) == SOLUTIONS:
+                del self._solved[next(iter(self._solved))]
             self._solved[alpha] = scipy.linalg.cho_solve(
                 (self._factor(alpha), True), self.right_side, check_finite=False
             )

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
 from bagbasis import BagStore, ProjectionEmbedding, RandomFourierFeatures
-from bagbasis.bags import Box
+from bagbasis.bags import Bags, Box
 from bagbasis.densities import choose_smoothness
 from bagbasis.embeddings import EMBEDDINGS, ProjectionSpec, spec_from_dict, spec_to_dict
 from bagbasis.errors import ModelError, ParameterError
@@ -30,6 +30,14 @@ def test_defaults_are_ten_cosines_a_dimension():
     assert out.shape == (3, 100)
     assert out.dtype == np.float32
     np.testing.assert_allclose(out, naive(UNIT, (10, None)), atol=5e-6)
+
+
+def test_points_outside_of_each_bag():
+    """Bags that were removed from a store have no points, and none outside; the last one, too."""
+    points = np.array([[0.5], [2.0], [-1.0], [3.0], [0.1]])
+    bags = Bags.trusted(points, np.array([0, 2, 2, 5, 5]))
+    spec = ProjectionEmbedding(box=[(0, 1)]).fit(bags[[0, 2]]).spec_
+    assert spec.count_outside(bags).tolist() == [1, 0, 2, 0]
 
 
 @pytest.mark.parametrize("basis", ["cosine", "trigonometric", "legendre"])
