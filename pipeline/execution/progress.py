@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..threads import KERNELS
 from .lazy_dask import distributed
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Tally:
         self._done = [0] * len(self._sizes)
         self._total = sum(self._sizes)
         self._progress = progress
-        progress(0, self._total)
+        self._tell()
 
     def update(self, task: int, done: int) -> None:
         """Count the units that a task has done so far."""
@@ -71,11 +72,17 @@ class Tally:
             before = self._done[task]
             self._done[task] = min(max(before, done), self._sizes[task])
             if self._done[task] > before:
+                self._tell()
+
+    def _tell(self) -> None:
+        if self._progress is not silent:
+            with KERNELS.lent():
                 self._progress(sum(self._done), self._total)
 
     def say(self, text: str) -> None:
         """Show a line beside the count."""
-        say(self._progress, text)
+        with KERNELS.lent():
+            say(self._progress, text)
 
     def finish(self, task: int) -> None:
         """Count all units of a task."""

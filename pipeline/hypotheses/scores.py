@@ -14,6 +14,7 @@ from scipy.special import softmax
 from ..densities import Densities
 from ..errors import DataError, ParameterError, shown
 from ..params import as_array
+from ..threads import KERNELS
 
 Floats = NDArray[np.float64]
 
@@ -212,7 +213,8 @@ class GivenScore:
             What the function returns is no score.
         """
         try:
-            slopes = as_array("score", self.function(points.copy()), np.float64)
+            with KERNELS.lent():
+                slopes = as_array("score", self.function(points.copy()), np.float64)
         except (TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise DataError(f"the score function fails: {error}") from error
         if slopes.shape != points.shape or not np.isfinite(slopes).all():

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import numba
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from bagbasis import DoubleBasisRegressor
 from bagbasis.execution import lane
 from bagbasis.execution.lanes import CORES_VARIABLE, lane_cores
+from bagbasis.hypotheses import fit_test
+from bagbasis.threads import KERNELS
 
 
 def blas_threads():
@@ -92,3 +98,57 @@ def test_no_more_cores_than_numba_has(monkeypatch):
     monkeypatch.setenv(CORES_VARIABLE, "1000")
     with lane() as cores:
         assert cores == numba.config.NUMBA_NUM_THREADS
+
+
+def ask_elsewhere(*_, seconds=10):
+    """Run a kernel's worth in another thread, as Dask does; fails where it waits for this one."""
+
+    def ask():
+        with lane():
+            asked.set()
+
+    asked, thread = threading.Event(), threading.Thread(target=ask, daemon=True)
+    thread.start()
+    assert asked.wait(seconds), "a thread that this one waits for waits for its lane"
+
+
+def test_a_users_functions_may_wait_for_kernels():
+    """Progress, and a score: each may compute a lazy prediction, in the threads of Dask."""
+
+    def score(points):
+        ask_elsewhere()
+        return -points
+
+    bags = [np.full((3, 1), i / 20) for i in range(20)]
+    DoubleBasisRegressor(alpha=1.0).fit(bags, np.arange(20.0), progress=ask_elsewhere)
+    fit_test(np.linspace(-2, 2, 20)[:, None], score, n_draws=99)
+
+
+def test_lending_what_is_held_twice_or_not_at_all():
+    """The lane is whole again afterwards, however deep; who does not hold it lends nothing."""
+    with KERNELS.lent():
+        ask_elsewhere()
+    with lane(), lane():
+        with pytest.raises(KeyError), KERNELS.lent():
+            ask_elsewhere()
+            raise KeyError
+        with pytest.raises(AssertionError):
+            ask_elsewhere(seconds=0.3)
+
+
+def test_a_forked_process_says_so():
+    """GNU's OpenMP would end it by a signal, and a pool would wait for its workers for ever."""
+    code = (
+        "import multiprocessing as mp, numpy as np\n"
+        "from bagbasis import MomentsEmbedding\n"
+        "def embed(_): return str(MomentsEmbedding().fit_transform([np.eye(2)] * 3).shape)\n"
+        "def caught(_):\n"
+        "    try: return embed(0)\n"
+        "    except Exception as error: return f'{type(error).__name__}: {error}'\n"
+        "pool = mp.get_context('fork').Pool(1); print(pool.map(caught, [0])); embed(0)\n"
+        "pool = mp.get_context('fork').Pool(1); print(pool.map(caught, [0]))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    first, second = ran.stdout.splitlines()
+    assert first.startswith("['(3, ")
+    assert "BagbasisError: this process was forked" in second
