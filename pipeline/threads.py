@@ -22,7 +22,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 
-
 class KernelLock:
     """A lock that its holder may take again, and lend."""
 

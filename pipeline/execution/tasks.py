@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ..errors import ClusterError, ParameterError
+from ..threads import KERNELS
 from .costs import current_limits
 from .lanes import hearing_compilers, lane
 from .lazy_dask import dask, distributed
@@ -351,9 +352,13 @@ def _result(client: Client, root: Delayed) -> Any:
 
 
 def gathered(future: Future) -> Any:
-    """Return a future's result; ClusterError where workers died or the scheduler is gone."""
+    """Return a future's result; ClusterError where workers died or the scheduler is gone.
+
+    Workers that are threads of this process need its lane, if the caller holds it, meanwhile.
+    """
     try:
-        return future.result()
+        with KERNELS.lent():
+            return future.result()
     except distributed.KilledWorker as error:
         raise ClusterError(
             f"workers died running one task ({error}); most often their memory is too small"
