@@ -206,8 +206,11 @@ def as_array(name: str, value: ArrayLike, dtype: DTypeLike | None = None) -> NDA
 
 
 def refuse_masked(name: str, value: object) -> None:
-    """Raise DataError for masked values: numpy drops masks, and takes what they hide for data."""
-    if np.ma.is_masked(value):
+    """Raise DataError for masked values: numpy drops masks, and takes what they hide for data.
+
+    Those of pandas' arrays, which have a mask too, become NaN or NA.
+    """
+    if np.ma.is_masked(value) and not hasattr(value, "isna"):
         raise DataError(f"{name}: {np.ma.count_masked(value)} values are masked; leave them out")
 
 

@@ -15,6 +15,7 @@ from .labelled import LabelledBags
 from .labels import ResponseBags, Targets
 from .responses import Responses, as_responses
 from .store import BagStore
+from .targets import as_numbers
 
 BagsLike = BagStore | Bags | Sequence[ArrayLike]
 """Bags as callers give them."""
@@ -56,6 +57,8 @@ def with_targets(
     if y is None:
         raise DataError("y is missing: one target, or a row of targets, a bag")
     values = as_targets(y)
+    if values.dtype.kind == "O":
+        values = as_numbers(values, "y")
     if values.ndim not in (1, 2) or len(values) != len(bags) or values.size == 0:
         raise DataError(f"y has shape {values.shape}, there are {len(bags)} bags")
     return LabelledBags(bags, Targets((), values.reshape(len(bags), -1))), values.ndim == 1

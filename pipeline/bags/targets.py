@@ -90,7 +90,8 @@ def target_column(
         raise DataError(f"target {name!r} has shape {array.shape}; expected ({n_bags},)")
     if classes is not None and array.dtype.kind in "OUT":
         return _codes(array, name, classes)
-    column = _numbers(array, name)
+    advice = "expected numbers (text labels need class_names)"
+    column = as_numbers(array, f"target {name!r}", advice)
     if np.isinf(column).any():
         raise DataError(
             f"target {name!r} is infinite for bag {np.flatnonzero(np.isinf(column))[0]}"
@@ -122,23 +123,31 @@ def beyond_exact(label: str) -> str:
     )
 
 
-def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float64]:
+def as_numbers(
+    array: NDArray[Any], what: str, advice: str = "expected numbers"
+) -> NDArray[np.float64]:
+    """Return labels as float64, NaN where there is none; DataError for text and other objects."""
     if array.dtype.kind in "biufO":
-        check_integers(array, f"target {name!r}:")
+        check_integers(array, f"{what}:")
+        if array.dtype.kind == "O":
+            array = np.where(np.vectorize(is_missing, otypes=[bool])(array), np.nan, array)
         try:
             return array.astype(np.float64)
         except (TypeError, ValueError):
             pass
-    raise DataError(
-        f"target {name!r} has dtype {array.dtype}; expected numbers (text labels need class_names)"
-    )
+    raise DataError(f"{what} has dtype {array.dtype}; {advice}")
+
+
+def is_missing(label: object) -> bool:
+    """Return whether a label is none: None, NaN, NaT, pandas' NA, or empty text."""
+    return not label if isinstance(label, str) else str(label) in MISSING
 
 
 def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> NDArray[np.float64]:
     code = {label: float(i) for i, label in enumerate(classes)}
     out = np.full(len(labels), np.nan)
     for i, label in enumerate(labels.tolist()):
-        if not label if isinstance(label, str) else str(label) in MISSING:
+        if is_missing(label):
             continue
         if label not in code:
             raise DataError(f"target {name!r}: unknown class {label!r} for bag {i}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..bags.labelled import LabelledBags
 from ..bags.labels import Targets
-from ..bags.targets import EXACT, MISSING, check_integers
+from ..bags.targets import EXACT, check_integers, is_missing
 from ..errors import DataError
 
 MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
@@ -53,7 +53,7 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
         return None, labels
     if labels.dtype.kind not in "OUST":
         raise DataError(f"y has dtype {labels.dtype}; expected numbers or text")
-    missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
+    missing = np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
     if labels.dtype.kind == "O":
         text = [isinstance(label, str) for label in labels[~missing].tolist()]
         if not any(text):
@@ -62,12 +62,9 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
         if not all(text):
             raise DataError("y mixes text with other labels; give all classes as text")
     codes = np.full(len(labels), np.nan)
-    names, codes[~missing] = np.unique(labels[~missing].astype(str), return_inverse=True)
+    given = np.array(labels[~missing].tolist(), dtype=str)  # astype takes no StringDType
+    names, codes[~missing] = np.unique(given, return_inverse=True)
     return names, codes
-
-
-def _is_missing(label: object) -> bool:
-    return not label if isinstance(label, str) else str(label) in MISSING
 
 
 def _numeric(labels: NDArray[Any]) -> NDArray[np.float64]:

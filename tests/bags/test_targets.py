@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from bagbasis.bags import BagStore
+from bagbasis.bags.inputs import with_targets
 from bagbasis.errors import DataError
 from bagbasis.ingest import ingest_arrays, ingest_frame
+from bagbasis.regression.training_labels import class_codes
 
 ONE = [np.zeros((1, 2))]
 
@@ -56,6 +58,34 @@ def test_missing_labels_are_nan(tmp_path):
     store.append(ONE * 6, {"c": labels}).append(ONE)
     np.testing.assert_array_equal(np.isnan(store.targets()[:, 0]), [1, 1, 1, 1, 0, 1, 1])
     store.verify()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [None, 1.0],
+        np.array([pd.NA, 1], object),
+        pd.array([None, 1], "Int64"),
+        pd.array([None, 1.0], "Float64"),
+        pd.array([None, True], "boolean"),
+        pd.Series([None, True], dtype="boolean"),
+        pd.Series([None, 1.0], dtype="double[pyarrow]"),
+    ],
+    ids=lambda labels: f"{type(labels).__name__} {getattr(labels, 'dtype', '')}",
+)
+def test_missing_numbers_are_nan(tmp_path, labels):
+    """So are those of numbers, in stores and in memory: a nullable column needs no care."""
+    store = BagStore.create(tmp_path / "s.zarr", 2, ["y"]).append(ONE * 2, labels)
+    source, _ = with_targets(ONE * 2, labels)
+    np.testing.assert_array_equal(store.targets(), [[np.nan], [1]])
+    np.testing.assert_array_equal(source.labels.values, [[np.nan], [1]])
+
+
+def test_classes_of_variable_length_text():
+    """Numpy's StringDType is text as any other."""
+    names, codes = class_codes(np.array(["b", "", "a"], dtype=np.dtypes.StringDType()))
+    assert names.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(codes, [1, np.nan, 0])
 
 
 MERGING = [1, 2**60, 2**60 + 1]
