@@ -34,9 +34,9 @@ class Table:
         return not self.columns
 
 
-def facts(values: Mapping[str, Any], title: str = "") -> Table:
+def facts(values: Mapping[str, Any]) -> Table:
     """Return a table of names and values."""
-    return Table(title, (), [*values.items()])
+    return Table("", (), [*values.items()])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Ragged sample sets: in memory, in Zarr, and how ranges of them are planned and read."""
+"""Ragged sets of points: in memory, in Zarr, and how ranges of them are planned and read."""
 
 from .bags import Bags, as_bags, concatenate
 from .box import Box

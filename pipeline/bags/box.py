@@ -15,7 +15,7 @@ from ..params import as_array, check_fields, check_integer, check_number, checke
 MOST_DIMS = 10_000  # a box is 20,000 numbers in JSON then; nothing here learns from so many
 MARGIN = 0.01  # of the data's range, on each side of a measured box
 QUANTILE = 0.001  # of the points, on each side of what a measured box is laid around
-REACH = 0.25  # of what lies between these quantiles: as far beyond them a measured box may go
+REACH = 0.25  # of the distance between the quantiles: how far beyond them a box may reach
 SAMPLE_VALUES = 2**18  # coordinates by which quantiles are estimated: some MiB …
 WIDTH = 512  # numbers of a row that are compared at once, by vector instructions
 SAMPLE_ROWS = 2**13  # … but no fewer points: a quantile of .001 is then right to .0004
@@ -84,12 +84,12 @@ class Box:
     ) -> Box:
         """Return the measured range [lo, hi], widened by 1 % of it on each side.
 
-        With a ``sample`` of the points, shape (n, d), the range is first cut where it goes further
-        than a quarter of their width beyond the quantiles ``quantile`` and 1 - ``quantile``: a few
-        outliers do not stretch the box. Rows of NaN are left out.
+        With a ``sample`` of the points, shape (n, d), the box is cut first, so that a few outliers
+        do not stretch it: it ends at most a quarter of the quantiles' distance beyond the quantiles
+        ``quantile`` and 1 - ``quantile``. Rows of NaN are left out.
 
-        A dimension without range (lo = hi) is widened by half a unit (or by its own magnitude
-        times 1e-3, if that is more), so that its points lie in the middle of the box.
+        A dimension without range (lo = hi) is widened by half a unit (or by its own magnitude times
+        1e-3, if that is more), so that its points lie in the middle of the box.
         """
         low, high = as_array("lo", lo, np.float64), as_array("hi", hi, np.float64)
         if low.ndim != 1 or low.shape != high.shape:
@@ -97,7 +97,7 @@ class Box:
         if sample is not None and quantile and len(sample := sample[~np.isnan(sample).any(axis=1)]):
             first, last = np.quantile(sample, [quantile, 1 - quantile], axis=0)
             reach = REACH * (last - first)
-            cut = reach > 0  # else nearly all points are one, and the others are all there is
+            cut = reach > 0  # else nearly all points are equal, and only the others have a range
             low = np.where(cut, np.maximum(low, first - reach), low)
             high = np.where(cut, np.minimum(high, last + reach), high)
         flat = np.maximum(0.5, 1e-3 * np.abs(low))
@@ -106,7 +106,7 @@ class Box:
 
     @staticmethod
     def sample_size(n_dims: int) -> int:
-        """Return the points by which `around` should estimate quantiles, about."""
+        """Return about how many points `around` should estimate quantiles from."""
         return max(SAMPLE_ROWS, SAMPLE_VALUES // n_dims)
 
     @property
@@ -143,7 +143,8 @@ class Box:
 def range_of(points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the least and the largest value of each coordinate of points, shape (n ≥ 1, d).
 
-    Many rows are compared as one wide row: of few coordinates numpy takes 35 times as long.
+    Many rows are compared as one wide row: with few coordinates numpy takes 35 times as long per
+    row.
     """
     rows = max(1, WIDTH // points.shape[1])
     whole = len(points) // rows * rows

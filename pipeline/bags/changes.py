@@ -1,7 +1,7 @@
-"""What became of bags after they were appended: removed, or labelled anew.
+"""What became of bags after they were appended: they were removed, or got other labels.
 
-The log only grows. So whoever reads a store up to some length of the log, as a running fit does,
-sees the bags as they were at that moment, and sums of them can be subtracted again.
+The log only grows. A running fit that reads it up to some length sees the bags as they were at that
+moment. So sums of these bags can be subtracted again later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .splits import ListedBags
 
-REMOVED = -1.0  # in the place of a target's column
+REMOVED = -1.0  # stands where a change has the column of a target
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Reading rows of one stored array: a chunk that can not be read is named, with its object."""
+"""Reading rows of one stored array. A chunk that can not be read is named, with its object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ATTEMPTS = 3  # an append replaces the last object once per commit: two readings
 
 
 class ChunkError(Exception):
-    """The first chunk of the rows asked for that is missing or damaged.
+    """Names the first chunk of the rows that is missing or damaged.
 
     Attributes
     ----------
@@ -34,9 +34,8 @@ class ChunkError(Exception):
 def read_rows(array: zarr.Array, start: int, stop: int) -> NDArray[Any]:
     """Read rows ``start:stop`` of an array.
 
-    A failed read is tried again chunk by chunk, because an append may replace the last object
-    between the reading of its index and the reading of its chunks. A chunk that fails again is
-    damaged.
+    If a read fails, it is tried again chunk by chunk: an append may have replaced the last object
+    after its index was read and before its chunks were. A chunk that fails again is damaged.
 
     Raises
     ------

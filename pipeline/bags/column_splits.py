@@ -1,4 +1,4 @@
-"""Bags told from a column of their store: whole groups, or those later than a time."""
+"""Bags chosen by a column of their store: whole groups, or the bags later than a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of bags that are no labels: groups, times and weights."""
+"""Columns of bags that are not labels: groups, times and weights."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Column:
         return cls(column, store=data)
 
     def held(self) -> Column:
-        """Return the same with its values in memory, where there are few, for many reads of it."""
+        """Return the column with its values in memory if there are few: they are read often."""
         store = self.store
         if store is None or store.n_bags > MOST_HELD or store.meta.n_changes:
             return self

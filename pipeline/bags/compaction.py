@@ -1,8 +1,9 @@
-"""Deleting what removed bags leave on the disk: their points, responses and labels.
+"""Deleting the points, responses and labels of removed bags from the disk.
 
 Nothing moves: offsets, ids and indices stay, and the rows become fill values, which compress to
-nothing. Each object is replaced in one step. So a process that is killed leaves a store that reads
-as before and that the next `compact` finishes; who still reads what was removed gets an error.
+almost nothing. Each object is replaced in one step. If the process is killed, the store reads as
+before, and the next `compact` finishes the work. A reader that still wants the removed bags gets an
+error.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Rows = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def rows_to_erase(store: Snapshot) -> Iterator[tuple[Array, Rows, int]]:
-    """Yield the arrays that hold anything of removed bags, which rows, and from which column."""
+    """Yield each array that holds data of removed bags, the rows, and the first column to erase."""
     gone = store.changes.removed
     for points in points_of(store.meta):
         offsets = store.read_array(points.offsets, 0, points.offsets.rows(store.meta))
@@ -34,7 +35,7 @@ def rows_to_erase(store: Snapshot) -> Iterator[tuple[Array, Rows, int]]:
 
 
 def erase(array: zarr.Array, rows: Rows, column: int, n_rows: int) -> None:
-    """Put fill values into rows, from a column on, object by object; ``n_rows`` are committed."""
+    """Put fill values into rows from a column on, object by object; ``n_rows`` are committed."""
     starts, stops = rows
     step = shard_rows(array)
     full = stops > starts

@@ -1,4 +1,4 @@
-"""Making an empty store, and never in the place of something that is not one."""
+"""Making an empty store, and never in place of something that is not a store."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def check_place(url: str, overwrite: bool) -> None:
 def create_store(
     hold: Hold, meta: StoreMeta, dtype: DTypeLike, chunk_points: int | None, overwrite: bool
 ) -> str | None:
-    """Delete what is there and write an empty store; its attributes, the last, make it one.
+    """Delete what is there and write an empty store.
 
-    From the first write to the last the group says that it is no store yet. Returns the
-    snapshot's id where the store has snapshots.
+    From the first write to the last the group's attributes say that it is not a store yet; the last
+    write replaces them. Returns the id of the snapshot if the store has snapshots.
 
     Raises
     ------

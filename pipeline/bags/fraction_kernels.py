@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 LAST = np.uint16(65534)  # the fraction 1; 0 is the fraction 0
-MISSING = np.uint16(65535)  # of what was never written, or was deleted
+MISSING = np.uint16(65535)  # a point that was never written, or was deleted
 
 
 @njit(cache=True, nogil=True)

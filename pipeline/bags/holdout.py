@@ -1,4 +1,4 @@
-"""`Holdout`: the bags that a fit leaves out to evaluate on, as ``holdout=`` says."""
+"""`Holdout`: which bags a fit leaves out to be evaluated on, as ``holdout=`` says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS = ("fraction", "groups", "after", "time", "below")
 EXPECTED = (
     'a share, {"fraction": share, "groups": column} or {"after": date or number, "time": column}'
 )
-MOST_OFF = 2.0  # times the share of bags asked for that whole groups may be, or its inverse
+MOST_OFF = 2.0  # factor by which whole groups may miss the share of bags that was asked for
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ class Holdout:
 
     @property
     def saved(self) -> float | dict[str, Any]:
-        """What a model keeps, in types JSON knows: the share, or all that is set."""
+        """What a model keeps, in types JSON knows: the share, or all fields that are set."""
         if not self or (self.groups is None and self.after is None):
             return float(self.fraction)
         return {key: one for key, one in vars(self).items() if one is not None}
 
     def resolve(self, bags: LabelledBags) -> Holdout:
-        """Return what holds the same out of these bags when they have grown.
+        """Return a holdout that keeps the same bags out after the data have grown.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class Holdout:
         return replace(self, below=_limit(bags, self.groups, self.fraction, HOLDOUT_SEED))
 
     def split(self, bags: LabelledBags) -> Membership | None:
-        """Return the bags that are held out, of a resolved holdout; None for none."""
+        """Return which bags are held out by a resolved holdout; None for none."""
         if self.after is not None:
             column = _column(bags, "time", self.time or _only_column(bags))
             return TimeSplit(column, _number(bags, column.name, self.after))

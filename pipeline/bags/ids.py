@@ -1,4 +1,4 @@
-"""Bag ids: their two kinds, and the refusal of duplicates while a store grows."""
+"""Bag ids: their two kinds, and how duplicates are refused while a store grows."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int
 class TakenIds:
     """The ids that a store holds, to which an append adds its own batch by batch.
 
-    Integer ids that only grow are compared with the largest one so far, and the committed ids
-    are never read. The first batch that is not above the largest loads them all.
+    If integer ids only grow, each batch is compared with the largest id so far, and the committed
+    ids are never read. The first batch that is not above the largest id loads them all.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class TakenIds:
         return known
 
     def _remember(self, ordered: Ids) -> None:
-        """Keep sorted ids; runs of like length are merged, so that there are few of them."""
+        """Keep sorted ids. Runs of similar length are merged, so that few runs are kept."""
         if self._load is not None:
             return  # `load` will yield them
         self._runs.append(ordered)

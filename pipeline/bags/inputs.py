@@ -1,4 +1,4 @@
-"""What `fit` is given, as `LabelledBags`."""
+"""Turns the arguments of `fit` into `LabelledBags`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LabelsLike = ArrayLike | Sequence[ArrayLike | None] | Responses | None
 def with_targets(
     X: BagsLike | LabelledBags, y: LabelsLike = None, target: str | Sequence[str] | None = None
 ) -> tuple[LabelledBags, bool]:
-    """Return the labelled bags that `fit` was given, and whether their targets are one-dimensional.
+    """Return the labelled bags given to `fit`, and whether their targets are one-dimensional.
 
     Raises
     ------

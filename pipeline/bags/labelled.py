@@ -1,4 +1,4 @@
-"""`LabelledBags`: any range of bags that something learns from or judges on."""
+"""`LabelledBags`: a range of bags, with labels, that a model learns from or is judged on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LABELS_PER_READ = 2**20  # rows of targets read at a time where no points are
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some bags of a pass, and what became of their neighbours.
+    """Some bags of a pass, and how many bags between them were left out.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class LabelledBags:
         rows_per_block: int = ROWS_PER_BLOCK,
         max_bytes: int = PARTITION_BYTES,
     ) -> Iterator[Batch]:
-        """As `batches`, of several ranges one after the other."""
+        """Yield batches as `batches` does, of several ranges one after the other."""
         for (a, b), bags, block in self._partitions(ranges, max_bytes):
             out = self._skipped(a, b)
             known = out if out.all() else self._known(a, b, block)
@@ -222,9 +222,9 @@ class LabelledBags:
     def label_blocks(
         self, ranges: Sequence[Range] | None = None
     ) -> Iterator[tuple[Range, NDArray[np.int64], Any]]:
-        """Read the labels of some ranges of bags, or of all, without the bags.
+        """Read the labels of some ranges of bags, or of all, without reading the bags.
 
-        Yields a range, the rows in it of the bags that `batches` would have, and their labels.
+        Yields a range, the rows in it of the bags that `batches` would give, and their labels.
         """
         for start, stop in [(self.start, self.end)] if ranges is None else ranges:
             for first in range(start, stop, LABELS_PER_READ):
@@ -318,9 +318,9 @@ class LabelledBags:
 
 
 def with_missing(rows: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return a row per bag from the rows of those that are present.
+    """Return a row per bag, given the rows of the bags that are present.
 
-    The others have what no value is: NaN, -1 in integers, an empty text.
+    The other bags get a row that stands for no value: NaN, -1 for integers, an empty text.
     """
     if present.all():
         return rows

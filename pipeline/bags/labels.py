@@ -1,4 +1,4 @@
-"""Kinds of labels: how each is read for a range of bags, and which bags have one."""
+"""Kinds of labels: how each kind is read for a range of bags, and which bags have a label."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Block = TypeVar("Block")
 class Labels(Protocol[Block]):
     """A kind of label: how it is read for a range of bags, and which bags have one.
 
-    What `read` gives is called a block of labels below: an array, or `Responses`.
+    A block of labels is what `read` returns: an array, or `Responses`.
     """
 
     def read(self, store: BagStore, start: int, stop: int) -> Block:

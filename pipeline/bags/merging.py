@@ -1,4 +1,4 @@
-"""`merge_stores`: the present bags of several stores in a new one."""
+"""`merge_stores`: copies the bags of several stores, without the removed ones, into a new store."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def merge_stores(
     *,
     overwrite: bool = False,
 ) -> BagStore:
-    """Write the bags of stores, one store behind the other, into a new one: all or none.
+    """Write the bags of several stores, one store after the other, into a new one: all or none.
 
-    Removed bags are left out, labels are those of now, and the box holds all boxes. Indices count
-    anew, so holdouts are others and `retrain` refuses the new store in the place of an old one.
+    Removed bags are left out, labels are the current ones, and the new box holds all boxes. Bags
+    get new indices, so holdouts choose other bags, and `retrain` refuses the new store in place of
+    an old one.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Stores whose points take fewer bytes than float32, and are read as float32.
+"""Stores whose points take fewer bytes than float32 but are read as float32.
 
-uint16 holds fractions of the box: a coordinate is off by up to 1 / 131,068 of its side, 7.6e-6 of
-it. uint8 holds whole numbers from 0 to 255, as pixels and small counts are, with no error. The
-kernels' module, and Numba with it, is imported when fractions are read or written.
+uint16 holds fractions of the box: a coordinate is off by at most 1 / 131,068 (7.6e-6) of the box's
+side. uint8 holds whole numbers from 0 to 255, such as pixels and small counts, exactly. The
+kernels' module, and Numba with it, is imported only when fractions are read or written.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GIVE_BOX = "give the box of points and of responses, before any is written"
 
 
 def points_dtype(stored: DTypeLike) -> np.dtype[Any]:
-    """Return the dtype that points are read as, of that they are stored as."""
+    """Return the dtype that points are read as, given the dtype they are stored as."""
     dtype = np.dtype(stored)
     return np.dtype(np.float32) if dtype in PACKED else dtype
 
@@ -56,7 +56,7 @@ def encode(
         A point outside the box, or that is not of whole numbers; names bag and row.
     """
     if stored == WHOLE:
-        with np.errstate(invalid="ignore"):  # what does not fit differs afterwards, whatever it is
+        with np.errstate(invalid="ignore"):  # what does not fit differs afterwards
             codes = points.astype(WHOLE)
         wrong = (codes != points).any(axis=1)
         row = int(np.argmax(wrong)) if wrong.any() else -1

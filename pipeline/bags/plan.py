@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,9 +20,9 @@ def plan_partitions(
 ) -> list[Range]:
     """Cut bags into consecutive ranges of whole bags, of at most ``max_rows`` points each.
 
-    Greedy: each range is as long as the limit allows, but ends at the last bag boundary that is
-    also a chunk boundary when one lies in the second half of it, so that no chunk is read twice
-    there. A bag larger than the limit is a range of its own.
+    Greedy: each range is as long as the limit allows. But if the second half of it has a bag
+    boundary that is also a chunk boundary, the range ends at the last such boundary, and no chunk
+    is read twice there. A bag larger than the limit is a range of its own.
 
     Parameters
     ----------
@@ -56,15 +58,11 @@ def plan_partitions(
     return ranges
 
 
-def split_evenly(n_items: int, n_parts: int, multiple: int = 1) -> list[Range]:
-    """Return at most ``n_parts`` consecutive ranges; inner ends are multiples of ``multiple``.
-
-    The lengths differ by at most ``multiple``, but for the last range, which takes the rest.
-    """
-    units = -(-n_items // multiple)
-    n_parts = max(1, min(n_parts, units))
-    ends = [min(n_items, units * (i + 1) // n_parts * multiple) for i in range(n_parts)]
-    return [(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True) if b > a]
+def split_evenly(n_items: int, n_parts: int) -> list[Range]:
+    """Return at most ``n_parts`` consecutive ranges, whose lengths differ by at most one."""
+    n_parts = max(1, min(n_parts, n_items))
+    ends = [n_items * i // n_parts for i in range(n_parts + 1)]
+    return [(a, b) for a, b in pairwise(ends) if b > a]
 
 
 def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
@@ -83,7 +81,7 @@ def _aligned_stop(
 ) -> int:
     """Find the last aligned boundary in the second half of the cost of ``start:stop``.
 
-    Without one, the end stays where it is.
+    If there is none, the end stays where it is.
     """
     last = int(np.searchsorted(aligned, stop, side="right")) - 1
     if last < 0 or aligned[last] <= start:

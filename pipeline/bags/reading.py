@@ -1,4 +1,4 @@
-"""Reading bags partition by partition: where to cut, and the next one read ahead."""
+"""Reading bags part by part: where to cut, and loading the next part while one is used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def partitions(
 def pair_partitions(
     store: Snapshot, start: int, stop: int, max_bytes: int = PARTITION_BYTES
 ) -> list[Range]:
-    """Cut as `partitions` does, where the points of responses take their part of the bytes."""
+    """Cut as `partitions` does, but count the points of bags and of responses together."""
     offsets = store.offsets(start, stop)
     response_offsets = store.response_offsets(start, stop)
     values = offsets * store.n_dims + response_offsets * (store.response_dims or 0)

@@ -1,4 +1,4 @@
-"""`Snapshot`: a store as it was committed at one moment, for reading."""
+"""`Snapshot`: the committed state of a store at one moment, for reading."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .schema import (
 
 
 class Snapshot:
-    """The bags that a store held when its metadata were read, whatever is appended later.
+    """The bags that a store held when its metadata were read; later appends are not seen.
 
     It can be pickled: a copy opens the same URL at the same counts.
 
@@ -63,7 +63,7 @@ class Snapshot:
 
     @property
     def n_bags(self) -> int:
-        """Committed bags, those that were removed among them: an index stays that of its bag."""
+        """Committed bags. Removed bags count too, so that each bag keeps its index."""
         return self.meta.n_bags
 
     @property
@@ -128,9 +128,9 @@ class Snapshot:
 
     @property
     def written(self) -> str:
-        """A text that changes with every commit, and with another store at the same URL.
+        """A text that differs for every commit, and for another store at the same URL.
 
-        The snapshot's id, or what the filesystem says about the object that every commit
+        It is the snapshot's id, or what the filesystem says of the object that every commit
         replaces: times, inode, ETag.
         """
         if self.snapshot is not None:
@@ -294,7 +294,7 @@ class Snapshot:
         return rows
 
     def damage(self, array: Array, error: ChunkError) -> StoreError:
-        """Return the error for a chunk that can not be read, which names its first bag."""
+        """Return the error for an unreadable chunk; it names the first bag of the chunk."""
         bag = self._bag_of(array, error.row)
         return StoreError(f"{self.url}: array {array.name!r}, {error}; its first bag is {bag}")
 
@@ -339,7 +339,7 @@ class Snapshot:
         return points[np.repeat(present, sizes)], offsets_of(np.where(present, sizes, 0))
 
     def _check_not_compacted(self) -> None:
-        """Raise StoreError if bags that are here were deleted: no whole number stands for none."""
+        """Raise StoreError if bags seen here were deleted: whole numbers can not be missing."""
         if self.stored_dtype != WHOLE:
             return
         attributes = read_attributes(self.url, self.snapshot)

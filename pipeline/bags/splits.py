@@ -1,4 +1,4 @@
-"""Some of the bags, told from a bag's index, never from the plan of a pass."""
+"""Subsets of bags chosen by a bag's index, whatever the plan of a pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
 
 
 class Membership(Protocol):
-    """Some of the bags; growing stores keep the membership of old bags."""
+    """A subset of bags; when a store grows, its old bags keep their membership."""
 
     def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Membership of some bags, shape (n,)."""
@@ -54,7 +54,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class ListedBags:
-    """Bags by their positions, ascending, shape (n,)."""
+    """Bags given by their positions, ascending, shape (n,)."""
 
     index: NDArray[np.int64]
 
@@ -75,7 +75,7 @@ class ListedBags:
 
 
 def hash_values(values: NDArray[Any], seed: int) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1), equal for equal values; −0 equals 0."""
+    """Hash values to uniform numbers in [0, 1), equal for equal values; −0 equals 0."""
     return hash_index((values.astype(np.float64) + 0.0).view(np.uint64), seed)
 
 

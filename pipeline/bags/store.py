@@ -33,8 +33,8 @@ from .writer import AppendSession
 class BagStore(Snapshot):
     """Bags, ids, targets and responses in a Zarr v3 group; made by `create` or `open`.
 
-    A store object sees the bags committed when it was opened, or that it appended itself;
-    `refresh` looks again. It can be pickled: a copy opens the same URL at the same counts.
+    A store object sees the bags that were committed when it was opened, and those it appended
+    itself; `refresh` looks again. It can be pickled: a copy opens the same URL at the same counts.
     """
 
     # ------------------------------------------------------------------ creating and opening
@@ -151,10 +151,10 @@ class BagStore(Snapshot):
         *,
         responses: Responses | Bags | Sequence[ArrayLike | None] | None = None,
     ) -> BagStore:
-        """Append bags; all of them or, if anything goes wrong, none.
+        """Append bags: all of them or, if anything goes wrong, none.
 
-        In a store kept by Icechunk another writer may commit first; the bags are then written
-        again, behind those of that writer.
+        In a store kept by Icechunk another writer may commit first. The bags are then written
+        again, after that writer's bags.
 
         Parameters
         ----------
@@ -181,11 +181,12 @@ class BagStore(Snapshot):
 
     @checked
     def remove(self, ids: IdsLike) -> BagStore:
-        """Remove bags: from here on nothing learns from them, judges on them or predicts them.
+        """Remove bags: later fits, evaluations and predictions leave them out.
 
         The other bags keep their indices, and so their place in every holdout. A removed bag reads
         as empty and without labels. Its id stays taken, so that no later table brings it back.
-        **Its points stay on the disk until** `compact`; readers that began before still see them.
+        **Its points stay on the disk until** `compact`. Readers that began earlier still see the
+        bags.
 
         Parameters
         ----------
@@ -208,7 +209,7 @@ class BagStore(Snapshot):
 
     @checked
     def relabel(self, target: str, labels: Mapping[Any, Any]) -> BagStore:
-        """Give bags other labels, or their first ones; readers that began before see the old ones.
+        """Give bags other labels, or their first ones; readers that began earlier see the old ones.
 
         Parameters
         ----------
@@ -244,9 +245,9 @@ class BagStore(Snapshot):
     def compact(self) -> BagStore:
         """Delete points, responses and labels of removed bags from the disk.
 
-        Indices and ids stay. A killed call is finished by the next one. Readers that began before
-        the removal get an error where they meet a deleted bag. In a store kept by Icechunk all
-        earlier snapshots are deleted, too: compact while nobody reads them.
+        Indices and ids stay. If a call is killed, the next one finishes its work. A reader that
+        began before the removal gets an error at a deleted bag. In a store kept by Icechunk all
+        earlier snapshots are deleted too: compact while nobody reads them.
 
         Raises
         ------
@@ -260,7 +261,7 @@ class BagStore(Snapshot):
         return self
 
     def _commit(self, write: Callable[[AppendSession], None]) -> BagStore:
-        """Write in a session of its own; again where another writer of Icechunk was first."""
+        """Write in a new session; start again if another writer of Icechunk committed first."""
         while True:
             try:
                 with self.appending() as session:
@@ -273,9 +274,9 @@ class BagStore(Snapshot):
     @checked
     @contextmanager
     def appending(self, source: Mapping[str, Any] | None = None) -> Iterator[AppendSession]:
-        """Open a session of many writes; its one commit comes when the block ends without an error.
+        """Open a session of many writes, with one commit when the block ends without an error.
 
-        Within the block the store is at its committed length; after an error it sees what it saw
+        Within the block the store is at its committed length. After an error it sees what it saw
         before.
         """
         seen = self.meta, self.snapshot

@@ -1,4 +1,4 @@
-"""From targets as callers give them to the float64 matrix that is stored."""
+"""Converts targets, in any form a caller gives them, to the float64 matrix that is stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..params import as_array
 
 @runtime_checkable
 class DataFrame(Protocol):
-    """What is used of pandas' data frames, and of those that are like them."""
+    """The part of pandas' data frames, and of similar ones, that is used here."""
 
     @property
     def columns(self) -> Iterable[Any]:
@@ -107,7 +107,7 @@ def target_column(
 
 
 def check_integers(labels: NDArray[Any], what: str = "the label") -> None:
-    """Raise DataError for integers that are not themselves as float64, which targets are."""
+    """Raise DataError for integers that float64, the type of targets, can not hold exactly."""
     if labels.dtype.kind in "iu":
         labels = labels[(labels > EXACT) | (labels < -EXACT)]
     for label in labels.tolist() if labels.dtype.kind in "iuO" else ():
@@ -116,7 +116,7 @@ def check_integers(labels: NDArray[Any], what: str = "the label") -> None:
 
 
 def beyond_exact(label: str) -> str:
-    """Return why an integer is refused."""
+    """Return the reason why an integer is refused."""
     return (
         f"{label} is an integer beyond ±2^53, which stands for its neighbours too as float64: give "
         "labels as text, or as numbers from 0, and measurements as floats"

@@ -1,4 +1,4 @@
-"""Checking a store: every invariant of its committed data, first violation first."""
+"""Checks every invariant of a store's committed data and reports the first violation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Appending to a store: everything is written past the committed end, then committed at once."""
+"""Appending to a store: all rows are written after the committed end, then committed at once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CheckedLabels(NamedTuple):
 
 
 class TailWriter:
-    """Buffers rows that follow the end of one array; writes whole shards, the rest on flush."""
+    """Buffers rows after the end of one array; writes whole shards, and the rest on flush."""
 
     def __init__(self, array: zarr.Array, end: int) -> None:
         self.array = array
@@ -100,7 +100,7 @@ class TailWriter:
 
 
 class AppendSession:
-    """Bags on their way into a store; made by `BagStore.appending`, committed on clean exit.
+    """Bags being written to a store; made by `BagStore.appending`, committed on clean exit.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class AppendSession:
         self._torn = True
         with storage_errors(self._url, *WRITING):
             if CHANGES.name not in self._tails:
-                if CHANGES.name not in self._group:  # else a killed writer has left it
+                if CHANGES.name not in self._group:  # else a killed writer left it
                     CHANGES.create(self._group, self._meta, None)
                 self._tails[CHANGES.name] = self._open_tail(CHANGES)
             self._tail(CHANGES).push(rows)
@@ -165,7 +165,7 @@ class AppendSession:
         self._meta = replace(self._meta, n_erased=self._meta.n_changes)
         self._torn = True
         with storage_errors(self._url, "writing failed", "compact again"):
-            # before anything is gone: whoever needs it learns that it may be
+            # before anything is deleted: readers learn that it may be
             self._group.update_attributes(self._meta.to_attributes())
             self._out.sync()
             for array, rows, column in rows_to_erase(store):
@@ -173,7 +173,7 @@ class AppendSession:
         self._torn = False
 
     def mark_merged(self) -> None:
-        """Tell the store from every other with the commit."""
+        """Mark the store, with the commit, as one merged from others."""
         self._meta = replace(self._meta, merged=uuid.uuid4().hex)
 
     def known(self, ids: IdsLike) -> NDArray[np.bool_]:
@@ -233,7 +233,7 @@ class AppendSession:
             raise DataError(f"{self._url}: dtype uint16 holds fractions of a box: {GIVE_BOX}")
 
     def close(self) -> None:
-        """Return when nothing is written any more; for `BagStore.appending`."""
+        """Return when no write is running any more; called by `BagStore.appending`."""
         self._out.close()
 
     def _meta_after(self, source: Mapping[str, Any] | None) -> StoreMeta:
@@ -342,7 +342,7 @@ class AppendSession:
         return TailWriter(out, array.rows(self._meta))
 
     def _open_ids(self) -> None:
-        """Read which ids are taken; ids of another kind that were never committed make way."""
+        """Read which ids are taken; ids of the other kind are replaced if none was committed."""
         kind = "int64" if self._tail(IDS).array.dtype == np.int64 else "str"
         if kind != self._meta.id_kind and not self._meta.n_bags:
             replace_ids(self._group, self._meta)

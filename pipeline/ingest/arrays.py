@@ -25,7 +25,7 @@ from ..params import check_choice, check_dtype, check_integer, checked, is_itera
 from ..storage.files import remove
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
-from .batches import Batch, batches_of, columns_of, is_whole, slices_of
+from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .npz import NpzBags, read_npz
 
 MODES = ("create", "append", "overwrite")
@@ -271,7 +271,7 @@ class Boxes(NamedTuple):
     responses: Any
 
 
-class Measured:
+class MeasuredBox:
     """A box, or the range and a sample of points that come batch by batch, to measure one.
 
     Every point is drawn a number; the sample are the points with the least.
@@ -331,7 +331,7 @@ def warnings_of_range(
 
 def _write(
     create: Callable[..., BagStore],
-    batches: Iterator[Batch],
+    batches: Iterator[BagsToWrite],
     boxes: Boxes,
     source: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -341,8 +341,8 @@ def _write(
     if first is None:
         raise DataError("no bags: the iterable is empty")
     dims = response_dims if first.responses is None else first.responses.n_dims
-    of_points = Measured(boxes.points, first.bags.n_dims)
-    of_responses = None if dims is None else Measured(boxes.responses, dims, "response_box")
+    of_points = MeasuredBox(boxes.points, first.bags.n_dims)
+    of_responses = None if dims is None else MeasuredBox(boxes.responses, dims, "response_box")
     given = [m.given if m and isinstance(m.given, Box) else None for m in (of_points, of_responses)]
     dtype = check_dtype("dtype", options["dtype"], *PACKED)
     if dtype == FRACTIONS and None in given[: 1 if dims is None else 2]:

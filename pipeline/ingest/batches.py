@@ -23,7 +23,7 @@ _END = object()
 
 
 @dataclass(frozen=True)
-class Batch:
+class BagsToWrite:
     """Bags that are written at once; ``targets`` maps each name to values of shape (n_bags,).
 
     ``responses`` is None where the bags come without, else it has one item per bag.
@@ -55,7 +55,7 @@ def batches_of(
     ids: Iterator[Any] | None,
     responses: Iterator[Any] | None = None,
     response_dims: int | None = None,
-) -> Iterator[Batch]:
+) -> Iterator[BagsToWrite]:
     """Yield batches of one array per bag, in order.
 
     Parameters
@@ -84,7 +84,7 @@ def batches_of(
     first: _Item | None = None
     n_bags = n_bytes = 0
 
-    def batch() -> Batch:
+    def batch() -> BagsToWrite:
         nonlocal response_dims
         made = _batch(items, names, ids, n_bags, response_dims)
         if made.responses is not None:
@@ -113,7 +113,7 @@ def slices_of(
     ids: NDArray[Any] | None,
     responses: Responses | None,
     progress: Callable[[int, int], None] | None,
-) -> Iterator[Batch]:
+) -> Iterator[BagsToWrite]:
     """Yield batches of bags that are in memory; report the points of those that are done.
 
     The points of the responses count as points.
@@ -125,7 +125,7 @@ def slices_of(
         part = {name: values[start:stop] for name, values in columns.items()}
         numbers = np.arange(start, stop) if ids is None else ids[start:stop]
         answers = None if responses is None else responses[start:stop]
-        yield Batch(bags[start:stop], part, numbers, answers)
+        yield BagsToWrite(bags[start:stop], part, numbers, answers)
         if progress is not None:
             progress(int(done[stop]), int(done[-1]))
 
@@ -229,7 +229,7 @@ def _batch(
     ids: Iterator[Any] | None,
     first: int,
     response_dims: int | None,
-) -> Batch:
+) -> BagsToWrite:
     numbers = range(first, first + len(items))
     sizes = np.array([len(item.points) for item in items], dtype=np.int64)
     columns = [list(column) for column in zip(*(item.targets for item in items), strict=True)]
@@ -243,7 +243,7 @@ def _batch(
                 "number of their coordinates"
             )
         responses = as_responses(given, len(items), response_dims, names_of_bags)
-    return Batch(
+    return BagsToWrite(
         Bags.trusted(np.concatenate([item.points for item in items]), offsets_of(sizes)),
         dict(zip(names or default_names(len(columns)), columns, strict=True)),
         names_of_bags,

@@ -16,14 +16,14 @@ from .outcomes import Outcome, Prediction
 from .summary import Floats
 
 
-class Columns(NamedTuple):
+class MoreColumns(NamedTuple):
     """What is predicted beside the outcome: names of columns, and the coverage of intervals."""
 
     names: Sequence[str] = ()
     coverage: float = COVERAGE
 
 
-NO_COLUMNS = Columns()
+NO_COLUMNS = MoreColumns()
 
 BagsLike = BagStore | Bags | Sequence[ArrayLike]
 """Bags as callers give them; in a sequence one array of shape (n_i, n_dims) per bag."""
@@ -82,10 +82,10 @@ class FittedModel(ScoringModel, Protocol):
         """What was left out of the fit, see `Holdout`."""
         ...
 
-    def predicted(self, bags: Bags, columns: Columns = NO_COLUMNS) -> Prediction:
+    def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, and more columns."""
         ...
 
-    def with_columns(self, rows: Floats, scores: Floats, columns: Columns) -> Prediction:
+    def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows (n, k) and scores (n, 2), with more columns."""
         ...

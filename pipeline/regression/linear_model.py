@@ -18,7 +18,7 @@ from ..sklearn_bases import BaseEstimator
 from ..units import units_of
 from .conformal import Calibration
 from .feature_map import FeatureMap
-from .fitted_model import NO_COLUMNS, Array, BagsLike, Columns
+from .fitted_model import NO_COLUMNS, Array, BagsLike, MoreColumns
 from .moments import MANY_TARGETS
 from .outcomes import OUTCOMES, Outcome, Prediction
 from .posterior import BagScores, Posterior
@@ -87,7 +87,7 @@ class LinearModel(BaseEstimator):
         """Names of the store's targets; empty for labels in memory, and for responses."""
         return self.outcome_.names
 
-    def predicted(self, bags: Bags, columns: Columns = NO_COLUMNS) -> Prediction:
+    def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, with some of `more_columns`."""
         scored = not {*columns.names}.isdisjoint(OF_POSTERIOR)
         found = self.with_columns(*self._rows(bags, scored), columns)
@@ -95,7 +95,7 @@ class LinearModel(BaseEstimator):
             found.more[OUTSIDE][:] = self.features_.embedding.count_outside(bags) / bags.sizes
         return found
 
-    def with_columns(self, rows: Floats, scores: Floats, columns: Columns) -> Prediction:
+    def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows (n, k) and rows of scores, with more columns."""
         more = {
             name: self.more_column(name, rows, scores, columns.coverage) for name in columns.names

@@ -48,7 +48,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Column:
+class Layout:
     """Shape and type of an array of predictions, except its first axis, the bags."""
 
     tail: tuple[int, ...]
@@ -138,9 +138,9 @@ class Outcome(ABC):
         """Turn the regression's raw rows, shape (n, k), into predictions."""
         return Prediction(scores)
 
-    def stored(self) -> dict[str, Column]:
+    def stored(self) -> dict[str, Layout]:
         """Describe the arrays of `Prediction.arrays` before there are any."""
-        return {"predictions": Column((self.n_targets,), FLOAT)}
+        return {"predictions": Layout((self.n_targets,), FLOAT)}
 
     @abstractmethod
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:

@@ -19,7 +19,7 @@ from ..bags.labelled import LabelledBags
 from ..bags.labels import ResponseBags
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
-from .outcome_base import FLOAT, Column, Outcome, Prediction, Rows
+from .outcome_base import FLOAT, Layout, Outcome, Prediction, Rows
 
 __all__ = [
     "OUTCOMES",
@@ -64,9 +64,9 @@ class Reals(Outcome):
         """See `Outcome.predict`."""
         return Prediction(scores[:, 0] if self.single else scores)
 
-    def stored(self) -> dict[str, Column]:
+    def stored(self) -> dict[str, Layout]:
         """See `Outcome.stored`."""
-        return {"predictions": Column(() if self.single else (self.n_targets,), FLOAT)}
+        return {"predictions": Layout(() if self.single else (self.n_targets,), FLOAT)}
 
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
         """See `Outcome.columns`."""
@@ -156,10 +156,10 @@ class Classes(Outcome):
         shares = np.divide(positive, total, out=even, where=total > 0)
         return Prediction(self.values[scores.argmax(axis=1)], shares)
 
-    def stored(self) -> dict[str, Column]:
+    def stored(self) -> dict[str, Layout]:
         """See `Outcome.stored`."""
-        probabilities = Column((self.n_targets,), FLOAT)
-        return {"predictions": Column((), self.values.dtype), "probabilities": probabilities}
+        probabilities = Layout((self.n_targets,), FLOAT)
+        return {"predictions": Layout((), self.values.dtype), "probabilities": probabilities}
 
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
         """See `Outcome.columns`."""

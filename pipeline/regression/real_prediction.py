@@ -18,7 +18,7 @@ from ..execution import Progress
 from ..params import checked
 from .checkpoints import CheckpointsLike
 from .conformal import COVERAGE, Calibration
-from .fitted_model import Array, BagsLike, Columns
+from .fitted_model import Array, BagsLike, MoreColumns
 from .linear_model import NOT_FINITE
 from .outcomes import Reals
 from .problem import Problem, TrainingBags
@@ -67,7 +67,7 @@ class RealPrediction(TargetEstimator):
 
     def values_and_deviations(self, bags: Bags) -> NDArray[np.float64]:
         """Return predictions and their deviations, shape (n_bags, 2) or (n_bags, 2, n_targets)."""
-        found = self.predicted(bags, Columns(["std"]))
+        found = self.predicted(bags, MoreColumns(["std"]))
         return np.stack([found.values, found.more["std"]], axis=1)
 
     @checked

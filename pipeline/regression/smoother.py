@@ -33,11 +33,11 @@ from .outcomes import Densities, Outcome, Reals, refuse_classes
 from .scoring import r_squared
 from .smoother_sums import (
     ROWS_PER_BLOCK,
-    KeptRows,
     QuerySums,
-    RowBlock,
+    RowsInMemory,
     SmootherSums,
     StreamedRows,
+    TrainingBlock,
     TrainingRows,
     smoothing_cost,
 )
@@ -219,13 +219,13 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         pairs = with_responses(X, responses)
         return pairs, Densities(resolve_response(self.response_embedding, pairs))
 
-    def _keep(self, rows: StreamedRows) -> KeptRows:
+    def _keep(self, rows: StreamedRows) -> RowsInMemory:
         """Return all rows in memory, which they take twice while they are put together."""
         n_columns = self.features_.n_features + self.outcome_.n_targets + 1
         needed = 2 * np.dtype(self.precision).itemsize * rows.n_bags * n_columns
         advice = "leave in_memory out, take an embedding of fewer coefficients"
         check_memory(f"keeping {rows.n_bags:,} embeddings", needed, advice)
-        return KeptRows.of(rows)
+        return RowsInMemory.of(rows)
 
     def _choose(self, progress: Progress | None) -> None:
         with lane():
@@ -294,13 +294,13 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         check_flag("in_memory", self.in_memory)
 
 
-def _sampled(training: TrainingRows) -> RowBlock:
+def _sampled(training: TrainingRows) -> TrainingBlock:
     """Labelled bags of evenly spread runs."""
     runs = DISTANCE_SAMPLE.ranges(training.start, training.start + training.n_bags)
     blocks = [block for run in runs for block in training.batches(*run)]
     if not blocks:
         raise DataError("no labelled bags among those sampled to choose the bandwidth")
-    return RowBlock(
+    return TrainingBlock(
         np.concatenate([block.index for block in blocks]),
         np.concatenate([block.embeddings for block in blocks]),
         np.concatenate([block.halves for block in blocks]),

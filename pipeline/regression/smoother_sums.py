@@ -23,7 +23,7 @@ SECONDS_PER_WEIGHT = 5e-9  # subtract, multiply, exp and sum of a number, on one
 
 
 @dataclass(frozen=True)
-class RowBlock:
+class TrainingBlock:
     """Labelled training bags.
 
     Attributes
@@ -58,14 +58,14 @@ class TrainingRows(Source, Protocol):
 
     def batches(
         self, start: int, stop: int, *, rows_per_block: int = ..., max_bytes: int = ...
-    ) -> Iterator[RowBlock]:
+    ) -> Iterator[TrainingBlock]:
         """Yield blocks of rows in order."""
         ...
 
 
 @dataclass(frozen=True)
-class KeptRows:
-    """Rows that lie in memory; fields as in `RowBlock`."""
+class RowsInMemory:
+    """Rows that lie in memory; fields as in `TrainingBlock`."""
 
     embeddings: NDArray[Any]
     halves: NDArray[Any]
@@ -78,7 +78,7 @@ class KeptRows:
     cost = Cost()
 
     @classmethod
-    def of(cls, rows: TrainingRows) -> KeptRows:
+    def of(cls, rows: TrainingRows) -> RowsInMemory:
         """All labelled rows, renumbered."""
         blocks = list(rows.batches(rows.start, rows.start + rows.n_bags))
         if not blocks:
@@ -101,11 +101,11 @@ class KeptRows:
         *,
         rows_per_block: int = ROWS_PER_BLOCK,
         max_bytes: int = PARTITION_BYTES,
-    ) -> Iterator[RowBlock]:
+    ) -> Iterator[TrainingBlock]:
         """Yield blocks of rows in order; see `Source`."""
         for first in range(start, stop, rows_per_block):
             last = min(stop, first + rows_per_block)
-            yield RowBlock(
+            yield TrainingBlock(
                 np.arange(first, last),
                 self.embeddings[first:last],
                 self.halves[first:last],
@@ -141,7 +141,7 @@ class StreamedRows(RowsOfBags):
         *,
         rows_per_block: int = ROWS_PER_BLOCK,
         max_bytes: int = PARTITION_BYTES,
-    ) -> Iterator[RowBlock]:
+    ) -> Iterator[TrainingBlock]:
         """Yield blocks of rows in order; see `Source`."""
         limits = {"rows_per_block": rows_per_block, "max_bytes": max_bytes}
         for batch in self.bags.batches(start, stop, **limits):
@@ -150,14 +150,14 @@ class StreamedRows(RowsOfBags):
                     rows = self._rows(batch)
                 yield rows
 
-    def _rows(self, batch: Batch) -> RowBlock:
+    def _rows(self, batch: Batch) -> TrainingBlock:
         targets, _ = self.outcome.encode(batch.labels)
         embeddings, _ = self.features.embed(batch.bags, self.precision)
         embeddings = embeddings - self.centre
         halves = (embeddings**2).sum(axis=1) / 2
         if self.exponents is not None:
             targets = np.ldexp(targets, -self.exponents).astype(self.precision)
-        return RowBlock(batch.index, embeddings, halves, targets, batch.stop)
+        return TrainingBlock(batch.index, embeddings, halves, targets, batch.stop)
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class QuerySums:
         """Begin with sums over no training bags."""
         self.sums = SmootherSums.empty(self.bandwidths, len(self.queries), self.n_targets)
 
-    def add(self, rows: RowBlock) -> None:
+    def add(self, rows: TrainingBlock) -> None:
         """Add the weights of a block of training bags."""
         self.sums = self.sums + self._block(rows)
 
@@ -229,7 +229,7 @@ class QuerySums:
         """Return the sums of all blocks."""
         return self.sums
 
-    def _block(self, rows: RowBlock) -> SmootherSums:
+    def _block(self, rows: TrainingBlock) -> SmootherSums:
         closeness = self.queries @ rows.embeddings.T
         closeness -= rows.halves
         if self.own is not None:

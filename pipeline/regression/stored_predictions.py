@@ -27,8 +27,8 @@ from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
 from .conformal import COVERAGE
-from .fitted_model import NO_COLUMNS, Columns, FittedModel
-from .outcome_base import Column, Prediction
+from .fitted_model import NO_COLUMNS, FittedModel, MoreColumns
+from .outcome_base import Layout, Prediction
 from .prediction import prediction_ranges
 
 SUBSETS = ("all", "holdout", "train")
@@ -71,7 +71,7 @@ NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 class _Predictions:
     """A `Collector` of the predictions of a range of bags: small, beside the bags themselves."""
 
-    def __init__(self, model: FittedModel, columns: Columns = NO_COLUMNS) -> None:
+    def __init__(self, model: FittedModel, columns: MoreColumns = NO_COLUMNS) -> None:
         self._model = model
         self._columns = columns
         self._blocks: list[PredictedBlock] = []
@@ -92,7 +92,7 @@ class _WrittenPredictions(_Predictions):
     def __init__(
         self,
         model: FittedModel,
-        columns: Columns,
+        columns: MoreColumns,
         store: BagStore,
         place: str,
         format: str,
@@ -216,7 +216,7 @@ def write_predictions(
     if format == "parquet":
         _pandas(url)
     check_predictable(model, store, "all")
-    given = Columns(tuple(columns), coverage)
+    given = MoreColumns(tuple(columns), coverage)
     more = check_columns(model, given)
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
     with (
@@ -262,7 +262,7 @@ def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
     }
 
 
-def check_columns(model: FittedModel, columns: Columns) -> dict[str, Column]:
+def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]:
     """Return what arrays the columns beside the predictions are.
 
     Raises
@@ -284,12 +284,12 @@ def check_columns(model: FittedModel, columns: Columns) -> dict[str, Column]:
         raise ParameterError(
             f"columns: {min(twice)!r} is a target of the model, too; leave that column out"
         )
-    return {name: Column(rows.shape[1:], rows.dtype) for name, rows in found.more.items()}
+    return {name: Layout(rows.shape[1:], rows.dtype) for name, rows in found.more.items()}
 
 
 def _prepare(
     model: FittedModel,
-    more: Mapping[str, Column],
+    more: Mapping[str, Layout],
     store: BagStore,
     url: str,
     format: str,

@@ -58,16 +58,16 @@ class Summary(Protocol):
     def is_finite(self) -> bool:
         """Whether all features are."""
 
-    def __add__(self, other: Any, /) -> Any:  # noqa: ANN401  # of its own kind
+    def __add__(self, other: Any, /) -> Summary:  # noqa: ANN401 - a summary of its own kind
         """Return what is known of both sets of rows."""
 
-    def in_units(self, exponents: NDArray[np.int64]) -> Any:  # noqa: ANN401  # of its own kind
+    def in_units(self, exponents: NDArray[np.int64]) -> Summary:
         """Return the same with targets in other units, none of them smaller."""
 
     def statistics(self) -> Any:  # noqa: ANN401  # `RidgeStatistics`, which imports this
         """Return the sums of the rows."""
 
-    def part(self, size: int) -> Any:  # noqa: ANN401  # of its own kind
+    def part(self, size: int) -> Summary:
         """Return a part of order ``size``: every so-many-th row, or feature."""
 
     def matrix(self, shift: float = 0.0) -> Floats:
@@ -82,7 +82,7 @@ class Summary(Protocol):
     def centred_yy(self) -> Floats:
         """Σ (y − ȳ)², shape (k,)."""
 
-    def scored(self) -> Any:  # noqa: ANN401  # of its own kind
+    def scored(self) -> Summary:
         """Return the same for generalised cross-validation; b may have more columns."""
 
     def residual_squares(

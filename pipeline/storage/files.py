@@ -1,8 +1,8 @@
-"""Files at any URL: written whole or not at all, by many processes at once.
+"""Files at any URL, written whole or not at all, by many processes at once.
 
-This is the only module that writes files atomically, and the only one that turns the errors of the
-operating system, of fsspec and of Icechunk into errors of ours. Folders are in `folders`,
-and names for what is not whole yet in `partials`.
+This is the only module that writes files atomically. It is also the only one that turns errors of
+the operating system, of fsspec and of Icechunk into our own errors. Folders are in `folders`, and
+names of unfinished files in `partials`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def storage_errors(
 ) -> Iterator[None]:
     """Turn what the storage raises within the block into one error of ours.
 
-    The message is ``URL: ACTION (REASON); CONSEQUENCE``. Errors of ours go on as they are, except
-    a StoreError where another kind is wanted: that gets the kind and the consequence. Beside
-    OSErrors a remote filesystem raises whatever its client raises (no credentials, no answer),
-    and Icechunk raises its own. Anything else is a defect and goes on.
+    The message is ``URL: ACTION (REASON); CONSEQUENCE``. Our own errors pass unchanged, except a
+    StoreError where another kind is wanted: it gets the kind and the consequence. Besides OSErrors
+    a remote filesystem raises the errors of its client (no credentials, no answer), and Icechunk
+    raises its own. Any other exception is a defect and passes unchanged.
 
     Parameters
     ----------
@@ -86,16 +86,16 @@ def storage_errors(
 
 
 def _reason_of(error: Exception) -> str:
-    """Why, in a few words: what the operating system says, else the type and the message."""
+    """Return the reason in a few words: the operating system's, else the type and the message."""
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
     return f"{type(error).__name__}: {error}"
 
 
 def _is_defect(error: Exception) -> bool:
-    """Whether the error is of the language or of numpy, which clients of a store do not raise.
+    """Whether Python or numpy raised the error, which the clients of a store do not.
 
-    A RuntimeError is theirs: that of Azure raises it for uploads that fail, fsspec for what a
+    A RuntimeError does come from clients: Azure's raises it for failed uploads, fsspec for what a
     filesystem can not do (NotImplementedError).
     """
     of_python = type(error).__module__.partition(".")[0] in ("builtins", "numpy")
@@ -122,7 +122,7 @@ def _said_by_icechunk(error: Exception) -> str:
 def writing(url: str | os.PathLike[str], mode: int = PUBLIC) -> Iterator[Path]:
     """Yield a path to write to; the file is at the URL when the block ends without an error.
 
-    Locally it is on the disk before it takes the name; elsewhere it goes there in one PUT. Folders
+    A local file is on the disk before it takes its name; a remote one is sent in one PUT. Folders
     are made. A bucket, the first part of a path in an object store, is not.
 
     Raises
@@ -301,7 +301,7 @@ def names_in(url: str | os.PathLike[str]) -> list[str]:
 
 
 def remove(url: str | os.PathLike[str]) -> None:
-    """Delete everything stored under the URL; nothing there is no error.
+    """Delete everything stored under the URL; if nothing is there, do nothing.
 
     Raises
     ------
@@ -328,9 +328,9 @@ def remove(url: str | os.PathLike[str]) -> None:
 
 
 def discard_empty(url: str | os.PathLike[str]) -> None:
-    """Delete a local folder if nothing is in it but what killed writers left a day ago.
+    """Delete a local folder if it holds nothing but day-old leftovers of killed writers.
 
-    That goes in any case. Among objects there are no empty folders.
+    Those leftovers are deleted in any case. Object stores have no empty folders.
     """
     path = local_path(normalize_url(url))
     if path is not None:
@@ -340,7 +340,7 @@ def discard_empty(url: str | os.PathLike[str]) -> None:
 
 
 def discard(url: str | os.PathLike[str]) -> None:
-    """Delete what is no longer needed; what can not be deleted is no further error."""
+    """Delete what is no longer needed, and ignore what can not be deleted."""
     with suppress(StoreError):
         remove(url)
 
@@ -362,7 +362,7 @@ def fsync_folder(path: Path) -> None:
 
 @contextmanager
 def staged(path: Path) -> Iterator[Path]:
-    """Yield a fresh name beside the path; what is there at the end is deleted."""
+    """Yield a fresh name beside the path; if a file has it at the end, that is deleted."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     fresh = partial_path(path)

@@ -37,11 +37,11 @@ T = TypeVar("T")
 def writing_folder(
     url: str | os.PathLike[str], *, overwrite: bool = True, group: bool = True
 ) -> Iterator[str]:
-    """Yield a place for a folder, which is at the URL when the block ends without an error.
+    """Yield a place to write a folder to; it is at the URL when the block ends.
 
-    Locally the place lies beside the URL and is exchanged for what is there, see `replace_folder`.
-    Elsewhere it is a folder of a new name within the URL, and one PUT points to it: the attributes
-    of the group at the URL are then those of the group at the place.
+    A local place lies beside the URL and is exchanged for what is there, see `replace_folder`.
+    Elsewhere it is a folder of a new name within the URL, and one PUT points to it: the group at
+    the URL then gets the attributes of the group at the place.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def writing_folder(
 
 
 def _forget_attributes(url: str) -> None:
-    """Replace each attribute of a Zarr group by an empty one: of its kind, but not whole."""
+    """Empty the attributes of a Zarr group: it keeps its kind, and counts as unfinished."""
     metadata = read_json(f"{url}/{GROUP}", dict)
     if metadata and metadata.get("attributes"):
         metadata["attributes"] = {name: {} for name in metadata["attributes"]}
@@ -82,9 +82,9 @@ def _forget_attributes(url: str) -> None:
 
 @contextmanager
 def staging(url: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a local place for a folder that `publish` gives a name under the URL.
+    """Yield a local place for a folder that `publish` then moves to the URL.
 
-    Where the URL is local, so that one rename publishes it, the place is on the same disk. It is
+    If the URL is local, the place is on the same disk, so that one rename publishes it. It is
     deleted at the end.
 
     Raises
@@ -102,7 +102,7 @@ def staging(url: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def publish(staged: Path, url: str | os.PathLike[str], *, last: str, overwrite: bool) -> None:
-    """Put a staged folder at the URL, where a reader finds the whole of it or none.
+    """Move a staged folder to the URL; a reader finds all of it or nothing.
 
     Parameters
     ----------
@@ -134,12 +134,12 @@ def publish(staged: Path, url: str | os.PathLike[str], *, last: str, overwrite: 
 
 
 def replace_folder(fresh: Path, path: Path, *, overwrite: bool = True) -> None:
-    """Give a local folder that is whole the name ``path``, where a reader finds old or new.
+    """Rename a complete local folder to ``path``; a reader finds the old one or the new one.
 
-    It is on the disk before. On Linux both names change places in one step; where the filesystem
-    can not do that (NFS), there is an instant without any, and what was there is put back on
-    failure, after a kill by the next process that asks (`put_back`). What was there is deleted
-    afterwards.
+    The folder is on the disk before. On Linux both names change places in one step. A filesystem
+    that can not do that (NFS) has no folder of the name for an instant; after a failure the old one
+    is put back, after a kill by the next process that asks (`put_back`). The old folder is deleted
+    at the end.
 
     Parameters
     ----------
@@ -186,10 +186,10 @@ def _replace_in_two_steps(fresh: Path, path: Path) -> None:
 
 
 def read_one(url: str | os.PathLike[str], read: Callable[[], T], *, last: str) -> T:
-    """Return what ``read()`` makes of a folder: of the old one or the new, where it is replaced.
+    """Return what ``read()`` makes of a folder, all of it of the old one or all of the new.
 
-    A reader opens file after file by the folder's name, so it could find files of both. It reads
-    again when another folder has taken the name meanwhile.
+    A reader opens file after file by the folder's name. If the folder is replaced meanwhile, it
+    could get files of both, so it reads again.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def read_one(url: str | os.PathLike[str], read: Callable[[], T], *, last: str) -
 
 
 def _identity(url: str, last: str) -> object:
-    """Return what tells a folder from others that had or will have its name; None for none."""
+    """Return what tells a folder from earlier and later ones of its name; None if there is none."""
     path = local_path(url)
     try:
         if path is None:
@@ -222,7 +222,7 @@ def _identity(url: str, last: str) -> object:
 
 
 def sync_folder(root: Path) -> None:
-    """Return when a folder and all that is in it is on the disk."""
+    """Return when a folder and everything in it is on the disk."""
     for folder, _, files in os.walk(root):
         for name in files:
             fsync(Path(folder, name))
@@ -230,7 +230,7 @@ def sync_folder(root: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let two names change places in one step; False where kernel or filesystem can not."""
+    """Swap two names in one step; False if the kernel or the filesystem can not."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):  # no Linux, or a C library from before 2018

@@ -1,8 +1,8 @@
-"""Zarr groups among objects, replaced as a whole although nothing there can be renamed.
+"""Zarr groups in object stores, replaced as a whole although objects can not be renamed.
 
-A group is written within the one at the URL, as ``URL/generation-<32 hexadecimal digits>``. Then
-one PUT gives the group at the URL the attributes of that one, and its name (`CURRENT`), by which
-readers find the arrays. What was pointed to before is deleted.
+A new group is written within the one at the URL, as ``URL/generation-<32 hexadecimal digits>``.
+Then one PUT gives the group at the URL the new one's attributes and its name (`CURRENT`), by which
+readers find the arrays. The group that was named before is deleted.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ GENERATION = r"generation-[0-9a-f]{32}"
 
 
 def is_generation(name: str) -> bool:
-    """Whether a folder of that name is what its parent points to, or did, or is not whole yet."""
+    """Whether a folder has the name of a generation: current, old or unfinished."""
     return re.fullmatch(GENERATION, name) is not None
 
 
 @contextmanager
 def writing_generation(url: str, overwrite: bool) -> Iterator[str]:
-    """Yield a place for a group that is read for the one at the URL when the block ends.
+    """Yield a place for a group; from the end of the block it is read for the one at the URL.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _replace(url: str, metadata: dict[str, object], overwrite: bool) -> str | No
 
 
 def _delete_others(url: str, kept: str, replaced: str | None) -> None:
-    """Delete all but one generation; of others, those that nobody wrote to for a day."""
+    """Delete all generations but one; of unfinished ones only those a day old."""
     with storage_errors(url, "can not be deleted"):
         fs, root = filesystem(url)
         fs.invalidate_cache()  # others write there

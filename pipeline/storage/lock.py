@@ -1,9 +1,9 @@
-"""One writer at a time: the kernel's lock on local files, conditional writes on objects.
+"""One writer at a time: a kernel lock on local files, conditional writes in object stores.
 
 A writer takes a `Hold` of a folder. On local files that is a lock, which nobody else gets
-meanwhile. Object stores have no locks, and a lease by the clock is never safe. So there several
-writers may hold a folder, and each replaces a small file only if it is as that writer has read it.
-The second write fails because the file has changed.
+meanwhile. Object stores have no locks, and a lease by the clock is never safe. There several
+writers may hold a folder, and each replaces a small file only if it still is as that writer read
+it. A second write fails, because the file has changed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .files import PRIVATE, PUBLIC, discard, read_bytes, storage_errors, writing
 from .urls import filesystem, local_path
 
 LOCK_NAME = "points/writer.lock"  # not in the root, where Zarr would take it for a stray node
-REMOVED = b"removed "  # begins an object that stands for none: deleting is not conditional
+REMOVED = b"removed "  # begins an object that counts as deleted: a delete can not be conditional
 NOTHING = "nothing was committed"  # a refused lock
 # of flock: NFS without its lock daemon, Lustre mounted without flock, others that have none
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-OVERTAKEN = ""  # an ETag that no object has: the next conditional write is refused
+OVERTAKEN = ""  # no object has this ETag: the next conditional write is refused
 REFUSALS = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey")  # S3's codes
 
 # an ETag of S3; the content itself on the filesystem memory://
@@ -39,7 +39,7 @@ _one_comparison = threading.Lock()  # stands for the server's, on the filesystem
 
 
 class Hold:
-    """A folder held for writing, and the small files in it by which its writers agree.
+    """A folder held for writing, and the small files in it that writers agree through.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Hold:
         self._seen: dict[str, Version] = {}  # of each file, when it was last read or written here
 
     def check(self) -> None:
-        """Raise WriterBusyError when the folder is no longer ours; asked before every write."""
+        """Raise WriterBusyError if the folder is no longer ours; called before every write."""
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None where there is none.
@@ -63,13 +63,13 @@ class Hold:
             It can not be read.
         """
         url = f"{self.url}/{name}"
-        # before the content: what is written in between then looks changed, which is safe
+        # read before the content: a write in between then looks like a change, which is safe
         self._seen[name] = _version(url)
         content = read_bytes(url)
         return None if content is None or content.startswith(REMOVED) else content
 
     def write(self, name: str, content: bytes) -> None:
-        """Replace a file in one step, if it is as it was last read or written here.
+        """Replace a file in one step, unless it changed since it was last read or written here.
 
         Raises
         ------
@@ -82,13 +82,13 @@ class Hold:
         self._seen[name] = _write_if(url, content, self._seen.get(name))
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is as it was last read or written here."""
+        """Remove a file, unless it changed since it was last read or written here."""
         with suppress(WriterBusyError):
             self.write(name, REMOVED + uuid.uuid4().hex.encode())
 
 
 class LocalHold(Hold):
-    """A local folder, locked by the kernel: the lock goes with the process, however that ends."""
+    """A local folder, locked by the kernel; the lock goes when the process ends, in any way."""
 
     def __init__(self, url: str, fd: int, lock: Path, mode: int) -> None:
         super().__init__(url)
@@ -165,7 +165,7 @@ def writer_lock(
 
 @contextmanager
 def lock_file(lock: Path, url: str, mode: int = PUBLIC) -> Iterator[int]:
-    """Yield the descriptor of a file that is there for its lock alone, made where it is missing.
+    """Yield the descriptor of a file used only for its lock; the file is made if missing.
 
     Raises
     ------

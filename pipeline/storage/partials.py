@@ -1,8 +1,8 @@
-"""Names of what is not whole yet, and what becomes of it when its writer is killed.
+"""Names of unfinished files, and what happens to them if their writer is killed.
 
-Whatever is half written has a name of one form, ``.NAME.<32 hexadecimal digits>.partial``, and lies
-beside ``NAME``. `sweep` removes what killed writers left under such names. Where a folder can only
-be replaced in two steps, the old one is ``.NAME.<…>.replaced`` between them; `put_back` knows it.
+An unfinished file or folder is called ``.NAME.<32 hexadecimal digits>.partial`` and lies beside
+``NAME``. `sweep` removes those that killed writers left. If a folder can only be replaced in two
+steps, the old one is called ``.NAME.<…>.replaced`` between them; `put_back` knows that name.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ PARTIAL_NAME = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`, an
 
 
 def partial_path(path: Path) -> Path:
-    """Return a fresh name beside ``path`` for what is not whole yet."""
+    """Return a fresh name beside ``path`` for a file that is not finished yet."""
     return path.with_name(f".{_shortened(path.name)}.{uuid.uuid4().hex}{PARTIAL}")
 
 
 def replaced_path(path: Path) -> Path:
-    """Return a fresh name beside ``path`` for what was there, until its successor is."""
+    """Return a fresh name beside ``path`` for the old file, until the new one is there."""
     return partial_path(path).with_suffix(REPLACED)
 
 
 def put_back(path: Path) -> None:
-    """Rename what was at ``path`` back, if a killed process left nothing there but that."""
+    """Rename the old file back to ``path``, if a killed process left only that."""
     if os.path.lexists(path):
         return
     with suppress(OSError):  # another process has put it back, or nobody may write there
@@ -43,18 +43,18 @@ def put_back(path: Path) -> None:
 
 
 def is_partial(name: str) -> bool:
-    """Whether a file or folder of that name is not whole yet, or was left by a killed writer."""
+    """Whether a file or folder of that name is unfinished, or left by a killed writer."""
     return PARTIAL_NAME.fullmatch(name) is not None
 
 
 def sweep(path: Path) -> None:
-    """Delete what killed writers of ``path`` left beside it, when nobody wrote to it for a day."""
+    """Delete what killed writers of ``path`` left beside it, once it is a day old."""
     put_back(path)
     _delete_old([*_beside(path, PARTIAL), *_beside(path, REPLACED)])
 
 
 def sweep_within(folder: Path) -> None:
-    """Delete what killed writers left in a folder, whatever it was to be, after a day."""
+    """Delete what killed writers left anywhere in a folder, once it is a day old."""
     _delete_old([entry for entry in folder.glob(".*") if is_partial(entry.name)])
 
 
@@ -72,7 +72,7 @@ def _delete_old(entries: Iterable[Path]) -> None:
 
 
 def _shortened(name: str) -> str:
-    """Return as much of a name as leaves room for what a partial file's name adds."""
+    """Return the name, cut so that the parts that a partial file's name adds still fit."""
     return os.fsdecode(os.fsencode(name)[:NAME_BYTES])
 
 

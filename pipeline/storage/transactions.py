@@ -1,8 +1,8 @@
 """Bag stores kept by Icechunk, at ``icechunk+file:///…`` and ``icechunk+s3://…``.
 
-An append is one transaction, and any number of writers may try. The second commit fails because
-the store has changed, and leaves no trace. A reader sees one snapshot, whatever is committed
-meanwhile. No other module imports Icechunk.
+An append is one transaction, and any number of writers may try. The second commit fails because the
+store has changed, and leaves no trace. A reader sees one snapshot, whatever is committed meanwhile.
+No other module imports Icechunk.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def exists(url: str) -> bool:
 
 
 def is_empty(url: str) -> bool:
-    """Whether nothing was ever committed to the repository: its maker was killed.
+    """Whether nothing was ever committed to the repository, because its maker was killed.
 
-    An empty local folder is what a maker leaves that was killed earlier still.
+    An empty local folder counts too: its maker was killed even earlier.
     """
     path = _local(url)
     with storage_errors(url, "can not be read"):
@@ -84,10 +84,10 @@ def latest(url: str) -> str:
 
 
 def delete_history(url: str, before: datetime) -> None:
-    """Delete the snapshots committed before a time, but the last, and what they alone hold.
+    """Delete the snapshots committed before a time, except the last, and their objects.
 
-    A writer that began before this time and has not committed is refused when it does: what it has
-    written may go, too.
+    A writer that began before this time and has not committed yet is refused when it commits: its
+    objects may be deleted too.
     """
     with storage_errors(url, "old snapshots can not be deleted", "compact again"):
         repository = _repository(url)
@@ -135,11 +135,11 @@ class Transaction(WriterStore):
         return zarr.open_group(self, mode="w", zarr_format=3, attributes=attributes)
 
     def commit(self) -> str:
-        """Commit what was written, if anything was; return the snapshot's id.
+        """Commit what was written, if anything; return the id of the snapshot.
 
-        A network may carry a commit out and lose the answer, and Icechunk, which asks again, then
-        finds a conflict with this very commit. So a commit bears a mark of its own by which it is
-        looked for where it seems to have failed: what is committed is never committed twice.
+        A network may carry out a commit and lose the answer. Icechunk then asks again, and finds a
+        conflict with this very commit. So a commit has a mark of its own, by which it is looked for
+        when it seems to have failed, and nothing is committed twice.
 
         Raises
         ------
@@ -166,7 +166,7 @@ class Transaction(WriterStore):
 
 
 def _find_commit(url: str, mark: str, before: str) -> str | None:
-    """Return the snapshot with a mark among those after another one; None where there is none."""
+    """Return the snapshot that has a mark, among those after another one; None if there is none."""
     for snapshot in _repository(url).ancestry(branch=BRANCH):
         if snapshot.id == before:
             return None
@@ -198,19 +198,20 @@ def _repository(url: str, make: bool = False) -> icechunk.Repository:
 def _readable(session: icechunk.Session) -> Store:
     """Return the store of a session whose snapshot has been read.
 
-    Icechunk reads it with the first key, and keeps it; where that fails, its `get` tells Zarr that
-    there is no such key: a bad network would look like an empty store.
+    Icechunk reads the snapshot with the first key and keeps it. If that fails, its `get` tells Zarr
+    that there is no such key: with a bad network the store would look empty.
     """
     sync(session.store.exists(GROUP))
     return session.store
 
 
 def _make(url: str) -> None:
-    """Make a repository; where another process makes it at the same time, that one is it.
+    """Make a repository; if another process makes it at the same time, use that one.
 
-    A local one is made beside its place and renamed. Among objects Icechunk writes the first
-    snapshot, whose name is always the same, and then, by a conditional PUT, the branch that makes
-    a repository of it. Where a maker was killed in between, Icechunk refuses the place for ever.
+    A local one is made beside its place and renamed. In an object store Icechunk first writes the
+    first snapshot, whose name is always the same, and then, by a conditional PUT, the branch that
+    turns it into a repository. If a maker is killed between the two, Icechunk refuses the place for
+    ever.
     """
     icechunk, path = _icechunk(url), _local(url)
     if path is not None:
@@ -226,10 +227,10 @@ def _make(url: str) -> None:
 
 
 def _finish(url: str) -> bool:
-    """Write what a killed maker has not; False where it has written nothing.
+    """Write the objects that a killed maker did not; False if it has written nothing.
 
-    Every object is written where there is none: of two processes that are at it, one of them
-    perhaps the maker, one writes it, and the other goes on with that.
+    Every object is written only if it is missing. If two processes do this at once, one of them
+    perhaps the maker, one writes the object and the other continues with it.
     """
     place = url.removeprefix(ICECHUNK)
     fs, root = filesystem(place)
@@ -293,7 +294,7 @@ def _icechunk(url: str) -> ModuleType:
 
 @contextmanager
 def _one_commit_at_a_time(url: str) -> Iterator[None]:
-    """Local files can not compare and replace as object stores can: the kernel's lock helps."""
+    """Hold the kernel's lock, as local files have no compare-and-replace as objects have."""
     path = _local(url)
     if path is None:
         yield

@@ -1,4 +1,4 @@
-"""URLs: how they are normalized, which are local files, and the filesystem of any other."""
+"""URLs: how they are normalized, which are local files, and the filesystem of all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Zarr store at a URL: on local files, among objects, or kept by Icechunk."""
+"""The Zarr store at a URL: on local files, in an object store, or kept by Icechunk."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ NO_GROUP = (  # what Zarr raises where nothing is, or what it can not parse
 
 
 def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -> Store:
-    """Return the Zarr store at a normalized URL, at a snapshot where it has any.
+    """Return the Zarr store at a normalized URL, at a snapshot if it has any.
 
-    Local files are replaced by a temporary file and a rename, objects elsewhere by one PUT: in
-    both a reader sees the old object or the new one.
+    Local files are replaced by a temporary file and a rename, remote objects by one PUT. In both
+    cases a reader sees the old object or the new one.
     """
     if is_transactional(url):
         if not read_only:
@@ -56,9 +56,9 @@ def zarr_store(url: str, read_only: bool = False, snapshot: str | None = None) -
 
 
 def check_writable(url: str) -> None:
-    """Raise StoreError for a bag store that can be read at most: plain Zarr on objects.
+    """Raise StoreError for a bag store that can only be read: plain Zarr in an object store.
 
-    Nothing there can hold a second writer off; Icechunk's transactions can.
+    Nothing there can keep a second writer out; Icechunk's transactions can.
     """
     if local_path(url) is None and not is_transactional(url):
         place = f"icechunk+{url}" if url.startswith("s3://") else "icechunk+s3://BUCKET/PATH"
@@ -92,7 +92,7 @@ def writer_store(url: str, still_ours: Callable[[], None], since: str | None) ->
 
 
 def current_snapshot(url: str) -> str | None:
-    """Return the id of the last snapshot; None for a store that has none, but committed counts."""
+    """Return the id of the last snapshot; None for a store with counts but no snapshots."""
     return latest(url) if is_transactional(url) else None
 
 
@@ -105,7 +105,7 @@ def delete_history(url: str, before: datetime) -> None:
 def exists(url: str) -> bool:
     """Whether anything is stored under the URL now.
 
-    What a killed process had moved out of the way is put back first.
+    First, what a killed process had moved away is put back.
 
     Raises
     ------
@@ -126,9 +126,9 @@ def exists(url: str) -> bool:
 
 
 def is_empty(url: str) -> bool:
-    """Whether nothing is stored under the URL, but what killed writers left, or their lock.
+    """Whether nothing is stored under the URL except leftovers of killed writers, or their lock.
 
-    Where a writer lives, it holds the lock.
+    A writer that is alive holds the lock.
 
     Raises
     ------
@@ -155,12 +155,12 @@ def is_empty(url: str) -> bool:
 
 
 def is_taken(url: str) -> bool:
-    """Whether anything is stored under the URL; among objects, but what killed writers left."""
+    """Whether anything is stored under the URL; in object stores leftovers do not count."""
     return exists(url) and (local_path(url) is not None or not is_empty(url))
 
 
 def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str], bool]) -> None:
-    """Raise ModelError when something is at the normalized URL that must stay.
+    """Raise ModelError if something that must not be replaced is at the normalized URL.
 
     Parameters
     ----------
@@ -181,9 +181,10 @@ def check_replaceable(url: str, overwrite: bool, kind: str, ours: Callable[[str]
 
 
 def check_no_link(url: str) -> None:
-    """Raise StoreError where a symbolic link stands in the place of what is to be written.
+    """Raise StoreError if a symbolic link stands where a file or folder is to be written.
 
-    Replacing it would leave what it leads to, and following it would replace what was not named.
+    Replacing the link would leave its target, and following it would replace something that was not
+    named.
     """
     path = local_path(url)
     if path is not None and path.is_symlink():
@@ -193,7 +194,7 @@ def check_no_link(url: str) -> None:
 
 
 def check_no_foreign_files(url: str, arrays: str = "[^/]+") -> None:
-    """Raise StoreError where a folder that is to be replaced holds what is none of its own files.
+    """Raise StoreError if a folder to be replaced holds files that are not its own.
 
     Parameters
     ----------
@@ -250,9 +251,9 @@ def read_group(url: str) -> zarr.Group:
 
 
 def holds_parts(url: str) -> bool:
-    """Whether the URL is a folder of the Parquet files of predictions, and of nothing else.
+    """Whether the URL is a folder with Parquet files of predictions and nothing else.
 
-    A killed writer may have left something there.
+    Leftovers of a killed writer may be there too.
     """
     fs, path = filesystem(url)
     if not fs.isdir(path):

@@ -33,12 +33,12 @@ END_SECONDS = 5.0
 class WriterStore(WrapperStore[Store]):
     """A Zarr store for one writing session.
 
-    On local files an object that takes another's place is on the disk before it does, and
-    `sync` brings the rest there: a power failure loses nothing that was committed. After an error
-    or an interrupt Zarr leaves other writes running; `close` waits for those under way and
-    refuses later ones, so that they never land among the next session's. Whatever the filesystem
-    raises in `get`, `set`, `set_if_not_exists`, `delete` and `delete_dir`, all that the groups
-    and arrays of a bag store call, becomes a StoreError that names the object.
+    On local files an object that replaces another is on the disk before it does, and `sync` brings
+    the rest there: a power failure loses nothing that was committed. After an error or an interrupt
+    Zarr may leave other writes running. `close` waits for those and refuses later ones, so that
+    none of them lands in the next session. An error of the filesystem in `get`, `set`,
+    `set_if_not_exists`, `delete` or `delete_dir`, the only methods that the groups and arrays of a
+    bag store call, becomes a StoreError that names the object.
 
     Parameters
     ----------
@@ -92,10 +92,11 @@ class WriterStore(WrapperStore[Store]):
             await self._store.set_if_not_exists(key, value)
 
     def new_group(self, attributes: dict[str, Any]) -> zarr.Group:
-        """Return a group with these attributes, empty, in the place of what was there.
+        """Replace what is there by an empty group with these attributes; return it.
 
-        The attributes come first, in one rename, and stay while the rest is deleted: a process
-        that is killed meanwhile leaves a group with them. The lock of the writers stays, too.
+        The attributes are written first, by one rename, and stay while the rest is deleted: a
+        process that is killed meanwhile leaves a group that has them. The lock of the writers stays
+        too.
         """
         marked = zarr.create_group(MemoryStore(), attributes=attributes)
         for key, value in marked.metadata.to_buffer_dict(default_buffer_prototype()).items():
@@ -198,7 +199,7 @@ def _described(key: str) -> str:
 
 
 def remove_partials(url: str) -> None:
-    """Delete the temporary files of writers that were killed; only the holder of the lock may."""
+    """Delete the temporary files of killed writers; only the holder of the lock may call it."""
     path = local_path(url)
     for partial in () if path is None else path.rglob("*.partial"):
         if is_partial(partial.name):  # Zarr's own temporary files have names of this form, too
@@ -206,10 +207,10 @@ def remove_partials(url: str) -> None:
 
 
 def _end_tasks() -> None:
-    """Cancel what an interrupt left running in Zarr's loop.
+    """Cancel the tasks that an interrupt left running in Zarr's loop.
 
-    Zarr closes its loop when the process ends, and asyncio complains in many lines of each task
-    that is left in it. This runs before, for it is registered after Zarr's own.
+    Zarr closes its loop when the process ends, and asyncio then prints many lines for each task
+    left in it. This function is registered after Zarr's own, so it runs before it.
     """
     running = loop[0]
     if running is None or not running.is_running():

@@ -78,19 +78,14 @@ def test_limits_below_one_are_refused(chunk_rows, max_rows):
         plan_partitions(np.array([0, 1]), chunk_rows, max_rows)
 
 
-@given(st.integers(0, 500), st.integers(1, 50), st.integers(1, 20))
-def test_split_evenly(n_items, n_parts, multiple):
-    """Parts cover everything, end on multiples, and differ by one multiple but for the last."""
-    ranges = split_evenly(n_items, n_parts, multiple)
+@given(st.integers(0, 500), st.integers(1, 50))
+def test_split_evenly(n_items, n_parts):
+    """Parts cover everything, as many as were asked for, and differ by one item at most."""
+    ranges = split_evenly(n_items, n_parts)
     assert chained(ranges, n_items)
-    assert len(ranges) <= n_parts
-    assert all(stop % multiple == 0 for _, stop in ranges[:-1])
-    lengths = [stop - start for start, stop in ranges[:-1]]
-    if lengths:
-        assert max(lengths) - min(lengths) <= multiple
-        assert ranges[-1][1] - ranges[-1][0] <= max(lengths) + multiple
-    units = -(-n_items // multiple)
-    assert len(ranges) == min(n_parts, units)
+    assert len(ranges) == min(n_parts, n_items)
+    lengths = [stop - start for start, stop in ranges]
+    assert not lengths or max(lengths) - min(lengths) <= 1
 
 
 @given(st.integers(0, 500), st.integers(1, 20), st.integers(1, 40))

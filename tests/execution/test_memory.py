@@ -30,7 +30,7 @@ from bagbasis.random_features import FourierSpec
 from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.feature_map import FeatureMap
 from bagbasis.regression.outcomes import Reals
-from bagbasis.regression.smoother_sums import KeptRows, QuerySums, smoothing_cost
+from bagbasis.regression.smoother_sums import QuerySums, RowsInMemory, smoothing_cost
 from tests.oracles.labelled import labelled_bags, stored
 
 PARTITION = 2**16  # bytes
@@ -90,7 +90,7 @@ def test_a_task_of_a_smoother(n_bandwidths):
     """So do the sums of a kernel smoother."""
     rng = np.random.default_rng(0)
     rows, y, queries = rng.random((4096, 30)), rng.random((4096, 2)), rng.random((500, 30))
-    kept = KeptRows(rows, (rows**2).sum(axis=1) / 2, y)
+    kept = RowsInMemory(rows, (rows**2).sum(axis=1) / 2, y)
 
     def run():
         sums = QuerySums(queries, np.linspace(0.1, 1, n_bandwidths), 2)

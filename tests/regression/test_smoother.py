@@ -12,7 +12,7 @@ from bagbasis.bags import Box
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import DataError, ModelError, ParameterError, StoreError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.regression.smoother_sums import KeptRows, QuerySums, SmootherSums
+from bagbasis.regression.smoother_sums import QuerySums, RowsInMemory, SmootherSums
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 from tests.oracles.smoother import leave_one_out_errors, smooth
@@ -102,7 +102,7 @@ def test_store_is_read_again_and_gives_the_same(tmp_path):
     queries = stored(tmp_path / "q.zarr", QUERIES, None, ())
     inside = KernelSmoother(EMBEDDING, precision="float64").fit(BAGS, y)
     model = KernelSmoother(EMBEDDING, precision="float64").fit(store)
-    assert not isinstance(model.training_, KeptRows)
+    assert not isinstance(model.training_, RowsInMemory)
     kept = KernelSmoother(EMBEDDING, precision="float64", in_memory=True).fit(store)
     np.testing.assert_allclose(model.bandwidth_, inside.bandwidth_, rtol=1e-12)
     truth = inside.predict(QUERIES)
@@ -140,7 +140,7 @@ def test_sums_merge_in_any_order():
     rng = np.random.default_rng(0)
     rows, y, queries = rng.random((60, 5)), rng.random((60, 2)), 5 + 9 * rng.random((8, 5))
     bandwidths = np.array([0.05, 1.0])
-    kept = KeptRows(rows, (rows**2).sum(axis=1) / 2, y)
+    kept = RowsInMemory(rows, (rows**2).sum(axis=1) / 2, y)
 
     def sums_of(start, stop):
         sums = QuerySums(queries, bandwidths, 2)
