@@ -1,4 +1,4 @@
-"""What must hold of a cluster before work is sent to it: workers, versions, a store they see."""
+"""What is checked before work is sent to a cluster: workers, versions, access to the store."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def wait_for_workers(
 
 
 def check_versions(client: Client) -> None:
-    """Client, scheduler and workers run the same versions of what results depend on.
+    """Check that client, scheduler and workers have the same versions of what results depend on.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def check_versions(client: Client) -> None:
 
 
 def check_store(client: Client, url: str | os.PathLike[str]) -> None:
-    """Every worker can open the store, and sees the bags that are committed here.
+    """Check that every worker can open the store and sees the bags committed here.
 
     Raises
     ------

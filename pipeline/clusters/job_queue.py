@@ -47,8 +47,9 @@ def open_job_queue(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
 def job_queue_cluster(profile: JobQueueProfile) -> dask_jobqueue.JobQueueCluster:
     """Start the scheduler of a profile, without jobs.
 
-    A job holds one worker process of one thread, the lane, whose kernels use all of the job's
-    cores: dask-jobqueue asks for the cores of its threads, so the last ``--nthreads`` says one.
+    A job holds one worker process with one thread, the lane, whose kernels use all cores of the
+    job. dask-jobqueue requests as many cores as a worker has threads, so the last ``--nthreads``
+    sets the threads to one.
     """
     folder = Path(normalize_url(profile.job_directory))
     with storage_errors(f"job_directory {folder}", "can not be made", kind=ConfigError):
@@ -127,9 +128,9 @@ def _ask_slurm(script: str) -> None:
 
 
 def _keep_asking(cluster: dask_jobqueue.JobQueueCluster, n_jobs: int) -> None:
-    """Submit jobs again that ended: at their walltime, cancelled, or with their node.
+    """Submit a job again when one ends: at its walltime, cancelled, or with its node.
 
-    Dask's adaptive scaling counts a lost worker as asked for, and never asks again.
+    Dask's adaptive scaling still counts a lost worker as requested, and never requests it again.
     """
     again = PeriodicCallback(lambda: cluster.scale(jobs=n_jobs), 1000 * _SECONDS_BETWEEN_REQUESTS)
     cluster.periodic_callbacks["jobs-that-ended"] = again

@@ -1,4 +1,4 @@
-"""Who may connect: certificates, why a scheduler refuses them, and ports that answer to anybody."""
+"""Who may connect: certificates, reasons why a scheduler refuses them, and open HTTP ports."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ NO_HTTP: dict[str, list[str]] = {key: [] for key in _ROUTES}
 
 
 def closed_http(dashboard: bool) -> AbstractContextManager[object]:
-    """Schedulers and workers that are started within show nothing on their HTTP ports.
+    """Start schedulers and workers within the block with nothing on their HTTP ports.
 
-    With ``dashboard`` they show all that Dask has, to every account of their machine.
+    With ``dashboard`` they show everything that Dask has, to every account of their machine.
     """
     return nullcontext() if dashboard else dask.config.set(NO_HTTP)
 
 
 def check_address(address: str, insecure: bool) -> None:
-    """Refuse an address to which code and data would go readable, and changeable, by others.
+    """Refuse an address to which code and data would travel unencrypted.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def security_of(profile: AddressProfile | JobQueueProfile | KubernetesProfile) -
 
 
 def check_handshake(address: str, security: Security, timeout: float) -> None:
-    """Try the TLS handshake of a tls:// address once; nobody there is no error yet.
+    """Try the TLS handshake of a tls:// address once; no answer is not yet an error.
 
-    Dask tries until its timeout and then says only that time is over.
+    Dask itself tries until its timeout, and then only says that the time is over.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a dataset is: a small spec that makes block i of its bags anywhere, from its seed."""
+"""The base of all datasets: a small spec that makes block i of its bags anywhere, from a seed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""`generate`: a dataset's bags, any number of them, straight into a store.
+"""`generate`: writes any number of a dataset's bags into a store.
 
-Blocks of bags are made by tasks, on the cluster if one is open, each block once: it may be a
-simulation of minutes. This process alone writes, in the order of the blocks, and commits from time
-to time, so that a killed run goes on behind its last commit. The bags depend on the dataset alone:
-not on the cluster, the tasks or the commits.
+Tasks make blocks of bags, on the cluster if one is open. Each block is made once, as it may be a
+simulation of minutes. Only this process writes, in the order of the blocks, and it commits from
+time to time, so that a killed run goes on after its last commit. The bags depend on the dataset
+alone: not on the cluster, the tasks or the commits.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def generate(
 ) -> BagStore:
     """Write the first ``n_bags`` bags of a dataset into a store, on the cluster if one is open.
 
-    Run again after it was killed, it goes on behind the last bags it committed; a store that is
-    complete is left as it is. The store remembers the dataset in ``meta.source``.
+    If it was killed and is called again, it goes on after the last committed bags. A complete store
+    is left as it is. The store remembers the dataset in ``meta.source``.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _existing(url: str) -> BagStore | None:
 
 
 def _check_ours(store: BagStore, source: dict[str, Any], block_bags: int) -> None:
-    """Raise StoreError unless `generate` filled the store from the same source, or nobody did."""
+    """Raise StoreError unless `generate` filled the store from the same source, or it is empty."""
     if store.n_bags == 0:
         return
     if store.meta.source != source:
@@ -162,7 +162,7 @@ def _write_for_a_while(
     blocks: Iterator[tuple[int, ResponseBlock]],
     seconds: float,
 ) -> None:
-    """Write whole blocks until the time is over or there are no more."""
+    """Write whole blocks until the time is over or no blocks are left."""
     begun, end = time.monotonic(), store.n_bags
     for first, (bags, targets, responses) in blocks:
         if first != end:  # the session began behind bags that this run did not make

@@ -1,4 +1,4 @@
-"""What a model has to beat: the best constant, and ridge regression on the means of the bags."""
+"""What a model has to beat: the best constant, and ridge regression on the bags' means."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ class MeansRidge:
 def judge_fit(
     model: DoubleBasis, store: BagStore, progress: Progress | None = None
 ) -> dict[str, Any] | None:
-    """Say how good a model is, beside what it has to beat.
+    """Return how good a model is, and what it has to beat.
 
-    It is judged on the bags that its fit kept out. Where it kept none out, the score that its
-    penalty was chosen by is compared: the least of several, so a little too good.
+    It is judged on the bags that its fit held out. If it held none out, the score that chose its
+    penalty is used; as the least of several scores, it is a little too good.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def judge_fit(
 def judge_with_errors(
     model: DoubleBasis, store: BagStore, progress: Progress | None = None
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
-    """Return what `judge_fit` does, and the errors of both models on bags held out, if any."""
+    """Return what `judge_fit` does, and the errors of both models on held-out bags, if any."""
     bags = model.outcome_.take_labels(store)
     held_out = Holdout.of(model.holdout_).split(bags)
     weights = None
@@ -185,7 +185,7 @@ def judge_means(
 ) -> Errors | None:
     """Return the errors of ridge regression on means, on the bags that a model was evaluated on.
 
-    It is fitted to the bags that the model was fitted to; None where they are no longer there.
+    It is fitted to the same bags as the model; None if they are no longer there.
     """
     try:
         training = BagStore.open(model.report_["data_url"])

@@ -1,4 +1,4 @@
-"""`cross_val_score`: every fold's model from one pass, because statistics of bags subtract."""
+"""`cross_val_score`: all folds' models from one pass, as statistics of bags can be subtracted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Errors`: how wrong a model is on some bags; those of two sets of bags add up."""
+"""`Errors`: how wrong a model is on some bags; the errors on two sets of bags can be added."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other
 SAMPLED_TARGETS = 9  # of them; more are never drawn
 SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of their own
 
-ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, is none
+ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, counts as none
 
 Rows = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def exponents_of(outcome: Outcome, targets: Rows, scores: Rows | None = None) ->
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A uniform random sample of bags, the same however a pass over them was cut.
+    """A uniform random sample of bags, the same however the pass over them was cut.
 
     Attributes
     ----------

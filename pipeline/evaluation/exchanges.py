@@ -1,4 +1,4 @@
-"""Bags with coordinates of other bags, and what the exchange costs a score."""
+"""Exchanges coordinates between bags, and measures how much a score drops."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Index = NDArray[np.int64]
 def exchange(
     bags: Bags, coordinates: Sequence[int], donors: Index, rng: np.random.Generator
 ) -> Bags:
-    """Return the bags with some coordinates of others: bag i has those of bag ``donors[i]``.
+    """Return bags with some coordinates of other bags: bag i gets those of bag ``donors[i]``.
 
-    Coordinates of a point of the donor stay together. A donor with more points gives a random
-    part of them; one with fewer gives each equally often, or once more.
+    Coordinates of a donor's point stay together. A donor with more points gives a random part of
+    them; one with fewer gives each equally often, or once more.
     """
     sizes, starts = bags.sizes, bags.offsets[:-1]
     of_points = np.repeat(np.arange(len(bags)), sizes)

@@ -1,4 +1,4 @@
-"""`permutation_importance`: what the score of a model owes to each coordinate of the points."""
+"""`permutation_importance`: how much each coordinate contributes to the score of a model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SEED = 5  # apart from those of the splits in `bags`
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """How much a model's score drops where a coordinate tells nothing of the bag.
+    """How much a model's score drops if a coordinate carries no information on the bag.
 
     Attributes
     ----------

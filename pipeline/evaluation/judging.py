@@ -92,7 +92,7 @@ def find_subset(
     subset: str | None,
     use: Callable[[LabelledBags], T | None],
 ) -> tuple[str, T]:
-    """Return the subset given, or the one that tells of a model, and what ``use`` makes of it.
+    """Return the given subset, or the one that is fair to a model, and ``use`` of its bags.
 
     Raises
     ------

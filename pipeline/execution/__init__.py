@@ -1,7 +1,7 @@
-"""Running on a cluster or in this process: lanes, passes, merges, progress.
+"""Work on a cluster or in this process: lanes, passes over bags, merging, progress.
 
-Names are imported when they are first used: what a pass costs (`costs`) is declared by modules
-that should not wait for Dask.
+Names are imported when they are first used. Modules that only declare what a pass costs (`costs`)
+should not have to wait for Dask.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a pass over bags costs, and how it is cut into tasks: pure functions of numbers.
 
-A plan follows from the data's size and the declared cost alone, never from workers or chunks: so
-every machine cuts a pass alike, and its result has the same bits anywhere. Nothing here imports
-Dask, so that specs may declare their cost without it.
+A plan depends only on the size of the data and the declared cost, never on workers or chunks. So
+every machine cuts a pass in the same way, and the result has the same bits anywhere. Nothing here
+imports Dask, so that specs can declare their cost without it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SPLIT_EVERY = 16
 
 @dataclass(frozen=True)
 class Cost:
-    """What one core and one lane spend on bags; costs of consecutive steps add up.
+    """What one core and one lane spend on bags; the costs of consecutive steps add up.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Cost:
     bytes_per_task: int = 0
 
     def __add__(self, other: Cost) -> Cost:
-        """Return the cost of both steps, whose memory is held at the same time."""
+        """Return the cost of both steps; their memory is held at the same time."""
         return Cost(
             self.seconds_per_point + other.seconds_per_point,
             self.seconds_per_bag + other.seconds_per_bag,
@@ -107,13 +107,13 @@ _limits = [PassLimits()]  # those in force last; of the process, as passes start
 
 
 def current_limits() -> PassLimits:
-    """Return the limits that passes started now are cut by."""
+    """Return the limits that a pass started now is cut by."""
     return _limits[-1]
 
 
 @contextmanager
 def pass_limits(**values: float) -> Iterator[PassLimits]:
-    """Cut the passes that this process starts within the block by other `PassLimits`."""
+    """Use other `PassLimits` for the passes that this process starts within the block."""
     _limits.append(replace(current_limits(), **values))  # type: ignore[arg-type]  # integers are
     try:
         yield current_limits()
@@ -133,13 +133,13 @@ def count_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost) -> int:
 
 
 def plan_tasks(n_bags: int, n_points: int, n_dims: int, cost: Cost, start: int = 0) -> list[Range]:
-    """Ranges of bags, the first from ``start`` on, of the tasks of a pass that adds up."""
+    """Return ranges of bags, starting at ``start``, for the tasks of a pass that adds up."""
     ranges = split_evenly(n_bags, count_tasks(n_bags, n_points, n_dims, cost))
     return [(start + a, start + b) for a, b in ranges]
 
 
 def plan_blocks(n_bags: int, n_points: int, row_bytes: int, cost: Cost) -> list[Range]:
-    """Ranges of equally many bags of the blocks of an array with a row of ``row_bytes`` per bag."""
+    """Cut bags into equal ranges: the blocks of an array with a row of ``row_bytes`` per bag."""
     limits = current_limits()
     seconds_per_bag = cost.seconds(n_bags, n_points) / max(1, n_bags)
     by_seconds = limits.block_seconds / seconds_per_bag if seconds_per_bag else n_bags

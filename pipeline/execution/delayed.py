@@ -1,4 +1,4 @@
-"""Bags that Dask is still to make: computed in order, some at a time."""
+"""Bags that are Dask objects, not computed yet: computed in order, a few at a time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ AT_ONCE = 64  # whose values are held together
 
 
 def computed(items: Iterable[Any]) -> Iterator[Any]:
-    """Yield items, and of those that are Dask's (``delayed``, arrays), or tuples of them, values.
+    """Yield items in order, with Dask objects (``delayed``, arrays) replaced by their values.
 
-    They are computed on the connected cluster, else by Dask's threads.
+    Tuples of such objects are computed too, on the connected cluster, else by Dask's threads.
     """
     held: list[Any] = []
     for item in items:

@@ -1,4 +1,4 @@
-"""Data frames of a cluster, sorted into ranges of a column on the workers' disks by Dask."""
+"""Data frames on a cluster, which Dask sorts into ranges of a column on the workers' disks."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _read(piece: T, task: int, read: Callable[[T], pd.DataFrame], topic: str) ->
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the scheduler's warning that a shuffle has begun, which is no news here."""
+    """Suppress the scheduler's warning that a shuffle has begun, which tells nothing new."""
     logger = logging.getLogger("distributed.shuffle._scheduler_plugin")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Which worker a task of a pass that is repeated should run on: where its rows are kept."""
+"""Which worker a task of a repeated pass should run on: the one that keeps its rows."""
 
 from __future__ import annotations
 

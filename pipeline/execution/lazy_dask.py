@@ -1,7 +1,7 @@
 """Dask and Distributed, each imported when one of its names is first used.
 
-They take half a second of a processor to import. A process without a cluster, such as one that
-predicts with a saved model, or that fits a few bags in memory, should not wait for them.
+They take half a second of CPU time to import. A process without a cluster, for example one that
+predicts with a saved model or fits a few bags in memory, should not wait for them.
 """
 
 from __future__ import annotations

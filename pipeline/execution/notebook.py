@@ -1,4 +1,4 @@
-"""What a notebook shows of work that nobody else watches: a bar in the output of the cell."""
+"""A progress bar in the output of a notebook's cell, for work that has no other display."""
 
 from __future__ import annotations
 

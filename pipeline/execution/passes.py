@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Index = Sequence[int] | NDArray[np.int64]
 GIB = 2**30
 FEWER_FEATURES = "take fewer features, or an embedding of fewer coefficients"
-SURE_BYTES = 2**28  # every lane has so much: Distributed, which knows the rest, need not load
+SURE_BYTES = 2**28  # every lane has this much, so small passes need not ask Distributed
 PARTITIONS_HELD = 2  # the one that is worked on, and the next
 
 B_contra = TypeVar("B_contra", contravariant=True)
@@ -74,12 +74,12 @@ class Source(Protocol):
         ...
 
     def naming(self, index: Index) -> AbstractContextManager[None]:
-        """Re-raise refusals of bags, named by their positions."""
+        """Re-raise errors about bags, with the bags' positions."""
         ...
 
 
 class RowsOfBags:
-    """Base of sources whose rows are made of `LabelledBags`, and which are as long and large."""
+    """Base of sources that make their rows from `LabelledBags`, one row per bag."""
 
     bags: LabelledBags
 
@@ -353,7 +353,7 @@ def _run_in_lane(task: RangeTask[NDArray[Any]], start: int, stop: int) -> NDArra
 
 
 def _unheard(done: int) -> None:
-    """Ignore the progress of a block of an array."""
+    """Ignore the progress of one block of an array."""
 
 
 def _stack(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Progress by units of work done (bags, files), in this process and from workers."""
+"""Progress in units of work done (bags, files), in this process and from workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def silent(done: int, total: int) -> None:
 
 
 def note(progress: Progress | None, text: str) -> None:
-    """Say how far work has come, beside its units, where the progress can show that."""
+    """Show next to the units how far the work has come, if the progress can show that."""
     _show(progress, "note", text)
 
 
@@ -37,14 +37,14 @@ def say(progress: Progress | None, text: str) -> None:
 
 
 def _show(progress: Progress | None, how: str, text: str) -> None:
-    """Call the progress's method of that name, if it has one: a plain callable has none."""
+    """Call the progress's method of that name, if it has one; a plain function has none."""
     show = getattr(progress, how, None)
     if show is not None:
         show(text)
 
 
 def part_of(progress: Progress, before: int, total: int) -> Progress:
-    """Return the progress of a part of the work, to be done after ``before`` units of ``total``."""
+    """Return the progress of one part of the work, which begins after ``before`` of ``total``."""
 
     def report(done: int, _: int) -> None:
         progress(before + done, total)
@@ -53,9 +53,10 @@ def part_of(progress: Progress, before: int, total: int) -> Progress:
 
 
 class Tally:
-    """Adds up what tasks report; a task that runs again does not count twice.
+    """Adds up what tasks report; a task that runs twice counts once.
 
-    Reports come from any thread; ``progress`` sees them one at a time, and never a smaller count.
+    Reports may come from any thread. ``progress`` gets them one at a time, and its count never
+    falls.
     """
 
     def __init__(self, sizes: Sequence[int], progress: Progress) -> None:
@@ -92,7 +93,8 @@ class Tally:
 def worker_report(topic: str, task: int) -> Report:
     """Make a report that reaches the client as a Dask event, at most once per second.
 
-    It is no more frequent than heartbeats, which the scheduler spreads out as workers increase.
+    It is never sent more often than heartbeats, which the scheduler spreads out as workers
+    increase.
     """
     worker = distributed.get_worker()
     last = [-math.inf]
@@ -107,24 +109,24 @@ def worker_report(topic: str, task: int) -> Report:
 
 
 def _heartbeat_seconds(worker: Worker) -> float:
-    """Between heartbeats; 0 where Distributed keeps no such callback."""
+    """Return the time between heartbeats; 0 if Distributed has no such callback."""
     heartbeat = getattr(worker, "periodic_callbacks", {}).get("heartbeat")
     return 0.0 if heartbeat is None else float(heartbeat.callback_time) / 1000
 
 
 def log_finished(topic: str, task: int) -> None:
-    """Say that a task is done: its last report may have been too soon after the one before."""
+    """Tell the client that a task is done; its last report may have been skipped as too early."""
     distributed.get_worker().log_event(topic, {"task": task, "done": None})
 
 
 def log_said(topic: str, task: int, text: str) -> None:
-    """Say a line to who watches the client's progress."""
+    """Send a line to the progress that the client watches."""
     distributed.get_worker().log_event(topic, {"task": task, "done": 0, "said": text})
 
 
 @contextmanager
 def listening(client: Client, tally: Tally) -> Iterator[str]:
-    """Feed a tally from workers' events while the block runs; yields the topic to report to."""
+    """Feed a tally from the workers' events during the block; yields the topic for reports."""
     topic = f"bagbasis-progress-{uuid.uuid4().hex}"
 
     def handle(event: tuple[float, dict[str, Any]]) -> None:

@@ -1,13 +1,14 @@
 """Run tasks in this process or on a cluster, and merge their results in a fixed tree.
 
-The tree depends on the number of tasks and ``split_every`` alone, so the result is the same on
-any number of workers. A node folds its children in order as they arrive: of the wide but shallow
-tree only one partial result per level, and those in flight, are alive at a time.
+The tree depends only on the number of tasks and ``split_every``, so the result is the same on any
+number of workers. A node merges its children in order as they arrive. The tree is wide but shallow,
+so only one partial result per level, and those in flight, exist at a time.
 
-A `Keeper` keeps merged results outside, so that a run started again loads them. Its unit is a
-group of consecutive tasks, done one after the other in one lane, and kept by it as soon as the
-last is merged: each lane loses at most the group it is in, whether a worker, the scheduler or the
-driver is lost. The tree over the groups is the same, whether a group was done or loaded.
+A `Keeper` stores merged results outside, and a run that is started again loads them. It stores one
+result per group of consecutive tasks. A lane does the tasks of a group one after the other, and
+stores the result as soon as the last one is merged. So if a worker, the scheduler or the driver is
+lost, each lane loses at most the group it is working on. The tree over the groups is the same,
+whether a group was computed or loaded.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ RETRIES = 2  # of a task that failed: workers come and go, and errors of ours co
 
 
 class Keeper(Protocol[R]):
-    """Where results of groups are kept; small, picklable, used by many processes at once.
+    """Where results of groups are stored; small, picklable, used by many processes at once.
 
     ``every`` is the number of tasks in a group (fewer in the last one).
     """
@@ -60,11 +61,11 @@ class Keeper(Protocol[R]):
         ...
 
     def load(self, group: int) -> R | None:
-        """Return the result of a group; None where there is none, or a damaged one."""
+        """Return the result of a group; None if there is none, or only a damaged one."""
         ...
 
     def save(self, group: int, value: R) -> None:
-        """Keep the result of a group, whole or not at all."""
+        """Store the result of a group, whole or not at all."""
         ...
 
 
@@ -79,10 +80,10 @@ def current_client() -> Client | None:
 
 
 def lane_memory(here: bool = False) -> int:
-    """Bytes that the smallest lane has: of the workers that are there, or of this process.
+    """Return the memory of the smallest lane, of this process or of the workers, in bytes.
 
-    Limits of containers and of the process are respected; a worker without a limit has what its
-    machine has, which nobody here knows: it is not counted.
+    Limits of containers and of the process are respected. A worker without a limit may use all
+    memory of its machine, which is not known here: it is left out.
     """
     client = None if here else current_client()
     if client is None:

@@ -37,7 +37,7 @@ def ingest_anndata(
 ) -> BagStore:
     """Make a store from annotated cells, or append to one.
 
-    A file's expressions (``X``) are read, into memory, where a gene is among the coordinates.
+    If a gene is among the coordinates, the expressions (``X``) of a file are read into memory.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def ingest_anndata(
 
 
 def _opened(cells: AnnData | str | os.PathLike[str], asked: Sequence[str]) -> AnnData:
-    """Return the AnnData object; of a file without its ``X`` where no gene is asked for."""
+    """Return the AnnData object; from a file without ``X``, unless a gene is asked for."""
     if not isinstance(cells, (str, os.PathLike)):
         if not all(hasattr(cells, name) for name in ("obs", "obsm", "var_names", "X", "n_obs")):
             raise DataError(f"cells is {shown(cells)}; expected an AnnData object or a path")

@@ -1,6 +1,6 @@
 """Ingest without a cluster: a new store from an iterable of arrays, or from an .npz file.
 
-Whatever fails, from a bad value to a full disk, leaves no store behind.
+If anything fails, from a bad value to a full disk, no store is left behind.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Progress = Callable[[int, int], None]
 def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable[..., BagStore]]:
     """Yield `BagStore.create` for the URL; if the block fails, remove what it created.
 
-    A URL that is taken or can not be written is refused at once, before any work is done. A
-    store that is to be replaced stays until the block creates its own.
+    A URL that is taken or can not be written is refused at once, before any work is done. If a
+    store is to be replaced, it stays until the block creates its own.
     """
     url = normalize_url(url)
     created = False
@@ -252,7 +252,7 @@ def _naming(file: str) -> Iterator[None]:
 
 
 def _remove_uncommitted(url: str) -> None:
-    """Remove a store of ours, unless by now somebody else writes to it or has committed bags."""
+    """Remove our store, unless another process writes to it or has committed bags."""
     with ExitStack() as lock, suppress(OSError):
         try:
             lock.enter_context(writer_lock(url))
@@ -272,9 +272,10 @@ class Boxes(NamedTuple):
 
 
 class MeasuredBox:
-    """A box, or the range and a sample of points that come batch by batch, to measure one.
+    """A box that is given, or that is measured from the range and a sample of points.
 
-    Every point is drawn a number; the sample are the points with the least.
+    The points come batch by batch. Every point gets a random number; the sample is the points with
+    the smallest numbers.
     """
 
     def __init__(self, box: object, n_dims: int, name: str = "box") -> None:
@@ -303,12 +304,12 @@ class MeasuredBox:
 
     @property
     def warnings(self) -> list[str]:
-        """What a user should know of the points; nothing where the box was given."""
+        """Return what a user should know of the points; nothing if the box was given."""
         return warnings_of_range(self._lo, self._hi) if len(self._numbers) else []
 
     @property
     def box(self) -> Box | None:
-        """The box; None without points."""
+        """The box; None if there are no points."""
         if isinstance(self.given, Box) or not len(self._numbers):
             return None
         return Box.around(self._lo, self._hi, self._sample, self.given)

@@ -1,4 +1,4 @@
-"""Arrow's batches and files, which DuckDB does not read, and lines of JSON, as Parquet files."""
+"""Copies Arrow's batches and files, and lines of JSON, to Parquet files, which DuckDB reads."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def write_parquet(reader: pa.RecordBatchReader, path: str) -> str:
 
 
 def plain_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return the batches without types of others and without views of texts in dictionaries.
+    """Return the batches with plain types, which Parquet can store.
 
-    Parquet has no place for the views, which polars' categories have; data sets of HuggingFace
-    have types of their own for arrays, which are lists.
+    Views of texts in dictionaries, which polars' categories have, become texts. HuggingFace's own
+    types of arrays become lists.
     """
     schema = pa.schema([field.with_type(_plain_type(field.type)) for field in reader.schema])
     if schema == reader.schema:

@@ -1,4 +1,4 @@
-"""Batches of bags to write: from an iterable of arrays, or from bags in memory."""
+"""Batches of bags to write, from an iterable of arrays or from bags in memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BagsToWrite:
 
 
 class _Item(NamedTuple):
-    """One bag of an iterable; ``response`` is None for none, `_END` where bags come without."""
+    """One bag of an iterable. ``response`` is None for none, `_END` if bags come without."""
 
     points: NDArray[Any]
     targets: tuple[Any, ...]
@@ -131,7 +131,7 @@ def slices_of(
 
 
 def is_whole(targets: object) -> bool:
-    """Return whether targets are those of all bags, by name or in an array, not bag by bag."""
+    """Return whether targets are given for all bags at once (by name, or as one array)."""
     return _is_named(targets) or isinstance(targets, Sequence) or hasattr(targets, "__array__")
 
 

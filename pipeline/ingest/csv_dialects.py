@@ -1,4 +1,4 @@
-"""How CSV files are written, where it is not as most are: told to DuckDB, and read of headers."""
+"""CSV files that are written in an unusual way: what to tell DuckDB, and how to read headers."""
 
 from __future__ import annotations
 
@@ -87,15 +87,15 @@ class CsvDialect:
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether pieces end at line breaks, and a count of quotes tells those cut within."""
+        """Whether a file can be cut into pieces at line breaks, by counting quotes."""
         plain = self.quote == self.escape and self.comment is None and not self.skip_rows
         return plain and self.encoding != "utf-16"
 
     def read_header(self, sample: bytes, wanted: set[str]) -> tuple[str, list[str]]:
-        """Return the delimiter by which the first row has all that is wanted, and the names.
+        """Return the delimiter that gives the first row all wanted names, and the names.
 
-        ValueError, which the caller puts the file's name to, for another number of columns, or for
-        what DuckDB would read otherwise.
+        ValueError for another number of columns, or for text that DuckDB would read differently;
+        the caller adds the name of the file.
         """
         rows = {}
         for delimiter in DELIMITERS if self.delimiter is None else (self.delimiter,):

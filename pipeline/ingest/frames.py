@@ -1,7 +1,7 @@
 """Tables of other libraries: pandas, polars, Dask, Arrow, DuckDB, awkward, HuggingFace's.
 
-A table goes to a Parquet file in the folder of temporary files, as all rows of long tables do that
-do not fit in memory, and is ingested from there: every check and option of files holds for it.
+A table is copied to a Parquet file in the folder of temporary files and ingested from there. So
+every check and option of files holds for it too.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def labels_of(
     targets: Sequence[str] | None,
     parameters: Mapping[str, Any],
 ) -> list[str]:
-    """Return the columns of ids and targets that the points' own table has to have, once each."""
+    """Return the columns of ids and targets that must be in the points' own table, once each."""
     own = None if parameters.get("target_table") is not None else targets
     return list(dict.fromkeys([*names_of(id_column), *names_of(own)]))
 
@@ -120,7 +120,7 @@ def _keys_of(groups: DataFrameGroupBy, id_column: str | Sequence[str] | None) ->
 
 
 def _reader(frame: Frame, role: str) -> pa.RecordBatchReader:
-    """Return the batches of a table."""
+    """Return a table as batches of Arrow."""
     awkward = sys.modules.get("awkward")  # there, if the array is one of it
     datasets = sys.modules.get("datasets")
     dask = sys.modules.get("dask.dataframe")
@@ -224,7 +224,7 @@ def _numbered(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 @contextmanager
 def _renamed(folder: str) -> Iterator[None]:
-    """Re-raise refusals with the names of the tables in place of their files."""
+    """Re-raise errors with the names of the tables instead of their temporary files."""
     try:
         yield
     except BagbasisError as error:

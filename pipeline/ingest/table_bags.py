@@ -1,4 +1,4 @@
-"""Sorted rows of long tables as bags: cut where the id changes, and joined on the id."""
+"""Turns sorted rows of long tables into bags, and joins other tables to them by id."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .table_surveys import CheckedTable
 
 
 class Labelled(NamedTuple):
-    """Whole bags, ascending by id, and what other tables have for them.
+    """Whole bags, ascending by id, with their rows of the other tables.
 
-    ``ids``, shape (n_bags,), are int64 or text; ``targets``, shape (n_bags, n_targets), are NaN
-    where there is none; ``n_without_row`` bags are not in the target table. ``responses`` is None
-    without a table of them.
+    ``ids``, shape (n_bags,), are int64 or text. ``targets``, shape (n_bags, n_targets), are NaN if
+    missing. ``n_without_row`` bags are not in the target table. ``responses`` is None if there is
+    no table of them.
     """
 
     ids: NDArray[Any]
@@ -56,7 +56,7 @@ class Labelled(NamedTuple):
 
 
 class SortedRows:
-    """The rows of a table by id and row, as `Scan.coded` gives them, taken from the front."""
+    """The rows of a table by id and row, see `Scan.coded`, taken from the front."""
 
     def __init__(self, batches: Iterator[pa.Table]) -> None:
         self._batches = batches
@@ -99,7 +99,7 @@ def join_tables(
     codings: Mapping[str, Coding],
     rows: Mapping[str, SortedRows],
 ) -> Iterator[Labelled]:
-    """Yield all bags, each with what the other tables have for it.
+    """Yield all bags, each with its rows of the other tables.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence
 
 
 def _sum(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the sum of each bag's values that are there; NaN where none is."""
+    """Return the sum of each bag's values that are present; NaN if none is."""
     known = ~np.isnan(values)
     sums = np.add.reduceat(np.where(known, values, 0.0), offsets[:-1])
     return np.where(np.logical_or.reduceat(known, offsets[:-1]), sums, np.nan)

@@ -1,4 +1,4 @@
-"""The bytes of table files, on whatever filesystem they are, as DuckDB reads them."""
+"""The bytes of table files on any filesystem, as DuckDB reads them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..storage.urls import filesystem
 
 
 class DuckFiles(AbstractFileSystem):
-    """Table files by the paths that DuckDB knows them by, on whatever filesystem they are.
+    """Table files on any filesystem, by the paths that DuckDB knows them by.
 
-    A piece of a CSV file is its rows; the first one begins with the header.
+    A piece of a CSV file is read as a file of its rows; the first piece begins with the header.
     """
 
     protocol = "table"
@@ -50,7 +50,7 @@ class DuckFiles(AbstractFileSystem):
         }
 
     def modified(self, path: str) -> datetime:
-        """Return a time that never changes: DuckDB keeps nothing of a file beyond a query."""
+        """Return a time that never changes, as DuckDB keeps nothing of a file after a query."""
         return datetime.fromtimestamp(0, UTC)
 
     def open(self, path: str, mode: str = "rb", **_: object) -> SharedFile:

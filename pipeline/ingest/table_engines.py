@@ -1,4 +1,4 @@
-"""Where tables are checked and sorted: by DuckDB in this process, or by the workers of a cluster.
+"""Where tables are checked and sorted: in DuckDB in this process, or on a cluster's workers.
 
 Both give the same rows in the same order: by the bag's id, and within a bag by file and row.
 """
@@ -48,7 +48,7 @@ R = TypeVar("R")
 
 
 class LocalEngine:
-    """DuckDB in this process; what it has no memory for is sorted on disk."""
+    """DuckDB in this process; rows that do not fit in memory are sorted on disk."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -159,10 +159,9 @@ class ClusterEngine(LocalEngine):
 def range_starts(
     samples: Iterable[tuple[int, Sequence[Any]]], n_ranges: int, ids: str
 ) -> list[Any]:
-    """Return the first ids of ranges 1, 2, … that hold about the same number of rows.
+    """Return the first ids of ranges 1, 2, … with about the same number of rows each.
 
-    They are strictly increasing; there are fewer than ``n_ranges - 1`` where one bag fills a
-    range.
+    They are strictly increasing. If one bag fills a range, there are fewer than ``n_ranges - 1``.
 
     Parameters
     ----------
@@ -182,7 +181,7 @@ def range_starts(
 
 @contextmanager
 def spill_folder() -> Iterator[str]:
-    """Yield a new folder for what does not fit in memory; remove those of killed processes."""
+    """Yield a new folder for rows that do not fit in memory; remove those of killed processes."""
     for left in Path(tempfile.gettempdir()).glob(f"{SPILL_PREFIX}*"):
         with suppress(OSError):  # another user's, or one that is in use
             if time.time() - left.stat().st_mtime > SECONDS_UNTIL_HELD:
@@ -198,7 +197,7 @@ def spill_folder() -> Iterator[str]:
 
 @contextmanager
 def _holding(folder: str | Path) -> Iterator[None]:
-    """Hold the kernel's lock of a folder, which goes with the process however that ends."""
+    """Hold the kernel's lock of a folder, which is released when the process ends in any way."""
     fd = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,7 +214,7 @@ def _run(
 ) -> list[R]:
     """Return the results of tasks on the workers, in order.
 
-    A task returns a DataError, which is raised here: one that raised it would run again.
+    A task returns a DataError, which is raised here, because a task that raises would run again.
     """
     results: dict[int, R] = {}
     for i, result in map_tasks(function, tasks, sizes=sizes, progress=progress):
@@ -226,9 +225,9 @@ def _run(
 
 
 def _survey_piece(task: tuple[Scan, str, float], report: Report) -> Survey | DataError | None:
-    """Survey a piece; None for one that may have been cut within quotes: read its file whole.
+    """Survey a piece; None if it may have been cut within quotes: its file is then read whole.
 
-    Of all pieces of such a file, the first that ends within quotes has an odd number of them.
+    The first piece of such a file that ends within quotes has an odd number of quotes.
     """
     scan, dtype, share = task
     with Database(SORT_BYTES) as database:

@@ -1,6 +1,6 @@
-"""The files of tables: finding them, and what their columns hold.
+"""The files of tables: how they are found, and what their columns hold.
 
-No rows are read here but the header of a CSV file and the footer of a Parquet file.
+No rows are read here, only the header of a CSV file and the footer of a Parquet file.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def open_table(
 def check_pages(file: TableFile, columns: Columns) -> None:
     """Compare the pages of a Parquet file, or of a piece of one, with their checksums.
 
-    DuckDB reads over them, and takes a flipped bit for a number.
+    DuckDB does not check them, and would read a flipped bit as a number.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def check_pages(file: TableFile, columns: Columns) -> None:
 
 @contextmanager
 def reading(file: str) -> Iterator[None]:
-    """Raise whatever goes wrong while a file is read as a DataError that names it."""
+    """Raise any error while a file is read as a DataError that names the file."""
     try:
         yield
     except DataError:
@@ -236,7 +236,7 @@ def _find_files(source: str) -> list[str]:
 
 
 def _is_part(file: str, directory: str) -> bool:
-    """Return whether a file of a folder is part of its table, not hidden nor one of Spark's."""
+    """Return whether a folder's file is part of its table: not hidden, nor one of Spark's."""
     inside = file.removeprefix(directory).split("/")
     return file.lower().endswith(PARQUET + COPIED) and not any(
         name[:1] in ("_", ".") for name in inside
@@ -287,7 +287,7 @@ def _look_into_parquet(
 
 
 def _parts_of(path: str, columns: Columns) -> dict[str, str | None]:
-    """Return the columns that the folders of a path tell, as Hive calls them, and their values."""
+    """Return the columns that the folders of a path name (Hive's way), and their values."""
     pairs = (folder.partition("=") for folder in path.split("/")[:-1])
     return {
         unquote(name): None if value == NO_VALUE else unquote(value)
@@ -306,7 +306,7 @@ def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
 
 
 def _lists_of(file: str, schema: pa.Schema, coordinates: Sequence[str]) -> tuple[str, ...]:
-    """Return the coordinates that are lists, as all of them are, or none."""
+    """Return the coordinates that hold lists: all of them, or none."""
     kinds = {name: schema.field(name).type for name in coordinates}
     lists = tuple(name for name, kind in kinds.items() if is_list(kind))
     if lists and len(lists) < len(kinds):
@@ -339,7 +339,7 @@ def _value_type(column: pa.DataType) -> str:
 def _check_names(
     file: str, names: Sequence[str], columns: Columns, of_folders: Mapping[str, str | None]
 ) -> tuple[tuple[str, str | None], ...]:
-    """Return the columns that the folders tell, and not the file; refuse those of neither."""
+    """Return the columns that only folders name; refuse columns that are nowhere."""
     for name in columns.names:
         if name not in names and name not in of_folders:
             raise DataError(

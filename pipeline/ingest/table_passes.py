@@ -1,4 +1,4 @@
-"""The two passes over the tables of an ingest: every row is checked, then sorted and written."""
+"""The two passes over the tables of an ingest: all rows are checked, then sorted and written."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Tally:
-    """What an ingest did, in bags and points; those of responses are not among them.
+    """Counts of an ingest, in bags and points; those of responses do not count.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Tally:
     points_outside_box: int = 0
 
     def warnings(self) -> Iterator[str]:
-        """Yield what was left out or is not there, a sentence each."""
+        """Yield one sentence for each kind of bag or point left out or missing."""
         n_bags = self.bags + self.known_bags + self.dropped_bags + self.small_bags
         of = f"of {n_bags} bags"
         for count, text in (
@@ -85,7 +85,7 @@ class Tally:
                 yield f"{count} {text}"
 
     def counts(self) -> dict[str, int]:
-        """Return what is not zero, for a report."""
+        """Return the counts that are not zero, for a report."""
         return {one.name: n for one in fields(self) if (n := getattr(self, one.name))}
 
 
@@ -115,7 +115,7 @@ class TablePasses:
         self._thirds = _Thirds(watched(self.progress), self.files)
 
     def check(self, boxes: Mapping[str, Box | float], database: Database) -> None:
-        """Check all rows; keep points where ``boxes`` has a quantile that they are to tell."""
+        """Check all rows; sample points if ``boxes`` is to be measured by a quantile."""
         for role, columns in self.columns.items():
             share, files = 0.0, self.files[role]
             if not isinstance(boxes.get(role, Box.unit(1)), Box):
@@ -129,7 +129,7 @@ class TablePasses:
         self._thirds.count(self.tables)
 
     def code(self, kept: BagStore | None) -> dict[str, Coding]:
-        """Return how the values of each table are stored; ``kept`` is a store that is there."""
+        """Decide how the values of each table are stored; ``kept`` is the store that is there."""
         kinds = [survey.id_kind for table in self.tables.values() for survey in table.surveys]
         if kept is not None and kept.n_bags:
             kinds.append(Kind("text" if kept.meta.id_kind == "str" else "number", kept.url))
@@ -177,7 +177,7 @@ class TablePasses:
     def _leave_out(
         self, found: Labelled, session: AppendSession, skip_known: bool, tally: Tally
     ) -> Labelled:
-        """Return the bags and points that are written; count them, and the others."""
+        """Leave bags and points out as asked; count them, and return the others."""
         n_bags, n_points = len(found.ids), found.bags.n_points
         tally.bags_without_targets += found.n_without_row
         if found.responses is not None:
@@ -199,7 +199,7 @@ class TablePasses:
 
 
 def warn_of(tally: Tally, store: BagStore, points: CheckedTable) -> None:
-    """Log what the user of a store should know of it."""
+    """Log what a user of the store should know of an ingest."""
     names = [one.name for one in points.columns.coordinates]
     for text in [*tally.warnings(), *warnings_of_range(*points.range, names)]:
         logger.warning("%s: %s", store.url, text)
@@ -217,7 +217,7 @@ def warn_of(tally: Tally, store: BagStore, points: CheckedTable) -> None:
 
 
 def _reaches(points: CheckedTable, box: Box) -> NDArray[np.float64]:
-    """Return how far the data reach from the box's middle, in halves of its side: 1 is its wall."""
+    """Return how far data reach from the box's middle, in half sides: 1 is at its wall."""
     lo, hi = box.to_unit(np.array(points.range))
     return np.maximum(np.abs(2 * lo - 1), np.abs(2 * hi - 1))
 

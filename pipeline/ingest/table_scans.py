@@ -1,7 +1,7 @@
 """Tables as DuckDB reads them: one query over many files, their values and their bytes.
 
-Files of one layout that follow each other are one `Scan`. Within a query a column is called by
-its position: DuckDB takes names that differ in case alone for the same.
+Consecutive files of one layout are one `Scan`. Within a query a column is named by its position,
+because DuckDB ignores case in names.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Coding:
 
 @dataclass(frozen=True)
 class Scan:
-    """Files of one layout that follow each other in a table, or one piece of a file."""
+    """Consecutive files of one layout in a table, or one piece of a file."""
 
     columns: Columns
     files: tuple[TableFile, ...]
@@ -98,9 +98,9 @@ class Scan:
         return f"SELECT {', '.join(selected)} FROM ({self.values(starts)})"
 
     def label(self, j: int) -> str:
-        """Return target ``j`` of `values` as the label of a class; 1.0 is "1", as integers are.
+        """Return target ``j`` of `values` as a class label; 1.0 becomes "1", as an integer does.
 
-        A column of integers becomes one of floats where pandas has a missing value in it.
+        pandas stores a column of integers as floats if a value is missing.
         """
         kind, text = self.type_of(self.columns.targets[j]), f"CAST(y{j} AS VARCHAR)"
         if not is_number(kind) or kind in INTEGERS:
@@ -244,9 +244,9 @@ def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
 
 
 class Database:
-    """DuckDB over table files, with no more than ``memory`` bytes; a context manager.
+    """DuckDB over table files, within ``memory`` bytes; a context manager.
 
-    What does not fit goes to files in the folder ``spill``; without one it has to fit.
+    Rows that do not fit go to files in the folder ``spill``; without a folder they have to fit.
     """
 
     def __init__(self, memory: int, spill: str = "") -> None:
@@ -356,7 +356,7 @@ def _is_numeral(word: str) -> bool:
 
 
 def _reason(message: str) -> str:
-    """Say in one line what DuckDB, or a traceback of Python in its words, says at length."""
+    """Shorten the message of DuckDB, or a Python traceback within it, to one line."""
     lines = [line.strip() for line in message.split("\nPossible")[0].splitlines() if line.strip()]
     last = re.sub(
         r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2", lines[-1]

@@ -1,7 +1,7 @@
 """The first look at a long table: every row is checked, every column measured.
 
-A column holds numbers or text. CSV does not say which: there a column of numerals is "either",
-and what the other files hold decides.
+A column holds numbers or text. CSV does not say which: a column of numerals may be either, and the
+other files decide.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class CheckedTable:
-    """A table whose rows can all be used: the surveys of its files, or pieces, in their order."""
+    """A table whose rows can all be used, with the surveys of its files, or pieces, in order."""
 
     columns: Columns
     surveys: tuple[Survey, ...]
@@ -142,7 +142,7 @@ def check_table(columns: Columns, surveys: Iterable[Survey]) -> CheckedTable:
 
 
 def refuse_stray_texts(table: CheckedTable, database: Database) -> None:
-    """Refuse a target that is text, but a number in most cells: it is never guessed what it is.
+    """Refuse a target that is a number in most cells and text in some: which is not guessed.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def survey_scan(
 
 
 def sample_ids(scan: Scan, n_rows: int, database: Database) -> tuple[Any, ...]:
-    """Return the ids of rows that are random, but the same in every run."""
+    """Return the ids of a random sample of rows, the same in every run."""
     query = f"SELECT id FROM ({scan.values([0])}) WHERE id IS NOT NULL ORDER BY hash(row)"
     return tuple(row[0] for row in database.fetch(f"{query} LIMIT {n_rows}"))
 

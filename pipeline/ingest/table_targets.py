@@ -1,4 +1,4 @@
-"""Targets of long tables: the labels of classes, and numbers that are no targets."""
+"""Targets of long tables: labels of classes, and numbers that can not be targets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Ingest of long tables, out of core: Parquet or CSV files to a bag store.
+"""Ingest of long tables (Parquet, CSV) that need not fit in memory, to a bag store.
 
-Two passes over the files. The first counts, measures and checks every row. The second sorts the
-rows by the bag's id, on disk where they do not fit in memory, and writes bag after bag, with one
-commit at the end. Who checks and sorts is an engine: this process, or the workers of a cluster.
+Two passes go over the files. The first counts, measures and checks every row. The second sorts the
+rows by the bag's id, on disk if they do not fit in memory, and writes bag after bag, with one
+commit at the end. An engine does the checking and sorting: this process, or a cluster's workers.
 """
 
 from __future__ import annotations

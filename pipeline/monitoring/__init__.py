@@ -1,4 +1,4 @@
-"""Whether new bags are still like the ones that were learned from."""
+"""Whether new bags are still like the bags that a model learnt from."""
 
 from .coordinates import CoordinateShift
 from .drift import DriftResult, drift_test

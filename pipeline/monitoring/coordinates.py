@@ -1,4 +1,4 @@
-"""Where two sets of bags differ: shifts of each coordinate's mean and spread."""
+"""Where two sets of bags differ: in the mean and in the spread of each coordinate."""
 
 from __future__ import annotations
 

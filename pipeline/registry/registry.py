@@ -40,7 +40,7 @@ from .pointer import Pointer, Promotion, now
 POINTER = "champion.json"
 MODELS = "models"
 REGISTRATION = "bagbasis_registration"
-VOLATILE = ("seconds", "n_bags_resumed")  # of a fit's report: differ between runs of one fit
+VOLATILE = ("seconds", "n_bags_resumed")  # of a fit's report: these differ between runs of one fit
 NAME = re.compile(r"[0-9a-f]{16}")
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The pass of a fit: bags to the statistics that its model is solved from."""
+"""The pass of a fit: from bags to the statistics that its model is solved from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .weights import Weights
 
 @dataclass(frozen=True)
 class FitStatistics:
-    """What a pass over the data leaves: statistics to fit, held-out ones, and counts."""
+    """What a pass over the data leaves: statistics to fit, statistics held out, and counts."""
 
     train: Summary
     validation: Summary | None
@@ -73,7 +73,7 @@ class FitStatistics:
         return self._combined(other, operator.add)
 
     def __sub__(self, other: FitStatistics) -> FitStatistics:
-        """Return the statistics without bags that were counted before."""
+        """Return the statistics without some bags that were counted before."""
         return self._combined(other, operator.sub)
 
     def _combined(self, other: FitStatistics, combine: Callable[[Any, Any], Any]) -> FitStatistics:
@@ -85,7 +85,7 @@ class FitStatistics:
 
 
 class SplitSums:
-    """The statistics of two parts of some bags: those to fit, and those held apart."""
+    """The statistics of bags in two parts: those to fit, and those held out for validation."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class SplitSums:
         keeps_rows: bool = False,
     ) -> None:
         self._features = features
-        # sums are completed, rows are whole from the start
+        # sums are completed at the end, rows are complete from the start
         self._write = features.features_of if keeps_rows else features.begin
         sizes = (features.n_features, n_targets, precision)
         self._train: StatisticsBuilder | RowsBuilder
@@ -244,18 +244,18 @@ class FitPass:
 
     @property
     def given(self) -> tuple[Any, ...]:
-        """What `FitSums` takes."""
+        """The arguments of `FitSums`."""
         given = (self.features, self.outcome, self.validation, self.precision, self.keeps_rows)
         return *given, self.weights
 
     @property
     def sums(self) -> Callable[[], FitSums]:
-        """What makes the collector of a task."""
+        """The function that makes the collector of a task."""
         return partial(FitSums, *self.given)
 
     @property
     def cost(self) -> Cost:
-        """What it takes one core, and the memory of a lane."""
+        """What the pass takes one core, and how much memory of a lane."""
         n_parts = 2 if self.validation else 1
         n_features, n_targets = self.features.n_features, self.outcome.n_targets
         return self.features.cost_in(self.precision) + (
@@ -266,7 +266,7 @@ class FitPass:
 
     @property
     def seconds(self) -> float:
-        """What it takes one core, by the cost model."""
+        """Seconds that the pass takes one core, by the cost model."""
         return self.cost.seconds(self.source.n_bags, self.source.n_points)
 
     @cached_property
@@ -283,9 +283,10 @@ class FitPass:
     def run(
         self, progress: Progress | None = None, keeper: Keeper[FitStatistics] | None = None
     ) -> FitStatistics:
-        """Return the statistics: on the open cluster, or in this process.
+        """Return the statistics: from the open cluster, or from this process.
 
-        ``keeper`` is for this very pass: it gives what an earlier run has kept, see `Checkpoints`.
+        ``keeper`` belongs to this very pass: it loads what an earlier run has stored, see
+        `Checkpoints`.
         """
         return run_pass(
             self.source, self.reduction, ranges=self.ranges, progress=progress, keeper=keeper

@@ -43,10 +43,10 @@ TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and 
 
 
 class DoubleBasis(RidgeParameters, LinearModel):
-    """What the Double-Basis regressor and classifier share: parameters and the fit.
+    """Parameters and fit of the Double-Basis regressor, classifier and Triple-Basis regressor.
 
-    A subclass says which `Outcome` its labels have. A fit is the steps `check_parameters`,
-    `problem`, `resolve`, `task` and `learn`, which retraining and tuning take one by one.
+    A subclass decides which `Outcome` its labels have. A fit has the steps `check_parameters`,
+    `problem`, `resolve`, `task` and `learn`, which retraining and tuning call one by one.
     """
 
     # ------------------------------------------------------------------ fitting
@@ -75,7 +75,7 @@ class DoubleBasis(RidgeParameters, LinearModel):
     def problem(
         self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None
     ) -> Problem:
-        """Return what `fit` is given, see `labelled`, and what its labels are.
+        """Return the bags given to `fit`, see `labelled`, and what kind of labels they have.
 
         ``bags`` is a range of a store's bags; None means all of them.
         """
@@ -129,8 +129,8 @@ class DoubleBasis(RidgeParameters, LinearModel):
     ) -> FitPass:
         """Return the pass over the problem's bags, not yet started.
 
-        ``keeps_rows`` where bags are no more than features: these are solved faster, and with
-        less rounding, from their rows. What is added to later has to be summed.
+        With ``keeps_rows`` the rows are kept if there are no more bags than features: solving from
+        the rows is then faster and rounds less. Sums are needed where bags are added later.
         """
         if self.solver == "cg":
             raise ParameterError("solver='cg' keeps no sums: choose solver='auto' or 'cholesky'")
@@ -141,9 +141,9 @@ class DoubleBasis(RidgeParameters, LinearModel):
         return FitPass(source, features, *given)
 
     def is_matrix_free(self, problem: Problem, features: FeatureMap, exact: bool = False) -> bool:
-        """Return whether `fit` goes by conjugate gradients.
+        """Return whether `fit` uses conjugate gradients.
 
-        Where ``exact`` sums are needed it does only when it is told to.
+        If ``exact`` sums are needed, it does so only when the solver says so.
         """
         if self.solver != "auto":
             return self.solver == "cg"
@@ -174,7 +174,7 @@ class DoubleBasis(RidgeParameters, LinearModel):
     def parts(
         self, source: LabelledBags, holdout: HoldoutLike
     ) -> tuple[LabelledBags, Membership | None]:
-        """Return the bags without those held out, and those that the penalty is chosen on."""
+        """Return the bags that are not held out, and those that the penalty is chosen on."""
         out = Holdout.of(holdout)
         chosen = isinstance(self.alpha, str) and self.alpha in self._on_held_out
         validation = out.validation(self.validation_fraction, source) if chosen else None
@@ -189,10 +189,10 @@ class DoubleBasis(RidgeParameters, LinearModel):
         solution: RidgeSolution | None = None,
         near: float | None = None,
     ) -> None:
-        """Solve, unless that is done, and set every fitted attribute.
+        """Solve, unless ``solution`` is given, and set every fitted attribute.
 
-        ``statistics`` are those of the problem's bags; ``near`` is where a search of penalties
-        begins, per bag.
+        ``statistics`` are those of the problem's bags; the search of penalties begins at ``near``,
+        per bag.
         """
         solver, train = "cholesky" if solution is None else "cg", statistics.train
         if solution is None:
@@ -245,7 +245,7 @@ class DoubleBasis(RidgeParameters, LinearModel):
     def beside(
         self, statistics: FitStatistics, features: FeatureMap, outcome: Outcome
     ) -> FitStatistics:
-        """Return statistics from which λ is solved for: beside the baseline, if there is one."""
+        """Return the statistics to solve from: what the baseline leaves, if there is one."""
         if features.beside is None:
             return statistics
         train, held_out = cast(Rows, statistics.train), cast(Rows | None, statistics.validation)
@@ -270,9 +270,9 @@ class DoubleBasis(RidgeParameters, LinearModel):
     ) -> FeatureMap:
         """Return both bases, decided from samples of the bags.
 
-        The embedding and the random features are cloned: a second fit does not use what the first
-        one has decided. Random features that learn look at labels of bags that are not held out;
-        None: at none, and they are refused.
+        The embedding and the random features are cloned: a second fit does not use the decisions of
+        the first. Random features that learn are given labels of bags that are not held out; where
+        no labels may be used, they are refused.
         """
         embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
         given, random_features = self.random_features, None

@@ -1,8 +1,8 @@
-"""What a fit has summed so far, kept in files that a fit started again goes on from.
+"""Partial sums of a fit, stored in files from which a fit that is started again goes on.
 
-One folder a fit, named by a hash of everything its sums depend on: the store and its committed
-counts, both bases, the encoding, the splits, the plan, and the code. So sums of another fit are
-never taken for this one's. In it one file a group of tasks that is done.
+There is one folder per fit, named by a hash of everything its sums depend on: the store and its
+committed counts, both bases, the encoding, the splits, the plan, and the code. So sums of another
+fit are never used. The folder has one file per finished group of tasks.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """Where a fit keeps its finished sums, and how often.
+    """Where a fit stores its finished sums, and how often.
 
-    The same fit started again, after whatever ended it, does only what is missing, and its model
-    has the same bits as when it is never cut off. Used as a context manager the checkpoints
-    are removed when the block ends without an error; and so are those of other fits at this URL
-    that nobody has written to for a day.
+    If a fit is cut off for any reason and started again, it does only what is missing, and its
+    model has the same bits as without the break. When used as a context manager, the checkpoints
+    are removed if the block ends without an error, and so are other fits' checkpoints at this URL
+    that are a day old.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Checkpoints:
             self.discard()
 
     def _tasks(self, fit: FitPass) -> int:
-        """In a group: by the cost model alone, so alike in every run."""
+        """Return the tasks per group, by the cost model alone: the same in every run."""
         n_tasks = len(fit.ranges)
         by_seconds = self.seconds * n_tasks / fit.seconds
         return max(1, int(min(by_seconds, n_tasks // current_limits().groups)))
@@ -225,7 +225,7 @@ def _loaded(url: str, read: Callable[[Path], T]) -> T | None:
 
 
 def _abandoned(url: str) -> Iterator[str]:
-    """Folders of other fits' checkpoints that nobody has written to for long."""
+    """Return folders of other fits' checkpoints that nobody has written to for a day."""
     fs, _ = filesystem(url)
     for name in names_in(url):
         if not FOLDER.fullmatch(name):
@@ -242,7 +242,7 @@ def _aware(time: datetime) -> datetime:
 
 
 def describe(fit: FitPass) -> dict[str, Any]:
-    """Everything the sums of a pass depend on, in types JSON knows."""
+    """Return everything that the sums of a pass depend on, in types JSON knows."""
     source = fit.source
     store: Any = source.data
     return {
@@ -271,7 +271,7 @@ def describe(fit: FitPass) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _digest_of_sources() -> str:
-    """Of this package's modules: a changed line is another version, released or not."""
+    """Return a hash of this package's modules: any changed line makes another version."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):

@@ -74,9 +74,9 @@ class Calibration(OptionalPart):
         groups: Column | None = None,
         progress: Progress | None = None,
     ) -> Calibration | None:
-        """Return the errors of the labelled bags, of at most `MOST_BAGS`; None: there are none.
+        """Return the errors of the labelled bags, of at most `MOST_BAGS`; None if there are none.
 
-        ``groups`` has values for every bag of the data.
+        ``groups`` has a value for every bag of the data.
 
         Raises
         ------

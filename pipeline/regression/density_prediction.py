@@ -1,4 +1,4 @@
-"""What estimators share whose predictions are coefficients of densities, and how these score."""
+"""For estimators that predict coefficients of densities: the densities, and their score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bags to regression features: the first and the second basis composed, block by block."""
+"""From bags to regression features: the first and the second basis composed, block by block."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ USUAL_SIMILARITY = (0.01, 0.995)
 SECOND_BASIS, BESIDE = "random_features", "beside"  # in descriptions
 MUCH_OUTSIDE = 0.01  # of the points: a user should know
 SHOWN_DIMS = 3  # of a box in a message
-FEW_BAGS = 20  # of fewer the mean similarity says little
+FEW_BAGS = 20  # with fewer bags the mean similarity says little
 ROWS_PER_BLOCK = 1024  # bags whose features are in memory at a time: 16 MiB of 4,096 in float32
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """z(A(X)): an embedding, unless None random features of it, and a baseline's columns."""
+    """z(A(X)): an embedding A, random features z of it (or None), and a baseline's columns."""
 
     embedding: EmbeddingSpec
     second: FeatureSpec | None
@@ -59,17 +59,17 @@ class FeatureMap:
 
     @property
     def n_penalized(self) -> int:
-        """Features of a bag that come first, D; s without random features."""
+        """The first features of a bag, D, which are penalised; s without random features."""
         return self.second.n_features if self.second else self.embedding.n_features
 
     @property
     def n_features(self) -> int:
-        """Features of a bag, with the columns of a baseline after them."""
+        """Features of a bag, including the columns of a baseline, which come last."""
         return self.n_penalized + (self.beside.n_columns if self.beside else 0)
 
     @property
     def n_embedded(self) -> int:
-        """Numbers that `embed` gives: s, and what a baseline has embedded by itself."""
+        """Numbers that `embed` gives: s, and those that a baseline embeds by itself."""
         return self.embedding.n_features + (self.beside.n_embedded if self.beside else 0)
 
     @property
@@ -115,7 +115,7 @@ class FeatureMap:
         return WHOLE if self.second is None else self.second.completion
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write into ``out`` what `completion` makes z of, where only sums of rows are wanted."""
+        """Write rows into ``out`` that `completion` turns into sums of z; only sums are wanted."""
         self._write(embeddings, out, begun=True)
 
     def features_of(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
@@ -238,7 +238,7 @@ def resolve_features(
 
 
 def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> None:
-    """Warn of a σ far from the distances of bags, by the mean of n features, shape (D,)."""
+    """Warn if σ is far from the distances of bags, judged by the mean of n features, (D,)."""
     if features.second is None or n < FEW_BAGS:
         return
     if isinstance(features.second, LearnedSpec):
@@ -257,7 +257,7 @@ def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> No
 
 
 def warn_of_outside(features: FeatureMap, n_outside: int, n_points: int) -> None:
-    """Warn of a box that leaves out more than `MUCH_OUTSIDE` of the points that were fitted."""
+    """Warn if the box leaves out more than `MUCH_OUTSIDE` of the fitted points."""
     if n_outside > MUCH_OUTSIDE * n_points:
         logger.warning(
             "%.2g %% of the points lie outside the box %s: give the embedding a larger box=",

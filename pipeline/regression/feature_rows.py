@@ -1,8 +1,8 @@
-"""Rows of features that are gone over again and again: kept in the lanes' memory as far as it goes.
+"""Rows of features that are read in every pass, kept in the lanes' memory as far as it goes.
 
-Of each block of bags a lane keeps its features, or else its embeddings, or else nothing, and makes
-the rest again in each pass. What is kept is never a part of the result: a lane that is lost, or a
-task that runs elsewhere, costs time and changes no bit.
+A lane keeps the features of a block of bags, or only its embeddings, or nothing, and makes the rest
+again in each pass. The result does not depend on what is kept: a lost lane, or a task that runs
+elsewhere, costs time and changes no bit.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Keeping:
 
     @classmethod
     def of(cls, token: str, n_rows: int, wide: int, narrow: int, here: bool) -> Keeping:
-        """Plan what is kept of rows of ``wide`` bytes of features, or ``narrow`` of embeddings."""
+        """Plan what to keep of rows with ``wide`` bytes of features or ``narrow`` of embeddings."""
         workers = addresses(here)
         # a worker without a limit, and this process, share their machine with others
         machine = psutil.virtual_memory().available // max(1, len(workers))
@@ -198,7 +198,7 @@ class KeptRows:
             return self._blocks.get((start, stop)) if token == self._token else None
 
     def room(self, keeping: Keeping) -> int:
-        """Return the bytes that may still be kept; another fit's rows go."""
+        """Return the bytes that may still be kept; rows of another fit are dropped."""
         with self._lock:
             if keeping.token != self._token:
                 self._blocks.clear()
@@ -213,7 +213,7 @@ class KeptRows:
                 self._n_bytes += sum(block.n_bytes for block in blocks)
 
     def discard(self, token: str) -> None:
-        """Let go of a fit's rows."""
+        """Drop the rows of a fit."""
         with self._lock:
             if token == self._token:
                 self._token, self._n_bytes = "", 0
@@ -224,12 +224,12 @@ KEPT = KeptRows()  # of this process: one fit's
 
 
 def discard_kept(token: str) -> None:
-    """Let go of a fit's rows in this process."""
+    """Drop the rows of a fit in this process."""
     KEPT.discard(token)
 
 
 def discard_everywhere(token: str, here: bool) -> None:
-    """Let go of a fit's rows in this process, and on the open cluster unless work is done here."""
+    """Drop the rows of a fit here and, unless it runs only here, on the open cluster."""
     discard_kept(token)
     client = None if here else current_client()
     if client is not None:

@@ -1,4 +1,4 @@
-"""What others may ask of a fitted model."""
+"""The protocols of a fitted model: what other modules may ask of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .summary import Floats
 
 
 class MoreColumns(NamedTuple):
-    """What is predicted beside the outcome: names of columns, and the coverage of intervals."""
+    """Columns beside the prediction: their names, and the coverage of intervals."""
 
     names: Sequence[str] = ()
     coverage: float = COVERAGE

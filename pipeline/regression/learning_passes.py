@@ -1,4 +1,4 @@
-"""The passes that frequencies are learnt by: sums of bags to fit, whose embeddings are kept."""
+"""The passes that learn frequencies: sums over the fitted bags, whose embeddings are kept."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class LearningPasses:
     def __exit__(
         self, kind: type | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        """Let go of the embeddings that are kept."""
+        """Drop the embeddings that are kept."""
         discard_everywhere(self._token, self.fit.source.in_memory)
 
     def __call__(self, spec: FeatureSpec, n_bags: int, said: str) -> SpectrumSums:
-        """Return the centred sums of about so many bags; DataError where none has a label."""
+        """Return the centred sums of about ``n_bags`` bags; DataError if none has a label."""
         note(self.progress, said)
         source, features = self.fit.source, replace(self.fit.features, second=spec)
         sizes = features.n_features, self.fit.outcome.n_targets, self.fit.precision

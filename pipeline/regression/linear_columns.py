@@ -1,4 +1,4 @@
-"""Columns that stand beside the random features of a bag, for a baseline that is linear in them."""
+"""A baseline's columns, which stand beside the random features and are linear in an embedding."""
 
 from __future__ import annotations
 

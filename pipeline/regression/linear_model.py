@@ -1,4 +1,4 @@
-"""What all models share that are linear in the features: predicting, and saving."""
+"""Models that are linear in the features: predicting, and saving."""
 
 from __future__ import annotations
 
@@ -331,5 +331,5 @@ class LinearModel(BaseEstimator):
             raise ValueError("a chunk of the coefficients is missing")
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn's `check_is_fitted`; it takes any name that ends in _ otherwise."""
+        """Tell `check_is_fitted`, which otherwise takes any attribute ending in _."""
         return hasattr(self, "coef_")

@@ -1,9 +1,10 @@
-"""Ridge regression without ZᵀZ: one pass over the bags a step of conjugate gradients.
+"""Ridge regression without ZᵀZ: every step of conjugate gradients is one pass over the bags.
 
-A first pass takes the moments and a sample of the embeddings, for the preconditioner. Then each
-pass sends directions out and brings M times them back, one vector per target (and penalty). All
-penalties of a path go together, in groups of so many columns as fit; the next group starts from
-the one before, whose penalties are larger. Memory is O(D (rank + columns)) and a block of rows.
+A first pass computes the moments and a sample of the embeddings, for the preconditioner. Each later
+pass sends directions out and brings M times them back, one vector per target (and penalty). The
+penalties of a path are solved together, in groups of as many columns as fit. The next group, of
+smaller penalties, starts from the solution of the one before. Memory is O(D (rank + columns)) and a
+block of rows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from .summary import Floats, Summary
 MOST_RANK = 2048  # rows of the preconditioner: a factor of them takes a tenth of a second
 RANK_BYTES = 2**30  # of these rows in double
 COLUMN_BYTES = 2**27  # of the coefficients of a group of penalties
-STABLE = 1e-3  # a score that falls by less in a step will not become the best one
+STABLE = 1e-3  # a score that falls by less than this in a step can not become the best
 SAMPLE_SEED = 3  # of the hash that samples rows
 
 R = TypeVar("R")
@@ -137,7 +138,7 @@ class MatrixFreeFit:
     def _path(
         self, train: RidgeMoments, held: RidgeMoments, penalties: Floats
     ) -> tuple[Path, Floats]:
-        """Score penalties on rows held out; return the coefficients of the best one too."""
+        """Score penalties on held-out rows; return the scores and the best one's coefficients."""
         k = train.n_targets
         most = max(1, COLUMN_BYTES // (8 * train.n_features * k))
         scores: list[Floats] = []
@@ -158,7 +159,7 @@ class MatrixFreeFit:
         return Path(penalties, np.concatenate(scores)), best[1]
 
     def _steps(self, gradients: ConjugateGradients, name: str, start: Floats | None) -> Iterate:
-        """Step until no penalty is active; what was kept of these steps is gone on from."""
+        """Step until no penalty is active, starting from stored steps if there are any."""
         k = self.fit.outcome.n_targets
         kept = self.keeper.load(name) if self.keeper else None
         now = gradients.begin(start) if kept is None else Iterate.of(kept)
@@ -268,7 +269,7 @@ class MatrixFreeFit:
         return products, np.concatenate(scores)
 
     def _run(self, collector: Callable[[], Collector[Any, R]], rank: int, columns: int) -> R:
-        """Run a pass over the rows, each task where its rows are kept."""
+        """Run a pass over the rows; each task runs where its rows are kept."""
         cost = product_cost(self.fit, rank, columns)
         reduction: Reduction[R] = Reduction(
             collector, operator.add, cost, self._block_rows, "first" if rank else "product"
@@ -312,9 +313,9 @@ def _by_penalty(scores: Floats, n_targets: int) -> Floats:
 
 
 def _active(now: Iterate, n_targets: int) -> NDArray[np.bool_]:
-    """Return the penalties to go on with, shape (c,).
+    """Return which penalties to go on with, shape (c,).
 
-    Not those that have converged, nor those that are worse than another and hardly get better.
+    Those that have converged stop, and so do those that are worse than another and hardly improve.
     """
     going: NDArray[np.bool_] = ~np.all(now.converged.reshape(-1, n_targets), axis=1)
     if np.isfinite(now.scores).all():

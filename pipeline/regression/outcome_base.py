@@ -1,4 +1,4 @@
-"""What every kind of outcome answers, and what is predicted: `Outcome` and `Prediction`."""
+"""`Outcome`, the interface of what a model learns, and `Prediction`, what it predicts."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Layout:
-    """Shape and type of an array of predictions, except its first axis, the bags."""
+    """Shape and type of an array of predictions, without its first axis, the bags."""
 
     tail: tuple[int, ...]
     dtype: np.dtype[Any]
 
 
 class Outcome(ABC):
-    """A kind of label with everything decided: immutable, small, picklable.
+    """What a model learns, with everything decided from the labels: immutable, small, picklable.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Outcome(ABC):
 
     @abstractmethod
     def encode(self, labels: Labels) -> tuple[Rows, int]:
-        """Return what is regressed, and the points of responses outside their box.
+        """Return the numbers to regress on, and the count of response points outside their box.
 
         Parameters
         ----------
@@ -126,9 +126,9 @@ class Outcome(ABC):
         """
 
     def find_new(self, blocks: Iterable[NDArray[Any]]) -> Rows:
-        """Return labels among some blocks that have no column yet, sorted.
+        """Return the labels in some blocks that have no column yet, sorted.
 
-        The blocks are read only where there can be such labels.
+        The blocks are read only if there can be such labels.
         """
         return np.empty(0)
 
@@ -158,7 +158,7 @@ class Outcome(ABC):
         return columns
 
     def call(self, j: int) -> str:
-        """Name column ``j`` of what is regressed, for messages."""
+        """Return the name of column ``j`` of the encoded labels, for messages."""
         return f"target {self.names[j]!r}" if self.names else f"target {j + 1}"
 
     def check_finite(self, rows: Rows, what: str, remedy: str) -> None:
@@ -175,7 +175,7 @@ class Outcome(ABC):
     # ------------------------------------------------------------------ errors
 
     def losses(self, scores: Rows, targets: Rows) -> Rows:
-        """Measure how wrong raw rows are about encoded labels, one row per bag."""
+        """Return the loss of raw rows against encoded labels, one row per bag."""
         return np.asarray((scores - targets) ** 2)
 
     def error(self, losses: Rows, variances: Rows) -> float:

@@ -1,8 +1,8 @@
-"""What a model learns: numbers, classes or densities, from the labels of bags to predictions.
+"""What a model learns: numbers, classes or densities.
 
-An `Outcome` is decided from labels before a fit, and everything that depends on the kind of label
-asks it: the rows that are regressed, what raw scores predict, what predictions are called in files,
-what an error is, and what a saved model keeps.
+An `Outcome` is decided from the labels before a fit. Everything that depends on the kind of label
+asks it: the numbers to regress on, what raw scores predict, the names of predictions in files, the
+definition of the error, and what a saved model stores.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ def identify_outcome(outcome: Outcome) -> dict[str, Any]:
 
 
 def refuse_classes(source: LabelledBags) -> None:
-    """Raise DataError for a target of a store that has classes, whose codes are no numbers."""
+    """Raise DataError if a target of a store has classes: their codes are not numbers."""
     names = source.class_names
     for name in source.target_names:
         if name in names:

@@ -1,4 +1,4 @@
-"""`FitStatistics` in one file: an .npz without pickle, whose JSON header holds checksums."""
+"""`FitStatistics` in one .npz file without pickle; its JSON header holds checksums."""
 
 from __future__ import annotations
 

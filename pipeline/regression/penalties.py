@@ -1,7 +1,7 @@
-"""Which penalties are tried: all of a grid that is given, or of the default one as few as need be.
+"""Which penalties are tried: all of a given grid, or as few as possible of the default one.
 
-By default they are n · 10^(i/2), where trace(ZᵀZ) = n for paired random features. The score is
-smooth in log λ: the search begins where a part of the problem has its least score, and goes
+The default penalties are n · 10^(i/2), where trace(ZᵀZ) = n for paired random features. The score
+is smooth in log λ. The search begins where a part of the problem has its least score, and goes
 downhill until both neighbours are worse.
 """
 
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from ..errors import DataError
 from .summary import Floats
 
-HIGHEST = 2.0  # exponent of n: beyond, nothing but the mean is left
+HIGHEST = 2.0  # exponent of n: larger penalties leave nothing but the mean
 # Least exponent of n. Smaller penalties are lost in the rounding of float32 sums, and solutions
 # for them are so long that the rounding of float32 features shows in predictions.
 LOWEST = {"float64": -12.0, "float32": -9.0, "float32 sums": -7.0}
 
-LEVEL = 1e-3  # share of the score: a lesser gain from one penalty to the next is none
+LEVEL = 1e-3  # share of the score: a smaller gain from one penalty to the next counts as none
 
 logger = logging.getLogger(__name__)
 
@@ -119,9 +119,9 @@ def search(penalties: Penalties, score: Callable[[float], float], start: int) ->
 
 
 def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bool) -> None:
-    """Say that the best penalty is the least or the largest of those allowed, if it is.
+    """Warn if the best penalty is the least or the largest of those allowed.
 
-    Not where the score is level there: beyond, no penalty is better to speak of.
+    There is no warning if the score is level there: penalties beyond would hardly be better.
     """
     best, least, largest = path.best, penalties.values.min(), penalties.values.max()
     inner = path.scores[path.alphas != best]

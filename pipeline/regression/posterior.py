@@ -1,9 +1,9 @@
-"""What the sums of a fit know beside its solution: how sure it is, and how strange a bag is.
+"""How certain a fit is, and how unusual a bag is, computed from the sums of the fit.
 
 With centred features c = z − z̄, S = Σ ccᵀ over the n bags fitted and M = S + λI, ridge regression
-is the posterior mean of ψ ~ N(0, σ²/λ) with a flat prior of the intercept, and
-Var(y | X) = σ² (1 + h), where the leverage h = 1/n + cᵀM⁻¹c is of the bags fitted the diagonal of
-the hat matrix. S is kept as its eigenvectors, which serve any shift of S.
+is the posterior mean of ψ ~ N(0, σ²/λ) with a flat prior of the intercept, and Var(y | X) = σ² (1 +
+h). The leverage h = 1/n + cᵀM⁻¹c of a fitted bag is its diagonal entry of the hat matrix. S is
+stored as its eigenvectors, which serve any shift of S.
 """
 
 from __future__ import annotations

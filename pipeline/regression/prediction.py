@@ -1,4 +1,4 @@
-"""Rows of a store's bags as lazy arrays: features for any other library, and predictions."""
+"""A row per bag of a store, as lazy arrays: features for other libraries, and predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What conjugate gradients ask of the rows: their moments once, then products with directions."""
+"""The passes of conjugate gradients over the rows: moments once, then products with directions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def block_rows(n_features: int, precision: str) -> int:
 
 
 def product_cost(fit: FitPass, rank: int, columns: int) -> Cost:
-    """Return what a pass takes, with so many sampled embeddings and directions."""
+    """Return the cost of a pass with so many sampled embeddings and directions."""
     d, itemsize = fit.features.n_features, np.dtype(fit.precision).itemsize
     block = block_rows(d, fit.precision) * itemsize * d
     vectors = 8 * d * columns * 4

@@ -1,4 +1,4 @@
-"""What a regressor of real numbers predicts: values, deviations and intervals."""
+"""Predictions of a regressor of real numbers: values, standard deviations and intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class RealPrediction(TargetEstimator):
-    """Predictions of `DoubleBasisRegressor`, and how sure they are."""
+    """The predictions of `DoubleBasisRegressor`, and how certain they are."""
 
     outcome_: Reals
 
@@ -79,9 +79,9 @@ class RealPrediction(TargetEstimator):
         groups: str | ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Take the intervals of `predict_interval` from bags that the model was not fitted to.
+        """Compute the errors for `predict_interval` from bags that were not fitted.
 
-        A fit with ``holdout`` does so by itself, and by its groups.
+        A fit with ``holdout`` does this itself, with the groups of the holdout.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
-"""Solving (ZᵀZ + λI) ψ = ZᵀY from what is known of rows, for one λ or the best, with the intercept.
+"""Solving (ZᵀZ + λI) ψ = ZᵀY for one λ or for the best of several, with an intercept.
 
-004, eq. 3.19-3.20; the papers have no intercept, here features and targets are centred, which
+004, eq. 3.19-3.20. The papers have no intercept. Here features and targets are centred, which
 leaves the intercept unpenalised.
 """
 
@@ -22,7 +22,7 @@ from .summary import Floats, Summary
 
 logger = logging.getLogger(__name__)
 
-ROWS_BYTES = 2**31  # that any process has for a fit from rows, even where sums take less
+ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
 PART_SIZE = 512  # rows, or features, of the part that says where a search begins
 
 
@@ -30,7 +30,7 @@ PART_SIZE = 512  # rows, or features, of the part that says where a search begin
 class RidgeSolution:
     """coef (k, D), intercept (k,), and for a path the score of each λ tried.
 
-    Coefficients of targets too large for them are infinite; whoever knows the targets' names
+    If targets are too large, coefficients are infinite; a caller that knows the targets' names
     refuses them, see `Outcome.check_finite`.
     """
 
@@ -50,9 +50,9 @@ def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> in
 
 
 def rows_serve(n_bags: int, n_features: int, is_path: bool) -> bool:
-    """Return whether bags should be solved from their rows: they are few, and take no more memory.
+    """Return whether to solve from the rows of bags: they are few, and need no more memory.
 
-    The answer is that of the sizes alone, so that it is the same on any machine.
+    The answer depends on sizes alone, so that it is the same on any machine.
     """
     of_rows = solve_bytes(n_features, is_path, n_bags)
     most = max(ROWS_BYTES, solve_bytes(n_features, is_path))
@@ -169,7 +169,7 @@ def _refitted(train: Summary, held_out: Summary, noise: float, path: Path) -> Ri
 
 
 def _solver(summary: Summary, penalties: Penalties) -> Solver:
-    """Return factors where few penalties are tried, unless the problem is small anyway."""
+    """Return factors if few penalties are tried and the problem is large, else a spectrum."""
     is_long = penalties.searched and summary.size > PART_SIZE
     return Factors(summary) if is_long else Spectrum(summary)
 
@@ -177,7 +177,7 @@ def _solver(summary: Summary, penalties: Penalties) -> Solver:
 def _path(
     summary: Summary, penalties: Penalties, solver: Solver, score: Callable[[float], float]
 ) -> Path:
-    """Score all penalties; with factors only those about the best, found from a small part."""
+    """Score the penalties: all of them, or only those near the best, located on a small part."""
     if isinstance(solver, Spectrum):
         return try_all(penalties, score)
     if penalties.near is not None:
@@ -251,7 +251,7 @@ def relative_error(
 
 
 def check_rows(summary: Summary) -> None:
-    """Raise DataError where there is nothing to solve, or features that are not finite."""
+    """Raise DataError if there is nothing to solve, or if features are not finite."""
     if summary.n == 0:
         raise DataError("no labelled bags to fit: every target is NaN (or held out)")
     if not summary.weight > 0:
@@ -264,7 +264,7 @@ def check_rows(summary: Summary) -> None:
 
 
 def check_held_out(held_out: Summary) -> None:
-    """Raise DataError where no bag is held out."""
+    """Raise DataError if no bag is held out."""
     if held_out.n == 0:
         raise DataError("no labelled bag was held out for validation; hold out a larger fraction")
     if not held_out.weight > 0:

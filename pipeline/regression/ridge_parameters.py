@@ -1,4 +1,4 @@
-"""The parameters of the Double-Basis estimators: what they may be, and what follows of them."""
+"""The parameters of the Double-Basis estimators: their checks, and what follows from them."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class RidgeParameters:
         return isinstance(self.alpha, str) or np.size(self.alpha) > 1
 
     def check_memory(self, features: FeatureMap, n_rows: int | None = None) -> None:
-        """Raise ParameterError where this process can not solve for so many features.
+        """Raise ParameterError if this process can not solve for so many features.
 
-        ``n_rows`` is the number of bags whose rows are kept, instead of their sums.
+        ``n_rows`` is the number of bags whose rows are kept instead of their sums.
         """
         what = f"solving for {features.n_features:,} features"
         d = features.n_features
@@ -86,7 +86,7 @@ class RidgeParameters:
         return Penalties(self.given_penalties())
 
     def given_penalties(self) -> NDArray[np.float64]:
-        """Return the penalties among the parameters, shape (n,); of none those for one row."""
+        """Return the penalties given as numbers, shape (n,); else the default grid of one row."""
         values: float | PenaltiesLike
         if isinstance(self.alpha, str):
             if self.alphas is None:
@@ -101,7 +101,7 @@ class RidgeParameters:
 
     @property
     def of_sums(self) -> str:
-        """What of the parameters is made of sums or rows."""
+        """The first parameter, with its value, that needs sums or rows; "" if none does."""
         if self.baseline is not None:
             return f"baseline={self.baseline!r}"
         return "uncertainty=True" if self.uncertainty else ""
@@ -151,5 +151,5 @@ class RidgeParameters:
 
 
 def is_summed(summary: Summary) -> bool:
-    """Whether it holds products, which are in the working precision, and not rows."""
+    """Whether a summary holds sums of products, in the working precision, and not rows."""
     return not isinstance(summary, RidgeRows)

@@ -1,4 +1,4 @@
-"""Rows of features kept as they are: what few bags are solved from, N × N instead of D × D."""
+"""Rows of features kept as they are, to solve few bags as an N × N problem instead of D × D."""
 
 from __future__ import annotations
 

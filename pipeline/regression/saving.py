@@ -1,6 +1,6 @@
 """Models on disk: Zarr arrays and JSON attributes, never pickle.
 
-What an estimator keeps is its `ModelState`; nothing here knows an estimator.
+An estimator gives and takes a `ModelState`; nothing here knows an estimator.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ModelState:
 
 @dataclass(frozen=True, eq=False)
 class OptionalPart:
-    """What some fitted models hold and others do not, such as those of earlier versions.
+    """A part that some fitted models have and others, such as those of older versions, lack.
 
     A dataclass of float64 arrays, whose names are in ``arrays``, and of plain numbers.
     """
@@ -155,9 +155,9 @@ def save_model(
 
 
 def check_model_place(url: str, overwrite: bool) -> None:
-    """Raise ModelError when something is at the normalized URL that `save_model` must not replace.
+    """Raise ModelError if `save_model` must not replace what is at the normalized URL.
 
-    Whoever computes for long asks at the beginning.
+    Jobs that compute for long call it at the beginning.
     """
     check_replaceable(url, overwrite, "a saved model", lambda at: ATTRIBUTE in attributes_of(at))
 
@@ -176,9 +176,9 @@ def write_model(model: Saveable, place: str) -> None:
 
 
 def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:
-    """Tell whether a run or job of that name saved what is at the URL.
+    """Return whether a run or job of that name saved what is at the URL.
 
-    Nothing is of the run None.
+    Nothing belongs to the run None.
     """
     return run is not None and attributes_of(normalize_url(url)).get(RUN) == run
 
@@ -243,7 +243,7 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
     begun: dict[str, Any] = {ATTRIBUTE: {}} | ({} if run is None else {RUN: run})
     group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=begun)
     for name, array in state.arrays.items():
-        # a chunk that is lost reads as NaN, one that is flipped fails its checksum
+        # a lost chunk reads as NaN, a flipped one fails its checksum
         group.create_array(
             name,
             data=np.ascontiguousarray(array, dtype=np.float64),

@@ -1,4 +1,4 @@
-"""What `score` of the estimators compares: labels of a store, and what is predicted for it."""
+"""The labels and predictions that `score` of the estimators compares."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_SCORE = "it takes two bags, with labels that are not far smaller than what is
 
 @contextmanager
 def refusing_labels(y: ArrayLike | None, sample_weight: SampleWeight) -> Iterator[None]:
-    """Re-raise what scikit-learn refuses of labels and weights of bags in memory."""
+    """Re-raise scikit-learn's errors about labels and weights of bags in memory as ours."""
     if y is None:
         raise DataError("y is missing: bags in memory have no labels of their own")
     refuse_masked("y", y)

@@ -1,4 +1,4 @@
-"""`KernelSmoother`: the Nadaraya-Watson estimator over bags, the O(N)-a-prediction baseline."""
+"""`KernelSmoother`: the Nadaraya-Watson estimator over bags; one prediction costs O(N)."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         return pairs, Densities(resolve_response(self.response_embedding, pairs))
 
     def _keep(self, rows: StreamedRows) -> RowsInMemory:
-        """Return all rows in memory, which they take twice while they are put together."""
+        """Return all rows in memory, which needs twice their size while they are joined."""
         n_columns = self.features_.n_features + self.outcome_.n_targets + 1
         needed = 2 * np.dtype(self.precision).itemsize * rows.n_bags * n_columns
         advice = "leave in_memory out, take an embedding of fewer coefficients"

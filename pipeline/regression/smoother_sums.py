@@ -1,4 +1,4 @@
-"""The sums of a kernel smoother: additive over training bags, exact, of fixed size."""
+"""The sums of a kernel smoother: additive over training bags, exact, of a fixed size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which solver a fit takes: sums and their Cholesky factors, or conjugate gradients."""
+"""Chooses the solver of a fit: sums and Cholesky factors, or conjugate gradients."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ PER_MADE = 4e-9  # of N D in a step, where they are made again
 KEPT_BYTES = 2**32  # of features that are supposed to be kept
 STEPS, PATH_STEPS = 10, 30
 FACTORS, PATH_FACTORS = 1, 8
-PASS_SECONDS = 0.05  # of a step, whatever it does
-LEAST_SECONDS = 1.0  # a fit that is exact so fast is not worth an iteration
+PASS_SECONDS = 0.05  # seconds that every step takes, whatever its size
+LEAST_SECONDS = 1.0  # an exact fit that takes less time than this is not worth iterating
 LEAST_PENALTY = 1e-6  # per bag: smaller ones take many steps, and are solved exactly where possible
 
 
 def gradients_pay(n_bags: int, n_features: int, is_path: bool, n_targets: int = 1) -> bool:
     """Return whether conjugate gradients are faster than an exact solution.
 
-    The answer is that of sizes alone, so that it is the same on any machine.
+    The answer depends on sizes alone, so that it is the same on any machine.
     """
     n, d = float(n_bags), float(n_features)
     n_factors = PATH_FACTORS if is_path else FACTORS
@@ -49,9 +49,9 @@ def fits_exactly(n_bags: int, n_features: int, is_path: bool) -> bool:
 
 
 def check_solver(solver: str, alpha: object, grid: NDArray[np.float64], of_sums: str) -> None:
-    """Raise ParameterError where conjugate gradients can not do what is asked.
+    """Raise ParameterError if conjugate gradients can not do what is asked.
 
-    ``of_sums`` is the parameter, with its value, that is made of sums; "" where there is none.
+    ``of_sums`` is the parameter, with its value, that needs sums; "" if there is none.
     """
     if solver != "cg":
         return

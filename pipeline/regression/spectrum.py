@@ -1,7 +1,7 @@
-"""Two solvers of (M + λI) s = b for many λ: the spectrum of M, and a factor per λ.
+"""Two solvers of (M + λI) s = b for many λ: the spectrum of M, or one factor per λ.
 
-The spectrum has all λ once it is there; for its price there are about seven factors. Both give
-solutions in orthonormal coordinates of their own, which norms and inner products do not see.
+A spectrum costs about as much as seven factors, and then serves every λ. Both give solutions in
+orthonormal coordinates of their own, which leave norms and inner products unchanged.
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ class Spectrum:
 
 
 class Factors:
-    """A `Solver` by one Cholesky factor per λ, the last of which is kept; and some solutions.
+    """A `Solver` with one Cholesky factor per λ; it keeps the last factor and some solutions.
 
-    All factors are made in the same memory: to get pages of zeros takes half as long as a factor.
+    All factors use the same memory, because new pages of zeros cost half as much time as a factor.
 
     Raises
     ------

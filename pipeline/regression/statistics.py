@@ -16,13 +16,13 @@ from .moments import MomentsBuilder, RidgeMoments
 from .statistics_kernels import add_triangle, gram_float32, gram_float64, unpack_centred
 from .summary import Floats, Judge
 
-BLOCK_ROWS = 8192  # of the block that goes through one SYRK: fewer and the products are slower
+BLOCK_ROWS = 8192  # rows of the block that goes through one SYRK: with fewer the product is slower
 BLOCK_BYTES = 2**28  # of it, at most
 
 
 @dataclass(frozen=True)
 class RidgeStatistics(RidgeMoments):
-    """`RidgeMoments` and ZᵀZ, from which everything is solved without the rows.
+    """`RidgeMoments` and ZᵀZ: all that a solver needs, without the rows.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class RidgeStatistics(RidgeMoments):
         return replace(self, gram=gram, **sums)
 
     def split(self, size: int) -> tuple[RidgeStatistics, RidgeStatistics, Floats]:
-        """Return those of the first features, of the others, and the products (size, others)."""
+        """Return the statistics of the first features, of the others, and their cross products."""
         d, row = self.n_features, np.arange(size)
         starts = (row * d - row * (row - 1) // 2).tolist()
         first = np.concatenate([self.gram[a : a + size - i] for i, a in enumerate(starts)])
@@ -135,9 +135,9 @@ class RidgeStatistics(RidgeMoments):
 class StatisticsBuilder:
     """Collects rows in a block and adds each full block into `RidgeStatistics`.
 
-    Blocks go through one SYRK (and, with many targets, one GEMM) in the working precision and
-    are added into float64. What a row is added with depends on its position among the rows
-    alone, so the result does not depend on how they arrive.
+    Blocks go through one SYRK (and, with many targets, one GEMM) in the working precision and are
+    added into float64. Which rows form a block depends only on their position, so the result does
+    not depend on how they arrive.
 
     Memory: the packed float64 triangle, one D × D square and one block of rows.
     """
@@ -181,7 +181,7 @@ class StatisticsBuilder:
         y: NDArray[np.float64],
         weights: NDArray[np.float64] | None = None,
     ) -> None:
-        """Add rows that are at hand: z (n, D), y (n, k), weights (n,); with weights all or none."""
+        """Add existing rows: z (n, D), y (n, k), weights (n,); weights always or never."""
         done = 0
         while done < len(z):
             room = self.room(len(z) - done)

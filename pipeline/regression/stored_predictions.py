@@ -1,4 +1,4 @@
-"""Predictions of a whole store: block by block as they are done, or written beside its ids."""
+"""Predictions of a whole store: yielded block by block, or written with the bags' ids."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PredictedBlock:
         return Prediction(self.prediction, self.probabilities, self.more)
 
 
-# of a range none of whose bags was predicted, and of one whose predictions are written
+# for a range without predicted bags, or whose predictions are written already
 NOTHING = PredictedBlock(np.empty(0, dtype=np.int64), np.empty(0), None)
 
 
@@ -87,7 +87,7 @@ class _Predictions:
 
 
 class _WrittenPredictions(_Predictions):
-    """Writes what it has collected, into the range's own rows or into its own file."""
+    """Writes the predictions it has collected to their rows of an array, or to a file."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
 
 
 def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]:
-    """Return what arrays the columns beside the predictions are.
+    """Return the layouts of the arrays of the columns beside the predictions.
 
     Raises
     ------
@@ -304,7 +304,7 @@ def _prepare(
     group = zarr.open_group(zarr_store(url), mode="w", zarr_format=3, attributes=attributes)
     n = store.n_bags
     ids = str if store.meta.id_kind == "str" else "int64"
-    fill = FILLS["T" if ids is str else "i"]  # what stays where a bag was removed
+    fill = FILLS["T" if ids is str else "i"]  # what a removed bag's row holds
     group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids, fill_value=fill)
     for name, column in {**model.outcome_.stored(), **more}.items():
         group.create_array(
@@ -331,7 +331,7 @@ def check_predictable(model: FittedModel, data: BagStore | LabelledBags, subset:
 
 
 def natural_subsets(model: FittedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
-    """Return the subsets that tell of a model, the first that has a labelled bag most."""
+    """Return the subsets to judge a model on; the first with a labelled bag is taken."""
     fitted_to = getattr(model, "report_", {}).get("data_url")
     is_known = fitted_to is not None and data.url == fitted_to
     return ("holdout", "all") if is_known and getattr(model, "holdout_", 0) else ("all",)

@@ -1,4 +1,4 @@
-"""What ridge regression knows of rows."""
+"""The interface of what ridge regression knows of rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Floats = NDArray[np.float64]
 
 
 class Summary(Protocol):
-    """What is known of rows (z, y), as much as ridge regression needs of them.
+    """What ridge regression needs to know of rows (z, y).
 
-    It is solved as (M + λI) s = b, with a symmetric matrix M of order ``size`` that has the
-    eigenvalues of the centred ZᵀZ, and perhaps others that are zero.
+    It is solved as (M + λI) s = b. The symmetric matrix M of order ``size`` has the eigenvalues of
+    the centred ZᵀZ, and possibly more that are zero.
     """
 
     @property
@@ -28,7 +28,7 @@ class Summary(Protocol):
 
     @property
     def weight(self) -> float:
-        """Σ of the rows' weights: as many rows of weight 1 count as much; n without weights."""
+        """Σ of the rows' weights; n without weights, as a row of weight 1 counts once."""
 
     @property
     def n_weighted(self) -> int:
@@ -68,7 +68,7 @@ class Summary(Protocol):
         """Return the sums of the rows."""
 
     def part(self, size: int) -> Summary:
-        """Return a part of order ``size``: every so-many-th row, or feature."""
+        """Return a part of order ``size``: evenly spaced rows, or features."""
 
     def matrix(self, shift: float = 0.0) -> Floats:
         """M + shift·I, in Fortran order, a new array; only the lower triangle is set."""
@@ -88,9 +88,9 @@ class Summary(Protocol):
     def residual_squares(
         self, solution: Floats, right_side: Floats, alpha: float, df: float
     ) -> tuple[Floats, float]:
-        """Return those of these rows and the fit's degrees of freedom, of which M alone has df.
+        """Return these rows' residual squares, and the fit's degrees of freedom; M alone has df.
 
-        Of s and b in any orthonormal coordinates.
+        s and b may be in any orthonormal coordinates.
         """
 
     def judge(self) -> Judge:

@@ -1,4 +1,4 @@
-"""Labels as estimators take them: how many targets they are, and which classes."""
+"""Labels as estimators take them: the number of targets, and the classes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SampleWeight = str | ArrayLike | None
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The weights of bags; one of weight 2 counts as the bag twice, of 0 not at all.
+    """The weights of bags: a bag of weight 2 counts as two equal bags, one of weight 0 as none.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Weights:
 
     @classmethod
     def of_bags(cls, data: Bags | BagStore, given: SampleWeight) -> Weights | None:
-        """Return what ``sample_weight=`` says; None for None.
+        """Return the weights that ``sample_weight=`` gives; None for None.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Weights:
         return cls(name and Column(name), None if by_class is None else np.array(by_class, float))
 
     def bound(self, data: Bags | BagStore) -> Weights:
-        """Return the same with the column of a store."""
+        """Return the weights with the column of a store."""
         if self.column is None:
             return self
         return replace(self, column=Column.of(data, "sample_weight", self.column.name))

@@ -1,4 +1,4 @@
-"""What a challenger has to pass before it becomes the champion."""
+"""The conditions that a challenger has to meet before it becomes the champion."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def judge(
 def check_comparable(
     champion: FittedModel, challenger: FittedModel, name: str, registry_url: str
 ) -> None:
-    """Raise ModelError for a champion that predicts something else than the challenger."""
+    """Raise ModelError if the champion predicts other targets than the challenger."""
     ours, theirs = challenger.outcome_, champion.outcome_
     alike = {
         "kind": type(champion) is type(challenger),
@@ -71,7 +71,7 @@ def check_comparable(
 
 
 def find_objections(spec: Retraining, judged: Judgement, drift: GateResults) -> list[str]:
-    """Return why the champion stays; nothing if the challenger takes its place."""
+    """Return the reasons why the champion stays; none if the challenger replaces it."""
     found = []
     if judged.error is None or judged.champion_error is None:
         found.append("no labelled bag of the window is held out, so nothing judges the models")

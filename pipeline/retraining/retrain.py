@@ -1,9 +1,9 @@
 """`retrain`: one round of a line of models that follows a growing store.
 
-A round counts the bags that were committed since the last one, solves, judges the new model and
-the champion on the same held-out bags, and promotes the one or keeps the other. What it decided is
-written down before it is done: a process that dies anywhere leaves a round that the next call
-carries out as it was decided, or begins again.
+A round counts the bags that were committed since the last one, solves, judges the new model and the
+champion on the same held-out bags, and promotes the new model or keeps the champion. The decision
+is written down before it is carried out. If the process dies, the next call carries out the decided
+round, or begins the round again.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def retrain(
 def _carry_out(
     spec: Retraining, folder: StateFolder, journal: Journal, publish: Publish | None
 ) -> RoundResult:
-    """Promote, commit, report; every step but the promotion may be done twice."""
+    """Promote, commit, report; every step except the promotion may be repeated."""
     registry = Registry(spec.registry_url)
     changes, name = registry.history(), journal.state.model
     if journal.promote and len(changes) == journal.n_changes:
@@ -159,7 +159,7 @@ def _carry_out(
 
 
 def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> str | None:
-    """Why there is no round, in words; None: there is."""
+    """Return the reason why there is no round; None if there is one."""
     if state is not None:
         check_same_store(store, state.store, spec.state_folder)
         if len(state.changed(store)):

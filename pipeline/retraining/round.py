@@ -1,4 +1,7 @@
-"""A round: new sums, a new model, and whether it becomes the champion. Nothing is promoted here."""
+"""A round: new sums, a new model, and the decision whether it becomes the champion.
+
+Nothing is promoted here.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ class NewRound:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def decide(self) -> Journal:
-        """Do everything up to the decision; the challenger is registered then."""
+        """Do everything up to the decision; the challenger is registered at that point."""
         begun = time.perf_counter()
         registry = Registry(self.spec.registry_url)
         n_changes, champion = len(registry.history()), registry.current()
@@ -154,9 +157,10 @@ class NewRound:
 
     @cached_property
     def window(self) -> Range:
-        """The bags that the challenger is made of, held-out and unlabelled ones among them.
+        """The bags that the challenger is made of, including held-out and unlabelled ones.
 
-        In a round without new bags none leaves: it is made because some were changed.
+        In a round without new bags no bag leaves the window: the round is made because bags
+        changed.
         """
         stop = self.store.n_bags
         if stop == self.before[1]:
@@ -179,7 +183,7 @@ class NewRound:
     # ------------------------------------------------------------------ the challenger
 
     def _choose_line(self, registry: Registry) -> tuple[ModelLine, str | None]:
-        """Return the line, and why it is a new one; None: it is the one of the round before."""
+        """Return the line, and the reason if it is a new one; None if it is the last round's."""
         spec, why = self.spec, FIRST
         if self.state is not None:
             line = ModelLine.of(load_model(registry.model_url(self.state.model)))
@@ -197,7 +201,7 @@ class NewRound:
         return line, why
 
     def _sum(self, line: ModelLine, new_line: str | None) -> WindowSums:
-        """Return the sums of the window; those kept are used where that is possible and right."""
+        """Return the sums of the window; stored sums are used if they can be and are right."""
 
         def count(bags: Range) -> FitStatistics:
             return line.statistics(self.store, bags, self.progress, self.checkpoints)
@@ -227,7 +231,7 @@ class NewRound:
         return replace(sums, passes=passes) if len(self.changed) else sums
 
     def _follow_changes(self, line: ModelLine, sums: FitStatistics, state: State) -> FitStatistics:
-        """Subtract changed bags as they were when they were counted, and add them as they are."""
+        """Subtract changed bags with their old labels, and add them with the new ones."""
         store, given = self.store, (span_of(self.changed), self.progress, self.checkpoints)
         then = BagStore(store.url, replace(store.meta, n_changes=state.n_changes), store.snapshot)
         only = ListedBags(self.changed)
@@ -265,11 +269,11 @@ class NewRound:
         return [champion]
 
     def _held_out(self, bags: Range, n: int) -> LabelledBags:
-        """Return the newest bags of a range that entered no model."""
+        """Return the newest bags of a range that were in no fit."""
         return newest_held_out(self._labelled(bags), Split(self.spec.holdout, HOLDOUT_SEED), n)
 
     def _measure_drift(self, models: list[DoubleBasis]) -> GateResults:
-        """Test the new bags; without the champion's errors where others were held out of it."""
+        """Test the new bags; leave out the champion's errors if its holdout was another."""
         gate = self.spec.drift
         return measure_drift(
             gate,

@@ -1,4 +1,4 @@
-"""What people set: the window, the gates, and everything else a retraining depends on."""
+"""What users set: the window, the gates, and all else that a retraining depends on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_DAYS = 36_525  # a hundred years; Python's dates end
 
 
 class Seen(Protocol):
-    """A round: at the time ``at``, ISO 8601, it found the store's first ``stop`` bags."""
+    """A round that began at the time ``at``, ISO 8601, and found ``stop`` bags in the store."""
 
     @property
     def stop(self) -> int:
@@ -36,10 +36,10 @@ class Seen(Protocol):
 
 @dataclass(frozen=True)
 class Window:
-    """The newest bags: so many, or those of so many days; all bags if neither is given.
+    """The newest bags: a number of them, or those of some days; all bags if neither is given.
 
-    A bag's day is that of the round that found it first. So bags leave a window of days together
-    with the others of their round, and only when there is a new round.
+    The day of a bag is that of the round that first found it. So the bags of a round leave a window
+    of days together, and only when there is a new round.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Window:
 
 @dataclass(frozen=True)
 class DriftGate:
-    """The tests of the new bags against the window before; see `drift_gates`.
+    """The tests of the new bags against the last window; see `drift_gates`.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ class DriftGate:
 
 @dataclass(frozen=True)
 class Spending:
-    """How much of alpha the tests of a horizon have spent.
+    """How much of alpha the tests of a horizon have used up.
 
-    It is kept in the state, so that a round that is repeated after a kill spends once.
+    It is part of the state, so a round that is repeated after a kill uses it up once.
 
     Attributes
     ----------
@@ -140,10 +140,10 @@ class Spending:
     alpha_spent: float = 0.0
 
     def spend(self, gate: DriftGate) -> tuple[float, Spending]:
-        """Return the level of a round's gates together, and what is spent after it.
+        """Return the level of all gates of a round, and what is left to spend after it.
 
-        What is left is shared evenly by the rounds that are left; so it adds up to at most alpha,
-        whatever alpha and horizon were before.
+        What is left is shared evenly by the remaining rounds. So the levels add up to at most
+        alpha, even if alpha and horizon were changed between rounds.
         """
         now = Spending() if self.n_tested >= gate.horizon else self
         level = max(0.0, gate.alpha - now.alpha_spent) / (gate.horizon - now.n_tested)

@@ -132,7 +132,7 @@ class State:
         return bags[(bags >= self.start) & (bags < self.stop)]
 
     def misses(self, store: BagStore) -> bool:
-        """Return whether bags of the sums were removed since, and their points deleted."""
+        """Return whether bags of the sums were removed and their points deleted meanwhile."""
         gone = Changes(store.changes.rows[self.n_changes : store.meta.n_erased]).removed
         return bool(((gone >= self.start) & (gone < self.stop)).any())
 
@@ -165,7 +165,7 @@ class Journal:
     report: dict[str, Any]
 
     def overtaken(self, reason: str) -> Journal:
-        """Return the round that promotes nothing, as somebody changed the champion meanwhile."""
+        """Return the round without its promotion: someone else changed the champion."""
         *before, last = self.state.rounds
         rounds = (*before, replace(last, decision=OVERTAKEN))
         report = {**self.report, "decision": OVERTAKEN, "reasons": [reason]}
@@ -180,9 +180,9 @@ class Journal:
 class StateFolder:
     """The folder of one line of rounds.
 
-    On local files one process holds it for a whole round. Among objects several may work on a
-    round; the first that decides it writes the journal, and the others are refused there, with
-    nothing done.
+    On local files one process holds it for a whole round. In an object store several processes may
+    work on a round. The first one that decides it writes the journal; the others are refused at
+    that point and have done nothing.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class StateFolder:
         return journal, state
 
     def decide(self, journal: Journal) -> None:
-        """Write down what is to be done, by this process or by the next.
+        """Write down the decision, to be carried out by this process or by the next one.
 
         Raises
         ------
@@ -239,7 +239,7 @@ class StateFolder:
         self._write(STATE, asdict(state))
 
     def close(self, state: State) -> None:
-        """Delete the journal of a round that is done, and sums that nothing needs any more."""
+        """Delete the journal of a finished round, and sums that are not needed any more."""
         self._hold.check()
         for name in names_in(self.url):
             found = SUMS.fullmatch(name)
@@ -307,7 +307,7 @@ def fingerprint(store: BagStore, stop: int) -> dict[str, Any]:
 
 
 def check_same_store(store: BagStore, before: dict[str, Any], state_url: str) -> None:
-    """Raise StoreError for a store that was replaced or shrunk since.
+    """Raise StoreError if the store was replaced or shrank since.
 
     Parameters
     ----------

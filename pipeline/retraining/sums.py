@@ -1,7 +1,7 @@
 """The statistics of a sliding window of bags, and the models that are solved from them.
 
-Statistics of the same features can be added and subtracted. So the model of a window that has moved
-costs a pass over the bags that came and those that left, not over all bags.
+Statistics of the same features can be added and subtracted. When the window slides, a new model
+therefore costs a pass over the bags that came and those that left, not over all bags.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class ModelLine:
 
 @dataclass(frozen=True)
 class Check:
-    """How running sums differ from those of the same bags that were counted again.
+    """How far running sums differ from a new count of the same bags.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether all differences can be rounding."""
+        """Whether rounding can explain all differences."""
         return all(value <= self.bound for value in self.differences.values())
 
 
@@ -178,10 +178,10 @@ def sum_window(window: Range, count: Count, purpose: str, why: str) -> WindowSum
 
 
 def slide_window(before: Range, sums: FitStatistics, window: Range, count: Count) -> WindowSums:
-    """Add the bags that came since the window before, and subtract those that left it.
+    """Add the bags that came since the last window, and subtract those that left it.
 
-    Where fewer bags stay than leave, those that stay are counted again instead. Every bag is
-    counted at most once.
+    If fewer bags stay than leave, those that stay are counted again instead. Every bag is counted
+    at most once.
     """
     (first, last), (start, stop) = before, window
     if start >= last:
@@ -202,9 +202,9 @@ def slide_window(before: Range, sums: FitStatistics, window: Range, count: Count
 def recount_and_compare(
     before: Range, sums: FitStatistics, window: Range, count: Count, bound: float
 ) -> WindowSums:
-    """Count all bags of a window and of the window before, each once.
+    """Count all bags of this window and of the last one, each once.
 
-    The sums of the window before are compared with the new ones, and not used any further.
+    The stored sums of the last window are compared with the new ones, and then dropped.
     """
     (first, last), (start, stop) = before, window
     middle = min(start, last)
@@ -253,7 +253,7 @@ def _relative(gap: float, scale: float) -> float:
 
 
 def _scales(statistics: RidgeStatistics) -> dict[str, float]:
-    """Return the largest value that entries of each array may have."""
+    """Return the largest absolute value that entries of each array may have."""
     z = float(statistics.diagonal.max(initial=0.0)) ** 0.5
     y = float(statistics.sum_yy.max(initial=0.0)) ** 0.5
     n = float(statistics.weight) ** 0.5

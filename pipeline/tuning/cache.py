@@ -1,8 +1,8 @@
 """Coefficients of bags, and their targets, kept beside their store while models are compared.
 
-One Zarr group an embedding, and one for the targets that all share. A block of bags is one object,
-replaced by one rename (or one PUT), with a checksum: a block is there whole or counts as not
-there, and is computed again. So a killed writer needs no repair, and a damaged block none either.
+There is one Zarr group per embedding, and one for the targets, which all share. A block of bags is
+one object with a checksum, replaced by one rename (or one PUT). So a block is there whole, or
+counts as missing and is computed again. After a kill or damage nothing has to be repaired.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FORMAT_VERSION = 2
 ATTRIBUTE = "bagbasis_coefficients"
 NAME = re.compile(r"[0-9a-f]{16}-[0-9a-f]{16}\.zarr")
 ROWS = "rows"
-MISSING = float("inf")  # what is no coefficient and no target
+MISSING = float("inf")  # stands for a missing coefficient or target
 
 
 def store_identity(store: BagStore) -> str:
-    """Return a hash that no other store at the URL shares, nor this one at another length."""
+    """Return a hash that differs for any other store at the URL, and for any other length."""
     return digest([FORMAT_VERSION, store.url, store.written, store.n_bags, store.n_points])
 
 
@@ -70,7 +70,7 @@ class RowCache:
                 pass  # nothing there, or what a killed maker left: made anew
             try:
                 return OpenCache(self, self._create())
-            except (ContainsArrayError, KeyError) as error:  # made there, or emptied, meanwhile
+            except (ContainsArrayError, KeyError) as error:  # another process made it meanwhile
                 raise WriterBusyError(
                     f"{self.url}: another tune of the same begins at the moment; wait for it"
                 ) from error
@@ -89,7 +89,7 @@ class RowCache:
         return group
 
     def remove(self) -> None:
-        """Delete it; what can not be deleted is no further error."""
+        """Delete the cache; a part that can not be deleted is ignored."""
         with suppress(OSError):
             remove(self.url)
 

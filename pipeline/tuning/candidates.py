@@ -54,9 +54,9 @@ class Candidate:
 
 
 def resolve_candidates(problem: Problem, base: DoubleBasis, search: Search) -> list[Candidate]:
-    """Every embedding with every multiplier of σ, then the linear ones.
+    """Combine every embedding with every multiplier of σ, then add the linear ones.
 
-    Those that come to the same are one.
+    Candidates that turn out to be equal are kept once.
 
     Raises
     ------
@@ -89,10 +89,10 @@ def resolve_widths(
     place: int,
     multipliers: Sequence[float],
 ) -> list[Candidate]:
-    """Return an embedding with every multiplier of σ, without any the linear one.
+    """Combine an embedding with every multiplier of σ, or return the linear candidate.
 
-    The sample that widths and landmarks follow from is embedded once. ``place`` is where the
-    embedding stands.
+    The sample that decides widths and landmarks is embedded once. ``place`` is the position of the
+    embedding.
     """
     with lane():
         first = resolve_features(problem.source, clone(embedding), None)

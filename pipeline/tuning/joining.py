@@ -1,4 +1,4 @@
-"""Joining embeddings greedily, as far as the bags held out say that it helps."""
+"""Joins embeddings greedily, as long as the held-out bags say that it helps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .leads import Losses, difference
 from .records import Lead, Score
 from .search import Search
 
-WEIGHTS = (1.0, 0.3)  # of a part that is added, beside parts of weight 1
+WEIGHTS = (1.0, 0.3)  # weights of an added part, relative to the parts of weight 1
 LEAST_LEAD = 1.0  # standard errors by which a union has to lead; a smaller lead is often chance
 MOST_COMPARED = 3  # of the unions with one part more, on as many bags as the last rung has
 
@@ -47,7 +47,7 @@ class Tune(Protocol):
 
 
 class Joining:
-    """The comparison of unions; their scores are added to those of the rungs, ``found``."""
+    """The comparison of unions; their scores are added to ``found``, those of the rungs."""
 
     def __init__(self, tune: Tune, found: list[dict[int, Score]], progress: Progress) -> None:
         self._tune, self._found, self._progress = tune, found, progress
@@ -56,9 +56,9 @@ class Joining:
         self._groups = None if name is None else Column.of(data, "groups", name).held()
 
     def run(self) -> tuple[int, list[Lead]]:
-        """Return the winner among the best of each embedding and what joins them, and its leads.
+        """Return the winner among the best of each embedding and their unions, and its leads.
 
-        Linear candidates are compared, and not joined.
+        Linear candidates are compared, but not joined.
         """
         candidates = self._tune.candidates
         finalists = self._best_of_each()
@@ -99,7 +99,7 @@ class Joining:
         return [best[place] for place in sorted(best)]
 
     def _widths_about(self, c: int) -> list[float]:
-        """Return a candidate's multiplier of σ and those beside it: parts have a unit in common."""
+        """Return a candidate's multiplier of σ and its neighbours; parts share one unit."""
         widths = sorted(self._tune.search.scale_multipliers)
         at = widths.index(self._tune.candidates[c].scale_multiplier or 1.0)
         return widths[max(0, at - 1) : at + 2]
@@ -127,7 +127,7 @@ class Joining:
         return self._found[r][c]
 
     def _differ(self, ours: int, theirs: int) -> tuple[float, float]:
-        """Return by how much the error of theirs is larger, and the standard error of that."""
+        """Return how much larger their error is, and the standard error of the difference."""
         for c in (ours, theirs):
             if c not in self._losses:
                 self._losses[c] = self._tune.losses(c, self._score(c, len(self._found) - 1))

@@ -1,4 +1,4 @@
-"""Losses bag by bag on the bags held out, and by how many standard errors they differ."""
+"""Losses per bag on the held-out bags, and by how many standard errors they differ."""
 
 from __future__ import annotations
 

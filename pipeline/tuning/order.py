@@ -1,6 +1,6 @@
 """The order in which tuning sees the bags, and how many of them each rung takes.
 
-Pure functions of numbers: the same on every machine, so that a tune can go on after a kill.
+Pure functions of numbers: the same on every machine, so that a killed tune can go on.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ..bags.plan import Range
 from ..errors import ParameterError
 
-RUNS_PER_BLOCK = 4  # so that blocks mix several places of the store
-RUNS_PER_RUNG = 64  # so that a rung says something about the whole store
+RUNS_PER_BLOCK = 4  # a block thus mixes several places of the store
+RUNS_PER_RUNG = 64  # a rung thus represents the whole store
 MIN_RUN, MAX_RUN = 8, 1024  # shorter ones spend their time on opening chunks
 MAX_BLOCK_BYTES = 2**26  # of a block's coefficients and targets, which a task holds
 LEAST_BAGS = 2000  # of the first rung: a tenth of them has to tell candidates apart

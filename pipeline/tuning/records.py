@@ -1,4 +1,4 @@
-"""What a tune has found so far, in a JSON file that a killed tune goes on from."""
+"""What a tune has found so far, in a JSON file from which a killed tune goes on."""
 
 from __future__ import annotations
 

@@ -46,9 +46,10 @@ class Search:
 
     @classmethod
     def auto(cls) -> Self:
-        """Return a search for whoever has no embedding in mind.
+        """Return a search for users who have no embedding in mind.
 
-        Ridge on the means of bags, moments, mean map, Jensen-Shannon, and what joins them.
+        It compares ridge on the means of bags, moments, mean map and Jensen-Shannon, and joins
+        them.
         """
         kernels: list[Embedding[Any]] = [MomentsEmbedding(), MeanMapEmbedding(), HDDEmbedding("js")]
         return cls(kernels, linear=[MomentsEmbedding(covariance=False)], join=True)
