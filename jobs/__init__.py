@@ -1,1 +1,1 @@
-"""The command line: one thin module a job, configs in, library calls, reports out."""
+"""The command line: one thin module per job. A job reads a config, calls the library, reports."""

@@ -1,4 +1,4 @@
-"""What a command answers: tables and lines for people, or one JSON object with ``--json``."""
+"""The answer of a command: tables and lines for people, or one JSON object with ``--json``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import click
 if TYPE_CHECKING:
     from .terminal import Terminal
 
-JSON = f"{__name__}.json"  # in the context of a command: whether --json was given
+JSON = f"{__name__}.json"  # key in a command's context: whether --json was given
 
 
 def take_json(command: click.Command) -> None:
-    """Give a command, or all those of a group, the option ``--json``; see `answer`."""
+    """Give the option ``--json`` to a command, or to all commands of a group; see `answer`."""
     if isinstance(command, click.Group):
         for one in command.commands.values():
             take_json(one)
@@ -32,13 +32,13 @@ def _keep_json(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def wants_json() -> bool:
-    """Whether the command that runs was given ``--json``: its tables and lines are left out."""
+    """Return whether the running command was given ``--json``: it then prints no tables."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(JSON))
 
 
 def answer(found: Mapping[str, Any]) -> None:
-    """Print what a command has found or done as JSON, where ``--json`` asks for it."""
+    """Print the result of a command as JSON, if ``--json`` was given."""
     if wants_json():
         from .files import plain
 
@@ -46,13 +46,13 @@ def answer(found: Mapping[str, Any]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line on stdout, unless JSON is asked for."""
+    """Print a line on stdout, unless JSON was asked for."""
     if not wants_json():
         click.echo(text)
 
 
 def command_terminal() -> Terminal:
-    """Return the terminal of the command that runs; with ``--json`` it shows progress alone."""
+    """Return the terminal of the running command; with ``--json`` it shows only progress."""
     from rich.console import Console
 
     from .terminal import Terminal

@@ -1,4 +1,4 @@
-"""The champion of a registry behind HTTP: what `bags serve` serves."""
+"""The HTTP application of `bags serve`: answers with the champion of a registry."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class Served(NamedTuple):
-    """A model and its name; a request is answered by one, whatever is promoted meanwhile."""
+    """A model and its name. A request is answered by one of them, even if another is promoted."""
 
     name: str
     model: DoubleBasis
@@ -43,7 +43,7 @@ class Served(NamedTuple):
 class Champion:
     """The champion of a registry, loaded again when another model is promoted.
 
-    A registry that can not be read, or a champion that can not, leaves the last one in its place.
+    If the registry or a new champion can not be read, the last champion stays.
 
     Attributes
     ----------
@@ -66,33 +66,33 @@ class Champion:
         self.trouble: str | None = None
 
     def look(self) -> None:
-        """Load the champion if it is another one than before."""
+        """Load the champion if it has changed."""
         trouble = None
         try:
             name = self._registry.current()
             if name is not None and name != self.served.name:
                 self.served = self._load(name)
                 logger.info("%s: serving %s", self._registry.url, name)
-        except Exception as error:  # whatever it is, the champion of before goes on answering
+        except Exception as error:  # whatever goes wrong, the last champion goes on answering
             trouble = str(error)
             if trouble != self.trouble:
                 logger.warning("%s is served still: %s", self.served.name, trouble)
         self.trouble = trouble
 
     def follow(self, stop: threading.Event) -> None:
-        """Look again and again, until told to stop."""
+        """Look again and again, until the event is set."""
         while not stop.wait(LOOK_SECONDS):
             self.look()
 
     def _load(self, name: str) -> Served:
         model = load_model(self._registry.model_url(name))
-        with suppress(BagbasisError):  # kernels are compiled here, and not while somebody waits
+        with suppress(BagbasisError):  # compiles kernels now, not while a client waits
             model.predicted(Bags.from_list([np.zeros((1, model.features_.n_dims))]))
         return Served(name, model)
 
 
 class Guard:
-    """Answers nobody who does not send the token, whatever is asked."""
+    """Refuses every request without the token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._expected = app, f"Bearer {token}".encode()

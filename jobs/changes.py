@@ -1,4 +1,4 @@
-"""What the jobs that change a store report: remove, relabel, merge and compact."""
+"""The report of the jobs that change a store: remove, relabel, merge and compact."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The command ``bags``: one subcommand a job.
+"""The command ``bags``: one subcommand per job.
 
-Jobs and the library are imported when a job runs, so that ``bags --help`` answers at once.
+Jobs and the library are imported only when a job runs, so that ``bags --help`` answers at once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ON_CLUSTER = (
     "generate", "ingest", "fit", "evaluate", "predict", "tune", "retrain", "demo", "experiment",
     "test-two-sample", "test-independence",
 )  # fmt: skip
-TEST = "test-"  # what jobs begin with that are called as `bags test NAME`
+TEST = "test-"  # prefix of the jobs that are called as `bags test NAME`
 SCALED = ("experiment",)
 SELF_CONTAINED = ("demo",)  # these run with the package's config where none is given
 YAML = (".yaml", ".yml")
@@ -47,7 +47,7 @@ DEBUG = "Show tracebacks and the library's log."
 
 
 class JobCommand(click.Command):
-    """A job's command; its help ends with the keys of its config, and exit codes of its own."""
+    """A job's command; its help ends with the keys of its config and the job's exit codes."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the keys of the job's config, and its exit codes."""
@@ -64,7 +64,7 @@ class JobCommand(click.Command):
 
 
 class Group(click.Group):
-    """Turns whatever goes wrong on the command line into one line and an exit code."""
+    """Turns any error on the command line into one line and an exit code."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
@@ -120,8 +120,8 @@ def run_job(
 ) -> int:
     """Run one job and return its exit code.
 
-    0, 1 when it failed, 2 for a wrong config, 4 when another process does the same, 130 when it was
-    interrupted, or one of the job's own.
+    0 if it succeeded, 1 if it failed, 2 for a wrong config, 4 if another process does the same, 130
+    if it was interrupted, or a code of the job's own.
     """
 
     def run() -> int:
@@ -151,7 +151,7 @@ def _run(
 
 
 def _positional(name: str, what: str | None) -> tuple[str | Path | None, dict[str, str]]:
-    """Return the config's path, and the values, that the positional argument stands for."""
+    """Return the config's path and the values that the positional argument stands for."""
     if what is None or what.lower().endswith(YAML) or name not in SHORTCUTS:
         return what, {}
     return None, {SHORTCUTS[name][1]: what}

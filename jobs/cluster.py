@@ -1,4 +1,4 @@
-"""Where a job runs: in this process, or on a cluster that is open while it does."""
+"""Where a job runs: in this process, or on a cluster that is open during the job."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def running_on(target: str, store: str | None = None) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:
-            logging.disable()  # of what the scheduler says about work that is cut off
+            logging.disable()  # silences what the scheduler says about work that is cut off
             raise

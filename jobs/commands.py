@@ -1,4 +1,4 @@
-"""The commands of ``bags`` that are no jobs: ``config``, ``submit``, ``models`` and so on."""
+"""The commands of ``bags`` that are not jobs: ``config``, ``submit``, ``models`` and so on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .shell import check_job, give_up, guarded, import_job, packaged_config
 if TYPE_CHECKING:
     from bagbasis.registry.registry import ModelRecord
 
-WATCH_SECONDS = 1.0  # between two looks at a run that is followed
+WATCH_SECONDS = 1.0  # between two looks at an attached run
 
 SET_OPTION = click.option(
     "--set",
@@ -39,12 +39,12 @@ REGISTRY = click.argument("url", metavar="REGISTRY_URL")
 
 
 def guarded_command(function: Callable[..., Mapping[str, Any] | None]) -> Callable[..., None]:
-    """Answer with what a command returns; turn what goes wrong into one line and an exit code."""
+    """Answer with what a command returns; turn an error into one line and an exit code."""
 
     @wraps(function)
     def call(*args: object, **values: object) -> None:
         context = click.get_current_context()
-        # without the program's name, which has blanks of its own: python -m bagbasis.jobs
+        # without the program's name, which may contain blanks: python -m bagbasis.jobs
         name = context.command_path.removeprefix(context.find_root().command_path).strip()
 
         def run() -> None:
@@ -129,7 +129,7 @@ def runs(root: str | None) -> dict[str, Any]:
         found.append({"run": run.id, "url": run.url, **asdict(state)})
         share = f"{100 * state.done / state.total:.0f} %" if state.total else ""
         begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.submitted))
-        launched = run.record().get("launched", {})  # older runs do not say
+        launched = run.record().get("launched", {})  # older runs have no such key
         where = ", ".join(f"{key} {value}" for key, value in launched.items())
         rows.append([run.id, str(state.status), state.step, share, begun, where])
     columns = ["run", "status", "step", "done", "submitted", "driver"]
@@ -268,7 +268,7 @@ def rollback(url: str) -> dict[str, str | None]:
 
 
 def _row(record: ModelRecord) -> list[str]:
-    """Return the mark of the champion, name, time, estimator, and numbers of fit and report."""
+    """Return the champion's mark, name, time, estimator, and numbers of the fit and report."""
     numbers = {"bags": record.fit.get("n_bags_fitted"), **record.report}
     shown = [
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4g}"

@@ -1,4 +1,4 @@
-"""From a YAML file and ``--set key=value`` to a job's validated config."""
+"""Reads a YAML file and ``--set key=value`` into a job's validated config."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ReportConfig(JobConfig):
 
 
 class DirectoryConfig(JobConfig):
-    """Config of a job that fills a directory, its JSON report among the files."""
+    """Config of a job that fills a directory, with its JSON report in it."""
 
     out_dir: str = Field(description="directory for report.json and the pictures")
 

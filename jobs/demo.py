@@ -15,7 +15,7 @@ from .config import ClusterConfig, DirectoryConfig, Section
 from .sections import EmbeddingName, ModelSection
 from .terminal import Terminal
 
-MARKER = ".bagbasis-demo"  # says that the directory's content may be replaced
+MARKER = ".bagbasis-demo"  # its presence says that the directory's content may be replaced
 PARTS = ("digits", "mixture")
 LEAST_ACCURACY = 0.97
 MOST_RMSE = 1.65
@@ -74,7 +74,7 @@ class Config(ClusterConfig, DirectoryConfig):
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
-    """Both parts, one after the other; returns the report."""
+    """Run both parts, one after the other; returns the report."""
     begun = time.perf_counter()
     out_dir = start_over(Path(config.out_dir))
     digits = config.digits.model.with_embedding(config.embedding)
@@ -90,7 +90,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def start_over(out_dir: Path) -> Path:
-    """Make the directory, or empty it of what an earlier demo left there.
+    """Make the directory, or delete what an earlier demo left in it.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _part(
     axes: dict[str, Any],
     console: Terminal,
 ) -> dict[str, Any]:
-    """Generate both stores, fit on the first, evaluate on the second."""
+    """Generate two stores, fit on the first, evaluate on the second."""
     quiet = console.without_tables()
     made = [generate.run(config, quiet) for config in data]
     seconds = sum(one["seconds"] for one in made)

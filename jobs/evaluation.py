@@ -1,4 +1,4 @@
-"""What ``bags evaluate`` draws and says of a model's errors, for each kind of outcome."""
+"""What ``bags evaluate`` draws and prints of a model's errors, for each kind of outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .terminal import Terminal
 
 
 class TargetView:
-    """What people see of a model of numbers or classes.
+    """Pictures and tables of the errors of a model of numbers or classes.
 
     Parameters
     ----------
@@ -133,10 +133,7 @@ class TargetView:
 
 
 class DensityView:
-    """What people see of a model of densities: the rows of 004, Table 3.1, and slices.
-
-    Parameters as of `TargetView`; the coordinates are those of the responses.
-    """
+    """Pictures and tables of a model of densities: the rows of 004, Table 3.1, and slices."""
 
     def __init__(
         self,

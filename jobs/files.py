@@ -1,4 +1,4 @@
-"""The report a job leaves behind, as JSON with the keys ``job`` and ``config``, and as a page."""
+"""The report that a job leaves: JSON with the keys ``job`` and ``config``, and a page."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .terminal import Terminal
 
 
-PAGES = ("fit", "evaluate", "tune", "demo")  # jobs whose report has a page beside it
-PICTURED = ("retrain", "experiment", "test-")  # what others that draw begin with
+PAGES = ("fit", "evaluate", "tune", "demo")  # jobs that also write a page
+PICTURED = ("retrain", "experiment", "test-")  # beginnings of the names of other jobs that draw
 
 
 def run_and_report(
@@ -48,7 +48,7 @@ def run_and_report(
     with _logged() as warnings:
         report: dict[str, Any] = job.run(config, console)
     if path is not None:
-        if name in PAGES:  # before the report, with which the job is done
+        if name in PAGES:  # before the report: once that is there, the job counts as done
             from .page import render
 
             page = render(name, console.parts, plain(config.model_dump()), warnings)
@@ -59,7 +59,7 @@ def run_and_report(
 
 
 def with_config(name: str, config: JobConfig, report: dict[str, Any]) -> dict[str, Any]:
-    """Return the report as it is written: below the job and its config."""
+    """Return the report as it is written: after the job's name and its config."""
     return {"job": name, "config": config.model_dump(), **report}
 
 
@@ -78,7 +78,7 @@ def make_folder_of(url: str) -> None:
 
 
 def page_url(report: str | os.PathLike[str]) -> str:
-    """Return where the page of a JSON report is: beside it."""
+    """Return the URL of a report's page: beside the JSON file."""
     return f"{os.fspath(report).removesuffix('.json')}.html"
 
 
@@ -90,7 +90,7 @@ def write_page(url: str, page: str) -> None:
 
 @contextmanager
 def _logged() -> Iterator[list[str]]:
-    """Yield a list that gets what the library warns of in this process."""
+    """Yield a list that collects the library's warnings in this process."""
     found: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
@@ -103,12 +103,12 @@ def _logged() -> Iterator[list[str]]:
 
 
 def is_page(content: bytes) -> bool:
-    """Whether it is of the template ``page.html``."""
+    """Return whether a file was made from the template ``page.html``."""
     return b'name="generator" content="bagbasis report"' in content[:1024]
 
 
 def is_report(content: bytes) -> bool:
-    """Whether a job wrote that."""
+    """Return whether a job wrote the file."""
     try:
         values = json.loads(content)
     except ValueError:
@@ -119,7 +119,7 @@ def is_report(content: bytes) -> bool:
 def check_report_place(
     url: str | os.PathLike[str], is_ours: Callable[[bytes], bool] = is_report
 ) -> None:
-    """Raise StoreError unless a report may be written there: nothing, or an older one, is there."""
+    """Raise StoreError unless the place is free or holds an older report."""
     url = normalize_url(url)
     with storage_errors(url, "can not be written"):  # a name that is too long, a closed folder
         check_no_link(url)
@@ -143,7 +143,7 @@ def write_report(path: str | os.PathLike[str], report: Mapping[str, Any]) -> Non
 
 
 def plain(values: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a mapping in types that JSON knows; other objects become their text."""
+    """Return a mapping in types that JSON knows; any other object becomes its text."""
     return {str(key): _plain(value) for key, value in values.items()}
 
 

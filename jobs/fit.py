@@ -58,7 +58,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
     begun = time.perf_counter()
     place = ModelPlace("fit", config, console.run)
-    # of a run: whoever calls again by hand may have other data at the same URL by now
+    # only of a run: in a call by hand the data at the URL may be others by now
     ours = console.run is not None and place.is_ours()
     store = BagStore.open(config.data_url)
     config.model.check_target(config.target)
@@ -89,7 +89,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
 
 
 def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> tuple[Judged, list[Errors]]:
-    """Judge the model, which is saved by now; None where that is not possible."""
+    """Judge the model, which is saved by now; None if it can not be judged."""
     from bagbasis.errors import DataError
     from bagbasis.evaluation.baselines import judge_with_errors
 
@@ -104,7 +104,7 @@ def _judged(model: DoubleBasis, store: BagStore, console: Terminal) -> tuple[Jud
 def _part(
     url: str, model: DoubleBasis, store: BagStore, judged: Judged, errors: list[Errors]
 ) -> Part:
-    """Return what the page says: of a model without bags held out, the score of its penalty."""
+    """Return the part of the page; without held-out bags it shows the score of the penalty."""
     from .pictures import errors_part, model_part
     from .pictures.parts import Part
 
@@ -130,7 +130,7 @@ def _part(
 
 
 def _saved(url: str) -> DoubleBasis | None:
-    """Load what this run saved before it was killed; None if it had not finished saving."""
+    """Load the model that this run saved before it was killed; None if there is no complete one."""
     from bagbasis import load_model
     from bagbasis.errors import ModelError
 

@@ -1,4 +1,4 @@
-"""``bags generate``: bags of a built-in dataset, streamed into a store."""
+"""``bags generate``: writes bags of a built-in dataset into a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``bags test two-sample|independence|fit`` share: keys, table, report and picture."""
+"""Common parts of ``bags test two-sample|independence|fit``: keys, table, report and picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOUNDS = "[first, last + 1] of the bags; null: all"
 
 
 class TestConfig(DirectoryConfig):
-    """Keys of every test."""
+    """Keys that every test has."""
 
     parameters: dict[str, Any] = Field(
         default={}, description="parameters of the statistic, such as {n_frequencies: 1024}"

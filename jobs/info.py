@@ -1,4 +1,4 @@
-"""``bags info``: what is in a store or a model."""
+"""``bags info``: describes a store or a model."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def describe_responses(store: BagStore) -> dict[str, Any]:
 
 
 def describe_model(model: DoubleBasis) -> dict[str, Any]:
-    """Return what was fitted, on which data, and how large it is."""
+    """Return what was fitted, to which data, and how large the model is."""
     embedding, second = model.features_.embedding, model.features_.second
     baseline = {} if model.baseline is None else {"baseline": model.baseline}
     return {
@@ -104,7 +104,7 @@ def describe_model(model: DoubleBasis) -> dict[str, Any]:
 
 
 def _size_range(store: BagStore, offsets: Callable[[int, int], Any]) -> tuple[int, dict[str, Any]]:
-    """How many bags have points by these offsets; the mean and quantiles of their numbers."""
+    """Return how many bags have points, by offsets, and the mean and quantiles of their sizes."""
     import numpy as np
 
     counts: Counter[int] = Counter()
@@ -123,7 +123,7 @@ def _size_range(store: BagStore, offsets: Callable[[int, int], Any]) -> tuple[in
 
 
 def _labelled(store: BagStore) -> dict[str, int]:
-    """Bags that have each target."""
+    """Count the bags that have each target."""
     counts = dict.fromkeys(store.target_names, 0)
     for start, stop in _blocks(store):
         targets = store.targets(start, stop)

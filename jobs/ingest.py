@@ -1,4 +1,4 @@
-"""``bags ingest``: long tables or an ``.npz`` file into a store."""
+"""``bags ingest``: reads long tables or an ``.npz`` file into a store."""
 
 from __future__ import annotations
 

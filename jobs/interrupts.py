@@ -1,4 +1,4 @@
-"""Ctrl-C ends a job, even one that is deep inside compiled code."""
+"""Makes Ctrl-C end a job, even if it is deep inside compiled code."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 GRACE_SECONDS = 10.0
-ENDING = (signal.SIGINT, signal.SIGTERM)  # a queue ends a driver by the second
+ENDING = (signal.SIGINT, signal.SIGTERM)  # a queue ends a driver by SIGTERM
 
 
 @contextmanager
 def prompt_interrupts(give_up: Callable[[], None]) -> Iterator[None]:
-    """Call ``give_up``, which ends the process, when an interrupt had no effect.
+    """Call ``give_up``, which ends the process, if an interrupt has no effect.
 
-    Python raises KeyboardInterrupt between two bytecodes of the main thread: minutes late while
-    it factorises a matrix, and never when the exception falls into a callback that drops it. So
-    a thread watches, and after ten seconds, or at the second Ctrl-C, it gives up waiting. What a
-    job leaves then is what a killed job leaves: whole files, and no commit.
+    Python raises KeyboardInterrupt between two bytecodes of the main thread. That may be minutes
+    late, while a matrix is factorised, or never, if the exception falls into a callback that drops
+    it. So a thread watches, and after ten seconds, or at the second Ctrl-C, it gives up waiting.
+    The job then leaves what a killed job leaves: whole files, and no commit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -50,9 +50,9 @@ def _watch(reader: int, give_up: Callable[[], None]) -> None:
 
 @contextmanager
 def no_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C while the block runs; so do, for as long as they live, processes it starts.
+    """Ignore Ctrl-C during the block, also in processes that are started within it.
 
-    Ctrl-C goes to all processes of the terminal: workers are left to the job to stop.
+    Ctrl-C goes to all processes of the terminal. The job stops its workers itself.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

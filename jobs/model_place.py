@@ -1,4 +1,4 @@
-"""Where a job puts its model: free, taken, or with the model that the same job saved and died."""
+"""The place where a job puts its model: free, taken, or holding this job's own earlier model."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class ModelPlace:
-    """The ``model_url`` of a job, which knows the model that an earlier try of the job saved.
+    """The ``model_url`` of a job, which recognises a model saved by an earlier try of the job.
 
-    A submitted run knows it by its id. Another job knows it by its config, as long as its report
-    is missing: with it the job was done.
+    A submitted run recognises it by the run's id. Any other job recognises it by its config, as
+    long as its report is missing, because the report is the last thing a job writes.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class ModelPlace:
             check_model_place(self.url, overwrite=True)
 
     def is_ours(self) -> bool:
-        """Whether an earlier try of the job saved what is there."""
+        """Return whether an earlier try of the job saved the model that is there."""
         from bagbasis.regression.saving import is_of_run
 
         return is_of_run(self.url, self._mark)
@@ -73,7 +73,7 @@ class ModelPlace:
 
 
 def _mark(job: str, config: FittingConfig) -> str | None:
-    """Return a name of the job by its config; None where nothing is left to do behind its model."""
+    """Return a name of the job made from its config; None if the job is already done."""
     path = config.report_path
     values = plain(config.model_dump())
     if path is None:
@@ -83,7 +83,7 @@ def _mark(job: str, config: FittingConfig) -> str | None:
             return None
     from bagbasis import BagStore
 
-    # Of the same bags: a model of others is another one, which nobody may replace.
+    # A model of other bags is another model, which must not be replaced.
     store = BagStore.open(config.data_url)
     values |= {"n_bags": store.n_bags, "n_points": store.n_points, "snapshot": store.snapshot}
     return f"{job}-{hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]}"

@@ -1,4 +1,4 @@
-"""The page that stands beside a JSON report: one HTML file without scripts, fonts or network."""
+"""The page beside a JSON report: one HTML file without scripts, fonts or network access."""
 
 from __future__ import annotations
 

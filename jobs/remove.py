@@ -1,4 +1,4 @@
-"""``bags remove``: nothing learns from bags, judges on them or predicts them from here on."""
+"""``bags remove``: removes bags, so that later fits, evaluations and predictions leave them out."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ def write_round(out_dir: str, report: dict[str, Any], rounds: Sequence[Round]) -
 def write_metrics(url: str, report: dict[str, Any], registry_url: str) -> None:
     """Write the numbers of a round for node_exporter's collector of text files.
 
-    After a call without a round the file is written again as it is: its time says that calls end
-    well (``node_textfile_mtime_seconds``).
+    After a call without a round the file is written again with the same numbers: its time tells
+    that calls end well (``node_textfile_mtime_seconds``).
 
     Raises
     ------
@@ -99,7 +99,7 @@ def metrics(report: dict[str, Any], registry_url: str) -> bytes:
 
 
 def lines_of(report: dict[str, Any]) -> list[str]:
-    """Say line by line what a person needs to know of a round, or of a call without one."""
+    """Return lines on what a person needs to know of a round, or of a call without one."""
     if "number" not in report:
         return [str(report["reason"])]
     lines = [f"Round {report['number']}: {_decision(report)}"]
@@ -155,7 +155,7 @@ def markdown(report: dict[str, Any]) -> str:
 
 
 def round_part(report: dict[str, Any], rounds: Sequence[Round]) -> Part:
-    """Return what the page says of a round, and of all rounds so far."""
+    """Return the part of a page on a round, and on all rounds so far."""
     first, *notes = lines_of(report)
     worries = [f"{note}." for note in notes]
     if report["decision"] != "promoted":

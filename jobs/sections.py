@@ -1,8 +1,8 @@
-"""Sections of configs that follow from the library's constructors.
+"""Sections of configs, made from the library's constructors.
 
-A key of such a section is a parameter of the class it stands for: its default, range and help text
-are declared there, see `signatures`. What is registered in `bagbasis.embeddings.EMBEDDINGS` can be
-configured; a name in place of the section ("js", "moments") is that embedding with its defaults.
+A key of such a section is a parameter of the class that it configures: default, range and help text
+are declared there, see `signatures`. Everything registered in `bagbasis.embeddings.EMBEDDINGS` can
+be configured. A name in place of the section ("js", "moments") is that embedding with its defaults.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ S = TypeVar("S", bound=Section)
 
 EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
 DEFAULT = "projection"  # the embedding of a section without a name
-UNION = "union"  # its parts are sections of other embeddings, or their names
-PCA = "coefficient_pca"  # and so is what it is of
+UNION = "union"  # its parts are sections or names of other embeddings
+PCA = "coefficient_pca"  # likewise its inner embedding
 POINTS = "point_transformer"
-INNER = "embedding"  # the key of that
+INNER = "embedding"  # the key of the inner embedding
 TRANSFORMER = "transformer"  # and of scikit-learn's transformers
 DEFAULT_FEATURES = "fourier"  # and the random features
 NONE = "none"  # what false is among the kinds of a section
@@ -108,7 +108,7 @@ def _expand_features(value: object) -> object:
 
 
 def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave out what versions with two methods of HDD wrote into configs, such as best.yaml."""
+    """Leave out keys of older configs, when HDD had two methods; best.yaml may have them."""
     if value.get("name") != "hdd":
         return value
     if value.get("method", "fast") not in ("fast", ["fast"]):
@@ -120,12 +120,12 @@ def without_method(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _any_section() -> Any:  # noqa: ANN401 - a type that pydantic reads
-    """Return the type of the sections there are so far, or their names."""
+    """Return the type of all sections made so far, or their names."""
     return Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
 
 
 def _section_about(name: str) -> type[Section]:
-    """Make the section of an embedding that is made of another one, of those there are so far."""
+    """Make the section of an embedding that contains another one, of those made so far."""
     inner = _any_section()
     parameters = parameters_of(EMBEDDINGS[name], "embeddings")
     types = {INNER: inner | None, TRANSFORMER: Transformers | None}

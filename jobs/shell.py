@@ -1,4 +1,4 @@
-"""What every command of ``bags`` shares: the jobs, the exit codes, and one line for any error."""
+"""What every command of ``bags`` shares: the list of jobs, the exit codes, errors as one line."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def import_job(name: str) -> ModuleType:
 
 
 def packaged_config(job: str) -> Path:
-    """Return the YAML file of a job that came with the package, with every key explained."""
+    """Return the YAML file of a job that the package contains, with every key explained."""
     return Path(str(resources.files("bagbasis.configs") / f"{job}.yaml"))
 
 
 def guarded(name: str, action: Callable[[], int | None], debug: bool = False) -> int:
-    """Return the exit code of an action; what goes wrong is one line on stderr."""
+    """Return the exit code of an action; print an error as one line on stderr."""
     try:
         with _log_to_stderr(debug):
             return action() or 0
@@ -86,7 +86,7 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
         if isinstance(error, BusyError):
             return BUSY
         return WRONG_CONFIG if isinstance(error, (ConfigError, ParameterError)) else FAILED
-    except Exception as error:  # a bug, or what nobody foresaw: still one line
+    except Exception as error:  # a bug, or something unforeseen: still one line
         extra = extra_with(error.name or "") if isinstance(error, ModuleNotFoundError) else None
         if extra:
             complain(f"{name}: needs pip install 'bagbasis[{extra}]' ({error})", debug)
@@ -96,14 +96,14 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
 
 
 def extra_with(module: str) -> str | None:
-    """Return the extra of ours that installs a module; None where none does."""
+    """Return our extra that installs a module; None if none does."""
     wanted = re.compile(rf'{module.partition(".")[0]}\b(?!-).* extra == "(\w+)"')
     found = map(wanted.match, requires("bagbasis") or ())
     return next((one[1] for one in found if one), None)
 
 
 def complain(message: str, debug: bool = False) -> None:
-    """Print one line on stderr; with ``debug`` after the traceback of what is being handled."""
+    """Print one line on stderr; with ``debug`` after the traceback of the current error."""
     if debug:
         traceback.print_exc()
     click.echo(f"bags: {one_line(message)}", err=True)

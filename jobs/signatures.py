@@ -1,9 +1,9 @@
 """The parameters of a class of the library, read from its source.
 
 The library declares a parameter once: name and default in a constructor (or a dataclass), range and
-meaning in its numpydoc. Configs follow from that. The source is read, and the class not imported,
-because the library takes seconds to import, and a wrong config is refused before; and because
-``python -OO`` drops docstrings.
+meaning in its numpydoc. Configs are made from that. The source is read, and the class is not
+imported, for two reasons: the library takes seconds to import, and a wrong config should be refused
+before; and ``python -OO`` drops docstrings.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _registered(table: str, path: Path) -> dict[str, str]:
 def type_of(text: str) -> object:
     """Return the type that a numpydoc states: "int ≥ 1, optional", "float in (0, 1)", '{"a", "b"}'.
 
-    Any for words that are not understood, such as the name of a class.
+    Any for other words, such as the name of a class.
     """
     members: list[Any] = []
     if text.startswith("mapping from "):

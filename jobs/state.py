@@ -1,4 +1,4 @@
-"""Where this account keeps what `bags` remembers from one call to the next."""
+"""The folder where this account keeps what `bags` remembers between calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see: tables on stdout, progress and messages on stderr."""
+"""Output for people: tables on stdout, progress and messages on stderr."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Terminal:
     ) -> None:
         """Print a table; numbers are aligned to the right and have four digits.
 
-        Cells of the columns ``whole`` are never broken into lines: names to be copied.
+        Cells of the columns ``whole`` are never broken into lines, so that names can be copied.
         """
         table = Table(
             title=Text(title, style="bold"), title_justify="left", show_header=any(columns)
@@ -99,10 +99,10 @@ class Terminal:
 
     @contextmanager
     def progress(self, label: str, unit: str = "bags") -> Iterator[Callback]:
-        """Yield a ``progress(done, total)`` callable, shown while the block runs.
+        """Yield a ``progress(done, total)`` callable, shown during the block.
 
-        A bar on a terminal; elsewhere a plain line every ten seconds. Calls may come from any
-        thread, and may start again at 0 for the next pass over the data.
+        It is a bar on a terminal, and elsewhere a plain line every ten seconds. Calls may come from
+        any thread, and may start again at 0 for the next pass over the data.
         """
         if self.err.is_terminal:
             with _bar(self.err, label, unit) as callback:
@@ -148,7 +148,7 @@ class PlainProgress(_Speaker):
         self._note = f", {text}"
 
     def __call__(self, done: int, total: int) -> None:
-        """Take the units done and in all; print a line when the last one is old enough."""
+        """Take the units done and in all; print a line if the last one is old enough."""
         with self._lock:
             now = self._clock()
             if done < self._done:

@@ -125,7 +125,7 @@ def candidate_names(result: Tuning, labels: list[str]) -> list[str]:
 
 
 def describe(result: Tuning, names: list[str], c: int) -> dict[str, Any]:
-    """Return a candidate and how far it came."""
+    """Return a candidate and the last rung that it reached."""
     scores = [scores[c] for scores in result.scores if c in scores]
     return {
         "name": names[c],
@@ -208,7 +208,7 @@ def show(result: Tuning, names: list[str], console: Terminal) -> None:
 
 
 def leads_of(result: Tuning, names: list[str]) -> list[str]:
-    """Say by how many standard errors the winner leads the best candidate of each embedding."""
+    """Return by how many standard errors the winner leads the best of each other embedding."""
     said = []
     for lead in result.leads:
         name, errors = names[lead.candidate], f"{abs(lead.gap):.2g}"
@@ -220,7 +220,7 @@ def leads_of(result: Tuning, names: list[str]) -> list[str]:
 
 
 def at_the_edge(result: Tuning) -> str | None:
-    """Say that the best σ is the smallest or the largest one tried; None if it is not."""
+    """Return a warning if the best σ is the smallest or largest one tried; else None."""
     multipliers = {candidate.scale_multiplier for candidate in result.candidates}
     tried = sorted(one for one in multipliers if one is not None)
     best = result.candidates[result.winner].scale_multiplier

@@ -1,4 +1,4 @@
-"""The ``search`` section of a config, and the embeddings it stands for."""
+"""The ``search`` section of a config, and the embeddings that it describes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BESIDE = {"auto": [0.02, 0.03, 0.05], "median": [0.1, 0.2, 0.4]}  # of a bandwid
 
 
 class ScaleSearch(Section):
-    """What is searched of the random features."""
+    """The widths of random features that a search compares."""
 
     scale_multiplier: Annotated[list[Positive], Field(min_length=1)] | None = Field(
         default=None,
@@ -37,7 +37,7 @@ class ScaleSearch(Section):
 
 @with_parameters("Search", "tuning", only=RUNGS)
 class SearchSection(Section):
-    """What is compared, and on how many bags."""
+    """The embeddings and widths that a search compares, and on how many bags."""
 
     embedding: Literal["auto"] | dict[str, Any] | list[Any] | None = Field(
         default=None,
@@ -91,7 +91,7 @@ def embeddings_of(given: dict[str, Any] | list[Any] | None, base: Section) -> li
 
 
 def default_search(base: Section) -> dict[str, list[Any]]:
-    """Return values about an embedding's main smoothness parameter; nothing if it has none."""
+    """Return values around an embedding's main smoothness parameter; nothing if it has none."""
     for name in SMOOTHNESS:
         value = getattr(base, name, None)
         if value is None or (name == "n_components" and isinstance(value, float)):
@@ -105,7 +105,7 @@ def default_search(base: Section) -> dict[str, list[Any]]:
 
 
 def labels_of(embeddings: Sequence[Section]) -> list[str]:
-    """Name each section by its kind, and by the parameters in which those of its kind differ."""
+    """Name each section by its kind and by the parameters that tell it from others of its kind."""
     labels = []
     for section in embeddings:
         same = [one.model_dump() for one in embeddings if type(one) is type(section)]
@@ -188,7 +188,7 @@ def _kind(section: Section) -> str:
 
 
 def _label(values: Mapping[str, Any]) -> str:
-    """Name a section: a union by its parts and how they are joined, components by what of."""
+    """Name a section: a union by its parts and their join, components by their embedding."""
     if values.get(INNER):
         return f"{title_of(values)} of {_label(values[INNER])}"
     if not values.get("parts"):

@@ -1,1 +1,1 @@
-"""Every picture of a job."""
+"""Every picture that a job draws."""

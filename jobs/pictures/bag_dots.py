@@ -1,4 +1,4 @@
-"""The bags that a page shows one by one: predicted against true, residuals, and the worst."""
+"""The bags that a page shows one by one: predicted against true, residuals, and the worst ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bagbasis.regression.base import DoubleBasis
 from .charts import Chart, Series, thin
 from .parts import Table
 
-MOST_DOTS = 1000  # of a chart: more hide each other, and each is 100 bytes of the page
+MOST_DOTS = 1000  # dots of a chart: more hide each other, and each takes 100 bytes of the page
 N_WORST = 10  # bags, or confusions, that are listed
 N_DRAWN = 2  # of the worst bags, point by point
 READ_POINTS = 5_000_000  # of a store that is read for the share of points outside: a second
@@ -99,7 +99,7 @@ class Dots:
         return sizes, [f"{a}, {b:.2g} % outside" for a, b in zip(labels, shares, strict=True)]
 
     def _outside(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Count the points outside the box, of each bag."""
+        """Count the points of each bag that lie outside the box."""
         return self._spec.count_outside(self._store.read(start, stop))
 
 
@@ -137,7 +137,7 @@ def _bag_chart(title: str, points: NDArray[Any], box: Box, note: str) -> Chart:
     else:
         x, y = np.sort(kept[:, 0]), (np.arange(len(kept)) + 0.5) / len(kept)
         label = "share of the points below"
-    walls = Series("", [left, right], [low, high], radius=0)  # so that panels have one scale
+    walls = Series("", [left, right], [low, high], radius=0)  # so that all panels have one scale
     dots = Series("", x.tolist(), y.tolist(), radius=2)
     return Chart(title, "coordinate 0", label, [walls, dots], note)
 

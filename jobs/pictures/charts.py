@@ -1,4 +1,4 @@
-"""Charts of a report page: where points, lines and ticks lie; the page's template draws them."""
+"""Charts of a page: the positions of points, lines and ticks; the page's template draws them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-# Units of the drawing, which is as wide as a phone shows it: its letters stay readable there.
+# Units of the drawing; it is as wide as a phone's screen, so that letters stay readable.
 WIDTH, HEIGHT = 460, 340
 LEFT, RIGHT, TOP, BOTTOM = 66, 14, 12, 46
 BAR, BAR_LEFT, BAR_LETTERS = 24, 150, 20  # height, and room and length of a name
@@ -57,7 +57,7 @@ class Series:
 
 
 class Scale:
-    """From values to places on one axis.
+    """The scale of one axis, from values to positions.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Scale:
         self._first, self._last = first, last
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value; one that a logarithm does not have lies at the edge."""
+        """Return the position of a value; a value without a logarithm lies at the edge."""
         if self._log:
             value = np.log10(value) if value > 0 else self._low
         share = (value - self._low) / (self._high - self._low)
@@ -104,7 +104,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Bars:
-    """A chart of bars that lie one below the other.
+    """A chart of horizontal bars, one below the other.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a page says of a model's errors: beside what it has to beat, and bag by bag."""
+"""The part of a page on a model's errors: beside those to be beaten, and bag by bag."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def errors_part(
 
 
 def worries_of_sizes(store: BagStore) -> list[str]:
-    """Say how many bags have so few points that little is known of their densities."""
+    """Warn if many bags have so few points that their densities are hardly known."""
     sizes = np.diff(store.offsets())[store.present()]
     n_small = int((sizes < FEW_POINTS).sum())
     if not n_small:
@@ -139,7 +139,7 @@ def _class_tables(
 
 
 def probability_table(errors: Errors, means: Errors | None) -> Table:
-    """Return the Brier score beside those of the baselines; bags count alike, weights or not."""
+    """Return the Brier score of the model and of the baselines; each bag counts once."""
     brier = errors.sample.predicted[:, 2]
     rows = [
         ["the model", _with(float(brier.mean()), float(brier.std()) / len(brier) ** 0.5)],
@@ -152,7 +152,7 @@ def probability_table(errors: Errors, means: Errors | None) -> Table:
 
 
 def reliability(errors: Errors) -> Chart:
-    """Return how often the predicted class is right, against the probability that it was given."""
+    """Return how often the predicted class is right, for groups of its probability."""
     sample = errors.sample
     right = sample.predicted[:, 0] == sample.true[:, 0]
     order = np.argsort(sample.predicted[:, 1], kind="stable")
@@ -162,7 +162,7 @@ def reliability(errors: Errors) -> Chart:
         n, share = len(rows), float(right[rows].mean())
         said.append(float(sample.predicted[rows, 1].mean()))
         found.append(share)
-        near = (n * share + 1) / (n + 2)  # a group that is all right has an error bar, too
+        near = (n * share + 1) / (n + 2)  # a group without an error has an error bar too
         bars.append((near * (1 - near) / n) ** 0.5)
         titles.append(f"group of {n:,} bags: said {said[-1]:.3g}, right {share:.3g}")
     return Chart(

@@ -20,8 +20,8 @@ MOST_VALUES = 30  # of an integer target that gets one violin per value
 MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
 MOST_LABELS = 40  # classes named on an axis
-OVERSHOOT = 0.25  # of the true range: an axis shows predictions that far beyond it
-MOST_DOTS = 3000  # beyond these a scatter plot hides its density
+OVERSHOOT = 0.25  # share of the true range: an axis shows predictions this far beyond it
+MOST_DOTS = 3000  # with more dots a scatter plot hides its density
 BLUE, ORANGE, GREY = "#3b6fb6", "#e07b39", "#7a7a7a"
 
 Array = NDArray[Any]
@@ -125,7 +125,7 @@ def _panels(n: int, height: float) -> tuple[Figure, Any]:
 
 
 def _which(pairs: Sequence[Array], errors: Sequence[dict[str, Any]]) -> str:
-    """Say which bags are drawn."""
+    """Return a line that says which bags are drawn."""
     n, drawn = errors[0]["n"], len(pairs[0])
     bags = f"{n:,} bags" if drawn == n else f"{drawn:,} of {n:,} bags, drawn at random"
     return bags if len(errors) <= MOST_PANELS else f"{bags} (first {MOST_PANELS} targets)"
@@ -160,7 +160,7 @@ def _predictions(axis: Axes, true: Array, predicted: Array, name: str) -> None:
 
 
 def _violins(axis: Axes, true: Array, predicted: Array, values: Array) -> None:
-    """Draw one violin per value of an integer target; where there are few, draw dots."""
+    """Draw one violin per value of an integer target, or dots for a value with few bags."""
     groups = [predicted[true == value] for value in values]
     wide = [(v, g) for v, g in zip(values, groups, strict=True) if len(g) >= 5 and np.ptp(g) > 0]
     few = [(v, g) for v, g in zip(values, groups, strict=True) if len(g) < 5 or np.ptp(g) == 0]

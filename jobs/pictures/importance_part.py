@@ -1,4 +1,4 @@
-"""What a page says of the coordinates that a model's score rests on."""
+"""The part of a page on the importance of each coordinate."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The picture of where a difference lies: the locations of ME or NFSIC over two densities.
 
-Of two samples these are theirs. Of dependence they are that of the pairs, and the one that x and y
-would have together were they independent.
+For two samples, these are the samples' densities. For dependence, they are the density of the pairs
+and the density that x and y would have if they were independent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bagbasis.hypotheses import HypothesisResult
 
 from .evaluation import BLUE, ORANGE, new_figure, save_figure
 
-MOST_AXES = 10  # coordinates, or principal directions, that a plane is chosen of
+MOST_AXES = 10  # number of coordinates, or principal directions, from which a plane is chosen
 PARTS = 8  # of an axis, with as many rows in each, by which planes are compared
 BINS, SMOOTH = 64, 2.5  # of an axis of a drawn density, and the width of its kernel in bins
 CENTRAL = (0.002, 0.998)  # of the rows are drawn: one wild row does not flatten the rest
@@ -39,7 +39,7 @@ Counts = Callable[[Index, Index, int], tuple[Floats, Floats]]
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """What rows and locations are drawn along: where each of them is on it."""
+    """A direction along which rows and locations are drawn, with the position of each."""
 
     name: str
     rows: Floats
@@ -59,10 +59,11 @@ class Direction:
 
 
 def draw_locations(path: str | os.PathLike[str], result: HypothesisResult) -> Path:
-    """Draw each location as large as it contributes, in the colour of what there is more of.
+    """Draw each location: its size is its contribution, its colour the denser part there.
 
-    The plane is the one in which the densities differ most: of two coordinates where there are up
-    to ten, else of two of the first ten principal directions, as of embeddings of bags.
+    The plane is the one in which the densities differ most. It is chosen among pairs of coordinates
+    if there are at most ten, else among pairs of the first ten principal directions, as for
+    embeddings of bags.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a page says of any fitted model: where it comes from, and what to worry about."""
+"""The parts of a page on any fitted model: its origin, and what to worry about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bagbasis.regression.feature_map import MUCH_OUTSIDE
 from .charts import Chart, Series
 from .parts import Table, facts
 
-FEW_FITTED = 200  # bags: another sample of so few may give another model
+FEW_FITTED = 200  # number of bags: with fewer, another sample may give another model
 SHOWN_DIMS = 5  # of a box
 
 
@@ -26,7 +26,7 @@ def header_of(model: DoubleBasis, url: str, data_url: str) -> dict[str, Any]:
 
 
 def worries_of_model(model: DoubleBasis) -> list[str]:
-    """Say what the numbers of a fit give reason to worry about."""
+    """Return warnings that follow from the numbers of a fit."""
     report, found = model.report_, []
     if report["n_bags_fitted"] < FEW_FITTED:
         found.append(
@@ -50,7 +50,7 @@ def worries_of_model(model: DoubleBasis) -> list[str]:
 
 
 def worries_of_penalty(model: DoubleBasis) -> list[str]:
-    """Say of a saved model what its fit has warned of: a penalty at the edge of those tried."""
+    """Return the warning of a saved model's fit: its penalty is at the edge of those tried."""
     least, largest = model.alphas_.min(), model.alphas_.max()
     if least == largest or least < model.alpha_ < largest:
         return []
@@ -59,7 +59,7 @@ def worries_of_penalty(model: DoubleBasis) -> list[str]:
 
 
 def card_of(model: DoubleBasis, judged: str) -> Table:
-    """Say what a user of the model has to know."""
+    """Return a table of what a user of the model has to know."""
     report, features = model.report_, model.features_
     second, described = features.second, features.embedding.describe()
     made_of = "no" if second is None else f"{features.n_penalized:,}"
@@ -88,7 +88,7 @@ def card_of(model: DoubleBasis, judged: str) -> Table:
 
 
 def path_of(model: DoubleBasis) -> list[Chart]:
-    """Return the scores of the penalties that were tried, if they were several."""
+    """Return the scores of the penalties that were tried, if there were several."""
     scores = model.alpha_scores_
     if np.isfinite(scores).sum() < 2:
         return []
@@ -98,7 +98,7 @@ def path_of(model: DoubleBasis) -> list[Chart]:
 
 
 def compare(error: float, constant: float, means: float | None, spread: float = 0.0) -> list[str]:
-    """Say that a model is no better than what it has to beat, if it is not.
+    """Return a warning if a model is no better than what it has to beat.
 
     ``spread`` is two standard errors of its error, or 0.
     """
@@ -114,7 +114,7 @@ def compare(error: float, constant: float, means: float | None, spread: float = 
 
 
 def score_tables(judged: Mapping[str, Any]) -> list[Table]:
-    """Return what ``judge_fit`` has found of a fit that held no bags out."""
+    """Return the result of ``judge_fit`` for a fit that held out no bags."""
     rows = [
         ["the model", judged["error"]],
         ["ridge on the bags' means", judged["means_error"]],

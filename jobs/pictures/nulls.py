@@ -1,4 +1,4 @@
-"""The picture of a test: what the statistic is without an effect, and what it was."""
+"""The picture of a test: the statistic, and its distribution without an effect."""
 
 from __future__ import annotations
 

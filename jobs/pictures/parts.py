@@ -1,4 +1,4 @@
-"""What a job puts on its page: tables, charts, and what to worry about."""
+"""The contents of a job's page: tables, charts, and what to worry about."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Table:
 
     @property
     def facts(self) -> bool:
-        """Whether the first cell of a row is the name of the second."""
+        """Whether the table has two columns, names and values, and no header."""
         return not self.columns
 
 
@@ -41,7 +41,7 @@ def facts(values: Mapping[str, Any]) -> Table:
 
 @dataclass(frozen=True)
 class Part:
-    """What one job says on a page.
+    """What one job puts on a page.
 
     Attributes
     ----------

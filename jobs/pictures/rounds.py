@@ -51,7 +51,7 @@ def _errors(axis: Axes, rounds: Sequence[Round], measure: str) -> None:
 
 
 def _new_bags(axis: Axes, rounds: Sequence[Round]) -> None:
-    """Rings around dots: where all bags have labels, both are at one place."""
+    """Draw new bags as dots and labelled bags as rings, which coincide if all bags have labels."""
     numbers = _numbers(rounds)
     new, labelled = ([getattr(one, n) for one in rounds] for n in ("n_new", "n_new_labelled"))
     axis.plot(numbers, new, "o", mfc="none", color=GREY, label="new bags", markersize=11)
@@ -66,7 +66,7 @@ def _new_bags(axis: Axes, rounds: Sequence[Round]) -> None:
 
 def _p_values(axis: Axes, rounds: Sequence[Round]) -> None:
     for gate, (marker, color) in GATES.items():
-        # rounds of earlier versions had the first gate alone
+        # rounds of earlier versions had only the first gate
         found = [(one, {"inputs": one.p_value, **one.p_values}.get(gate)) for one in rounds]
         tested = [(one.number, p) for one, p in found if p is not None]
         if tested:

@@ -1,4 +1,4 @@
-"""What the page of ``bags tune`` says: who won, how clearly, and where the search ended."""
+"""The part of a page on ``bags tune``: who won, by how much, and where the search ended."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
 
 def _charts(result: Tuning, order: Sequence[int], names: Sequence[str]) -> list[Chart]:
     paths, rungs = [], []
-    for color, c in reversed([*zip(COLORS, order, strict=False)]):  # the winner lies on top
+    for color, c in reversed([*zip(COLORS, order, strict=False)]):  # so the winner lies on top
         scores = [found[c] for found in result.scores if c in found]
         far, joined = scores[-1], len(scores) > 1
         x = [alpha / far.n_train for alpha in far.alphas]
@@ -88,7 +88,7 @@ def _charts(result: Tuning, order: Sequence[int], names: Sequence[str]) -> list[
 
 
 def _error(score: Score, error: float) -> float:
-    """Return the standard error of a mean of squares of normal numbers."""
+    """Return the standard error of a mean of squares of normally distributed numbers."""
     return float(error * (2 / score.n_held_out) ** 0.5)
 
 

@@ -29,11 +29,11 @@ def draw_tuning(
     names: Sequence[str],
     winner: int,
 ) -> Path:
-    """Left the path of every candidate over λ on the first rung, right the best over the rungs.
+    """Draw every candidate's path over λ on the first rung, and the best scores over the rungs.
 
-    Of a single rung there is nothing to follow: right are the best candidates, best first.
+    If there is a single rung, the right panel has the best candidates, best first.
 
-    The winner and those that came furthest have a colour and a name, the others are grey.
+    The winner and the candidates that came furthest have a colour and a name, the others are grey.
     """
     reached = {c: (-r, score.error) for r, found in enumerate(scores) for c, score in found.items()}
     order = sorted(reached, key=lambda c: (c != winner, reached[c], c))
@@ -84,7 +84,7 @@ def _label(name: str, place: int, n: int) -> str | None:
 
 
 def _finish_left(axis: Axes, scores: dict[int, Score]) -> None:
-    """Logarithmic where all penalties are positive; what explodes is cut off."""
+    """Make axes logarithmic if all penalties are positive; cut off scores that explode."""
     first = next(iter(scores.values()))
     if min(first.alphas) > 0:
         axis.set_xscale("log")

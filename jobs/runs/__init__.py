@@ -1,4 +1,4 @@
-"""Jobs that run by themselves: submitted, watched and cancelled from a client that may go away."""
+"""Jobs that run on their own: submitted, watched and cancelled by a client that may go away."""
 
 from .launchers import LAUNCHERS, Launch
 from .record import RunState, Status

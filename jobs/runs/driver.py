@@ -1,4 +1,4 @@
-"""``bags drive``: the driver of a run, in a process of its own, and what it writes about itself."""
+"""``bags drive``: the driver of a run, a process of its own, and the state that it writes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from .record import (
     read_record,
 )
 
-LOG_BYTES = 2**18  # of the driver's output, its last part, that are copied to a remote folder
+LOG_BYTES = 2**18  # characters of the end of the driver's output that are copied to a remote folder
 NO_BEAT = "no sign of life could be written"
 
 logger = logging.getLogger(__name__)
@@ -47,8 +47,8 @@ logger = logging.getLogger(__name__)
 class Driver:
     """Writes a run's state while its job runs.
 
-    A run that is submitted again belongs to that attempt's driver from then on: one that waited in
-    a queue does not begin, and one that was thought dead stops and writes nothing more.
+    If a run is submitted again, it belongs to the new attempt's driver. An old driver that still
+    waits in a queue does not begin, and one that was thought dead stops and writes nothing more.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Driver:
 
     @contextmanager
     def running(self) -> Iterator[dict[str, Any]]:
-        """While the block runs there are signs of life; how it ends is written last.
+        """Write signs of life during the block, and at the end how it ended.
 
         The block runs in the folder of the client that submitted the job, so that relative paths
         mean the same. Yields the report, to be filled in. An error goes on to the caller.
@@ -119,7 +119,7 @@ class Driver:
         self._finish(beating, Status.DONE, report=report)
 
     def give_up(self) -> None:
-        """Say that the run was cancelled, where the block can not be left."""
+        """Record that the run was cancelled, if the block can not be left."""
         self._write(Status.CANCELLED, ended=time.time())
 
     def _finish(self, beating: threading.Thread, status: Status, **more: object) -> None:
@@ -158,7 +158,7 @@ class Driver:
             self._cancel()
 
     def _is_ours(self) -> bool:
-        """Whether the run was not submitted again since."""
+        """Return whether the run was not submitted again meanwhile."""
         record = read_object(f"{self.url}/{RUN}") or self.record
         return bool(record["attempt"] == self.record["attempt"])
 
@@ -172,7 +172,7 @@ class Driver:
 
 @contextmanager
 def _warned(consequence: str) -> Iterator[None]:
-    """Log an OSError and go on: a filesystem that is away for a while ends no run."""
+    """Log an OSError and go on, so that a short outage of the filesystem does not end a run."""
     try:
         yield
     except OSError as error:
@@ -190,7 +190,7 @@ class _Reported:
         self._shown(done, total)
 
     def __getattr__(self, name: str) -> Callable[[str], None]:
-        """Return ``note`` or ``say`` of what is shown."""
+        """Return ``note`` or ``say`` of the progress that is shown."""
         found: Callable[[str], None] = getattr(self._shown, name)
         return found
 

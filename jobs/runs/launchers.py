@@ -1,4 +1,4 @@
-"""How a driver is started so that it outlives its client."""
+"""Starts a driver so that it outlives its client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS_TO_END = 120  # before its walltime a driver is interrupted: what it lea
 
 
 def launch_here(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any]:
-    """Start the command on this machine in a session of its own; what it prints goes to the log.
+    """Start the command on this machine in a new session; its output goes to the log.
 
     Returns
     -------
@@ -49,9 +49,9 @@ def launch_here(command: Sequence[str], log: Path, run_id: str) -> dict[str, Any
 
 
 def open_log(log: Path) -> BinaryIO:
-    """Open a driver's output to append to, for this account alone; OSError where a link is there.
+    """Open a driver's output to append to, for this account alone; OSError if a link is there.
 
-    That of a run among objects lies in a folder of temporary files, where others may put links.
+    The log of a remote run lies in a folder of temporary files, where other accounts may put links.
     """
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
     return os.fdopen(os.open(log, flags, PRIVATE), "ab")
@@ -95,15 +95,15 @@ def launch_sbatch(command: Sequence[str], log: Path, run_id: str) -> dict[str, A
 
 
 def withdraw_sbatch(run_id: str) -> None:
-    """Take a driver that waits in the queue out of it; one that runs stops by itself.
+    """Take a waiting driver out of the queue; a running one stops by itself.
 
-    Where there is no scancel, or it fails, the driver stops when it begins.
+    If there is no scancel, or it fails, the driver stops when it begins.
     """
     _ask("scancel", f"--name={run_id}", f"--user={getpass.getuser()}", "--state=PENDING")
 
 
 def _ask(*command: str) -> subprocess.CompletedProcess[str] | None:
-    """Run a command of SLURM; None where it is not installed."""
+    """Run a command of SLURM; None if it is not installed."""
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

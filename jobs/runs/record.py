@@ -1,10 +1,10 @@
 """The record of a run: JSON files in its folder, each with one writer, each replaced whole.
 
-``run.json`` is the client's: what was submitted, and where it was started. ``state.json`` and
-``beat.json`` are the driver's: how it stands, and a sign of life every few seconds. ``cancel.json``
-is a client's wish. So the record lives as long as the filesystem does, whatever becomes of
-scheduler, driver and client. Each submission of a run, the first or a resumption, is an attempt
-with a name: ``run.json`` has the last one's, and only its driver writes.
+The client writes ``run.json``: what was submitted, and where it was started. The driver writes
+``state.json``, the run's state, and ``beat.json``, a sign of life every few seconds. A client
+writes ``cancel.json`` to ask for an end. So the record lives as long as the filesystem, whatever
+happens to scheduler, driver and client. Each submission of a run, the first or a later one, is an
+attempt with a name. ``run.json`` holds the last attempt's name, and only its driver writes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOCK = "run.lock"  # of a local folder: held by a client that submits the run, a
 
 
 class Status(StrEnum):
-    """How a run stands."""
+    """The status of a run."""
 
     SUBMITTED = "submitted"  # its driver has not begun
     RUNNING = "running"
@@ -44,7 +44,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class RunState:
-    """What a run's folder says at one moment.
+    """The state of a run at one moment, as its folder tells.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def read_record(url: str, hold: Hold | None = None) -> dict[str, Any]:
 def read_object(
     url: str, read: Callable[[str], bytes | None] = read_bytes
 ) -> dict[str, Any] | None:
-    """Return a JSON object of a run's folder; None where nothing is.
+    """Return a JSON object of a run's folder; None if there is none.
 
     Raises
     ------

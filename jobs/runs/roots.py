@@ -1,4 +1,4 @@
-"""The roots of runs: the one that is given, the environment's, or those that were submitted to."""
+"""The folders that runs are in: a given one, the environment's, or those submitted to before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Run`: a handle on a run, which holds nothing but the URL of its folder; and how it is shown."""
+"""`Run`: a handle on a run that holds only the URL of its folder; and how a run is shown."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Run:
         return read_state(self.url)
 
     def status(self) -> Status:
-        """Read whether it waits, runs or is over, and how it ended."""
+        """Read whether the run waits, runs or has ended, and how."""
         return self.state().status
 
     def progress(self) -> Progress:
@@ -91,7 +91,7 @@ class Run:
         return Progress(self, state.done, state.total)
 
     def logs(self) -> str:
-        """Read what the driver has printed, or the last part of it; empty before it began."""
+        """Read the driver's output, or its last part; empty before it began."""
         try:
             with reading(f"{self.url}/{LOG}") as path:
                 return path.read_text(encoding="utf-8", errors="replace")
@@ -119,9 +119,9 @@ class Run:
         raise RunError(f"run {self.id} {explain(state)}")
 
     def cancel(self) -> None:
-        """Ask the driver to stop; it does within seconds, and one that died is not waited for.
+        """Ask the driver to stop; it does so within seconds, and a dead one is not waited for.
 
-        One that waits in a queue is taken out of it.
+        A driver that waits in a queue is taken out of it.
 
         Raises
         ------
@@ -173,10 +173,10 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
 
 @checked
 def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
-    """Return the runs of a root, the oldest first; those of other accounts can not be seen.
+    """Return the runs of a root, the oldest first; runs of other accounts can not be seen.
 
-    Without a root, given or in the environment, those of all roots that this account has
-    submitted to.
+    Without a root, given or in the environment, it returns the runs of all roots that this account
+    has submitted to.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def _is_ours(url: str) -> bool:
 
 
 def explain(state: RunState) -> str:
-    """Say why a run that is over has no result."""
+    """Return why a run that has ended has no result."""
     if state.status is Status.FAILED:
         return f"failed: {state.error}"
     if state.status is Status.DIED:
@@ -220,7 +220,7 @@ def explain(state: RunState) -> str:
 
 
 def show(run: Run) -> None:
-    """Display the run in IPython; in a notebook a thread keeps it up to date until it is over."""
+    """Display the run in IPython; in a notebook a thread updates it until the run has ended."""
     from IPython.display import display
 
     state = run.state()
@@ -250,7 +250,7 @@ def _bundle(run_id: str, state: RunState) -> dict[str, str]:
 
 
 def as_text(run_id: str, state: RunState) -> str:
-    """Return one line: the run, how it stands, and how far it is."""
+    """Return one line: the run, its status, and its progress."""
     parts = [f"run {run_id} is {state.status}"]
     if state.status is Status.RUNNING and state.total:
         share = 100 * state.done / state.total

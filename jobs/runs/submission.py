@@ -1,4 +1,4 @@
-"""Submitting a job: its config is written down, its driver is started, and the client is free."""
+"""Submits a job: writes its config down and starts its driver; the client is free then."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from .run import Run, attach
 
 FORMAT_VERSION = 1
 PACKAGES = ("bagbasis", "dask", "distributed", "numpy", "zarr", "numba")  # versions kept
-CHECKPOINTED = ("fit", "retrain")  # these go on from checkpoints when they are resumed
-OUTPUTS = ("model_url", "output_url", "out_dir", "url")  # keys of what a job writes
+CHECKPOINTED = ("fit", "retrain")  # these jobs go on from checkpoints when they are resumed
+OUTPUTS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
 
 
 @checked
@@ -157,7 +157,7 @@ def check_unchanged(before: Mapping[str, Any], now: Mapping[str, Any], run_id: s
 
 
 def beside_output(config: Mapping[str, Any]) -> str:
-    """Return the URL of ``runs`` in the folder of what the job writes."""
+    """Return the URL of ``runs`` in the folder of the job's output."""
     for key in OUTPUTS:
         if isinstance(config.get(key), str):
             # Icechunk keeps bag stores only: the run lies beside one on the same filesystem
@@ -172,7 +172,7 @@ def beside_output(config: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _holding(url: str) -> Iterator[Hold]:
-    """Hold a run's folder, so that of two clients that submit it again only one does."""
+    """Hold a run's folder, so that of two clients that submit it again only one succeeds."""
     try:
         with writer_lock(url, lock_name=LOCK, make=True, private=True) as hold:
             yield hold
