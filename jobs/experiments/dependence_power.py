@@ -78,5 +78,5 @@ class Independence(PowerOverSizes):
         "Nyström-HSIC": _test("hsic_nystroem", "spectral"),
         "HSIC": _test("hsic_u", "gamma"),
         "RDC": _test("rdc", "permutation"),
-        "dCov": _test("dcov", "gamma"),
+        "dCov": _test("dcov", "pearson"),
     }

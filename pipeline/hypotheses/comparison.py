@@ -18,7 +18,7 @@ from .held_out import split_units
 from .kernels import Kernel
 from .registry import Measured, Statistic
 from .samples import Sample
-from .wild_bootstrap import WILD, wild_signs
+from .wild_bootstrap import WILD, wild_degrees, wild_factors, wild_waves
 
 Floats = NDArray[np.float64]
 
@@ -96,20 +96,24 @@ class TwoSamples:
         """Return weights of the units, shape (n_permutations, n_units), for sums over their rows.
 
         Each row's weights make of them a difference of means that is about 0, and varies as that
-        of two series of one law (Chwialkowski, Sejdinovic and Gretton 2014).
+        of two series of one law (Chwialkowski, Sejdinovic and Gretton 2014), and as much more as
+        an estimated variance makes it.
         """
         shape = self.n_permutations, self.first.n_units + self.second.n_units
-        check_memory(f"{self.n_permutations:,} draws", 24 * shape[0] * shape[1], "take fewer")
-        parts = []
+        check_memory(f"{self.n_permutations:,} draws", 64 * shape[0] * shape[1], "take fewer")
+        parts, variances, degrees = [], [], []
         for sample, sign, seed in ((self.first, 1, 0), (self.second, -1, 1)):
             memory = self.memory / max(1, sample.bucket_length)
-            seed = (self.seed + seed) % 2**64
-            signs = wild_signs(sample.n_units, self.n_permutations, memory, seed)
-            means = signs @ sample.unit_sizes / len(sample)
+            waves = wild_waves(sample.n_units, self.n_permutations, memory, self.seed + seed)
+            means = waves @ sample.unit_sizes / len(sample)
             # what the mean takes from the variance, as n − 1 for n does of independent units
             left = max(1 - float((means**2).mean()), np.finfo(float).tiny)
-            parts.append(sign * (signs - means[:, None]) / (len(sample) * left**0.5))
-        return np.hstack(parts)
+            parts.append(sign * (waves - means[:, None]) / (len(sample) * left**0.5))
+            variances.append(1 / len(sample))
+            degrees.append(wild_degrees(sample.n_units, memory))
+        # of both samples as of one (Welch and Satterthwaite)
+        joint = sum(variances) ** 2 / sum(v**2 / n for v, n in zip(variances, degrees, strict=True))
+        return np.hstack(parts) * wild_factors(self.n_permutations, joint, self.seed + 2)[:, None]
 
     def in_buckets(self) -> TwoSamples:
         """Return the samples with neighbours joined to units where these are very many.

@@ -11,7 +11,7 @@ from scipy.linalg import eigvalsh
 from ..errors import DataError
 from ..params import check_integer
 from .kernels import AnyKernel, NegativeDistance
-from .nulls import Null, gamma_null, normal_null
+from .nulls import Null, gamma_null, normal_null, pearson_null
 from .pair_grams import CentredGram, GramSums, products_of_orders
 from .pairs import DependenceStatistic, Pairs, product_null
 from .registry import Measured
@@ -24,7 +24,7 @@ class HSICb(DependenceStatistic):
     """‖C_xy‖² of two kernels, biased: (1/n²) ⟨K̃, L̃⟩ ≥ 0."""
 
     name: ClassVar[str] = "hsic_b"
-    nulls: ClassVar[tuple[str, ...]] = ("permutation", "gamma", "spectral", "shift")
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "gamma", "pearson", "spectral", "shift")
     unbiased: ClassVar[bool] = False
 
     def _kernels_of(self, pairs: Pairs) -> tuple[AnyKernel, ...]:
@@ -32,7 +32,7 @@ class HSICb(DependenceStatistic):
         return pairs.kernels
 
     def measure(self, pairs: Pairs) -> Measured:
-        """See `DependenceStatistic`; memory for tiles, with null="gamma" for any number of rows."""
+        """See `DependenceStatistic`; "gamma" and "pearson" need memory for tiles alone."""
         n = len(pairs)
         kernels = self._kernels_of(pairs)
         A, B = (
@@ -53,8 +53,11 @@ class HSICb(DependenceStatistic):
         self, pairs: Pairs, A: CentredGram, B: CentredGram, sums: GramSums, scale: float
     ) -> Null:
         observed, n = scale * sums.product, len(pairs)
-        if pairs.null == "gamma":
+        if pairs.null in ("gamma", "pearson"):
             mean, variance = sums.moments()
+            if pairs.null == "pearson":
+                skewness = 8**0.5 * A.skew * B.skew
+                return pearson_null(observed, scale * mean, scale**2 * variance, skewness)
             # without its bias HSIC is shifted by about what that bias is on average
             shift = -A.centred_trace * B.centred_trace / n**3 if self.unbiased else 0.0
             return gamma_null(observed, scale * mean, scale**2 * variance, shift)
@@ -84,6 +87,8 @@ class DistanceCovariance(HSICb):
 
     name: ClassVar[str] = "dcov"
     kernels: ClassVar[tuple[str, ...]] = ()
+    # not "gamma": with two moments alone p ≤ .01 in 2 % of tests
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "pearson", "spectral", "shift")
 
     def _kernels_of(self, pairs: Pairs) -> tuple[AnyKernel, ...]:
         """Return the kernel of each variable, whose signs cancel."""

@@ -72,7 +72,8 @@ def independence_test(
         Of width the median distance in each variable.
     null : str, optional
         Default the first that the statistic has: "permutation" (exact), "spectral", "gamma",
-        "normal" or "chi_square" (of many independent pairs), or "shift": rotations, for a series
+        "pearson" or "normal" (of many independent pairs), "chi_square" (of Hotelling's T², which
+        knows how many there are), or "shift": rotations, for a series
         whose neighbours depend on each other.
     n_permutations : int, at most 1,000,000
         Permutations, shifts, or simulations of the spectral null.
@@ -96,10 +97,8 @@ def independence_test(
     Notes
     -----
     Of 2,000 samples of 100 independent pairs of normal numbers each of hsic_u, hsic_b, hsic_fourier
-    and hsic_nystroem with each of its nulls has p ≤ .01, .05, .1 as often as it should, within
-    three standard errors; hsic_block less often (0.6, 3.9, 7.7 %), nfsic with its limit χ² more
-    often (1.8, 7.4, 13.6 %), which 250 pairs put right. dcov with "gamma" has 2.0, 4.5 and 7.9 %:
-    for small levels take its permutations.
+    and hsic_nystroem, of dcov and nfsic, with each of its nulls has p ≤ .01, .05, .1 as often as
+    it should, within three standard errors; hsic_block less often (0.6, 3.9, 7.7 %).
 
     003; Gretton et al. 2008 (HSIC), Song et al. 2012 (unbiased), Székely et al. 2007 (distance
     covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al.

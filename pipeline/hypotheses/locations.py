@@ -1,8 +1,8 @@
 """Differences at a few places: mean embeddings, `me`; smoothed characteristic functions, `scf`.
 
 Both are Hotelling's T² of J features per row, χ² of J (or 2 J) degrees without a difference
-(Chwialkowski et al. 2015), or a scaled F, which knows how many units there are; in its form for
-samples of unequal sizes: all that is kept are the features' sums over each unit.
+(Chwialkowski et al. 2015), of few units a scaled F; in its form for samples of unequal sizes: all
+that is kept are the features' sums over each unit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .held_out import climb
 from .hotelling import hotelling, hotelling_slopes, moments
 from .kernels import Kernel
 from .location_features import KernelsAt, LocationFeatures, SmoothedWaves
-from .nulls import Null, chi_square_null, hotelling_null, permutation_null
+from .nulls import Null, chi_square_null, permutation_null
 from .permutation import split_sums
 from .registry import Measured
 
@@ -53,7 +53,7 @@ class LocationStatistic(TwoSampleStatistic):
     """
 
     is_in_space: ClassVar[bool] = False  # whether locations are where rows are
-    nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square", "hotelling")
+    nulls: ClassVar[tuple[str, ...]] = ("permutation", "chi_square")
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     is_additive: ClassVar[bool] = True
     n_locations: int = 5
@@ -133,10 +133,8 @@ class LocationStatistic(TwoSampleStatistic):
         value = float(values[0])
         if samples.null == "permutation":
             return permutation_null(value, values[1:], max(1.0, value))
-        if samples.null == "chi_square":
-            return chi_square_null(value, n_features)
         # J + 3 units leave at least J degrees, of whatever ranks the two covariances are
-        return hotelling_null(value, n_features, degrees)
+        return chi_square_null(value, n_features, degrees)
 
     def place(self, samples: TwoSamples) -> Floats:
         """Return the locations, shape (J, d)."""

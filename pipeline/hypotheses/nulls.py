@@ -88,16 +88,19 @@ def normal_null(observed: float, standard_error: float) -> Null:
     return _of_law("normal", observed, stats.norm(0.0, standard_error))
 
 
-def chi_square_null(observed: float, degrees: int) -> Null:
-    """Return the χ² law."""
-    return _of_law("chi_square", observed, stats.chi2(degrees))
+def chi_square_null(observed: float, n_features: int, degrees: float, scale: float = 1.0) -> Null:
+    """Return the law of ``scale`` times Hotelling's T²: χ² of many units, of few a scaled F.
 
-
-def hotelling_null(observed: float, n_features: int, degrees: float) -> Null:
-    """Return the law of Hotelling's T² of normal rows: a scaled F."""
+    Parameters
+    ----------
+    n_features : int
+        J, the degrees of the χ².
+    degrees : float ≥ J
+        Of freedom of the covariance that T² divides by, which is estimated.
+    """
     rest = degrees - n_features + 1
-    law = stats.f(n_features, rest, scale=degrees * n_features / rest)
-    return _of_law("hotelling", observed, law)
+    law = stats.f(n_features, rest, scale=scale * degrees * n_features / rest)
+    return _of_law("chi_square", observed, law)
 
 
 def _of_law(name: str, observed: float, law: Any) -> Null:  # noqa: ANN401 - scipy has no types

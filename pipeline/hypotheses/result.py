@@ -73,7 +73,7 @@ class HypothesisResult:
     def report(self) -> str:
         """Return what was found, one line per fact."""
         rows = ", ".join(
-            f"{name} {n:,} {_plural('row', n)}"
+            f"{name} {n:,} {plural('row', n)}"
             + ("" if self.unit == "point" else f" in {self.n_units[name]:,} {self.unit}s")
             for name, n in self.n.items()
         )
@@ -124,5 +124,6 @@ def _known(value: float) -> str:
     return f"{value:.4g}" if math.isfinite(value) else ""
 
 
-def _plural(noun: str, n: int) -> str:
+def plural(noun: str, n: int) -> str:
+    """Return the noun as it stands after a number."""
     return noun if n == 1 else noun + "s"

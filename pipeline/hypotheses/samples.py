@@ -20,6 +20,7 @@ from ..errors import DataError, ParameterError, shown
 from ..execution.passes import check_memory
 from ..params import as_array, check_choice
 from .features import FeatureMap
+from .result import plural
 from .row_sources import ArrayRows, EmbeddedRows
 from .thinning import BagSet, as_bag_set, check_thin, thinning_size
 
@@ -225,7 +226,9 @@ def as_sample(
         labels, units = np.unique(labels[where], return_inverse=True)
         unit, n_units = "group", len(labels)
     if n_units < 2:
-        raise DataError(f"{name} has {n_units} {unit}; a test compares at least two")
+        raise DataError(
+            f"{n_units} {plural(unit, n_units)} in {name}; a test compares at least two"
+        )
     return Sample(name, data, units, n_units, unit, where, n_given - len(where))
 
 

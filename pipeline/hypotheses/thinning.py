@@ -18,6 +18,7 @@ from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
 from ..bags.sampling import CHOICE_SAMPLE
 from ..errors import DataError, ParameterError
+from .result import plural
 
 LEFT_OUT = 0.05  # of a set's bags, at most
 MAX_VALUES = 2**24  # coordinates held, of both sets together
@@ -96,8 +97,8 @@ def require_two(n_bags: int, name: str, detail: str) -> None:
     """Raise DataError for a set too small to be compared."""
     if n_bags < 2:
         raise DataError(
-            f"{name}: {n_bags} bag{'s' if n_bags != 1 else ''}{detail}; the test compares sets of "
-            "at least two"
+            f"{name}: {n_bags} {plural('bag', n_bags)}{detail}; the test compares sets of at "
+            "least two"
         )
 
 

@@ -86,8 +86,7 @@ def two_sample_test(
         fourier      mmd_u by random features, O(n L d)           as mmd_b
         fastfood     the same, O(n L log d); not Laplacian        as mmd_b
         energy       energy distance of all pairs                 as mmd_b
-        me           T² of mean kernels at J locations            permutation, chi_square,
-                                                                  hotelling
+        me           T² of mean kernels at J locations            permutation, chi_square
         scf          T² of smoothed characteristic functions      as me
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
@@ -99,9 +98,9 @@ def two_sample_test(
         fit in memory then.
     null : str, optional
         See the table. "permutation" is exact at any number of units; the others are limits for
-        many. Of 100 units "chi_square" rejects too often (at α = .05 in 6 to 7 % without a
-        difference), "normal" of mmd_block too seldom (2.4 %); "hotelling", the F law of T² of
-        normal features, in 4.2 to 4.7 %. "wild_bootstrap" is for two series, whose neighbours
+        many. Of 100 units "normal" of mmd_block rejects too seldom (at α = .05 in 2.4 % without a
+        difference); "chi_square" in 4.2 to 5 %, as it is the law of Hotelling's T², a scaled F,
+        which is χ²(J) of many. "wild_bootstrap" is for two series, whose neighbours
         depend on each other; time is the order of the rows, or of the groups' labels.
     n_permutations : int from 1 to 10^6, default 999
         Permutations, or simulations of the spectral null.
@@ -119,10 +118,10 @@ def two_sample_test(
         Points to which bags are thinned, as a bag's size changes its embedding's noise, and sizes
         alone would pass for a difference; see `drift_test`. Smaller bags are left out.
     memory : float ≥ 0, optional
-        Of "wild_bootstrap", which needs it: the units over which a series forgets itself. It
-        rejects too often: at α = .05, in 400 simulations each, series of 500 with correlations
-        .8^lag and a memory of 20 in 6.5 %, of 1,000 with .6^lag and 20 in 8.8 %, of 300 with .5^lag
-        and 10 in 8 %, of 150 with .8^lag and 15 in 13.5 % (permutations of the first in 59 %).
+        Of "wild_bootstrap", which needs it: the units over which a series forgets itself, best
+        five times those over which its correlations fall to 1/e. Then p ≤ .05 in 4 to 5 % of 600
+        to 1,000 simulations each, of 150 to 1,000 units with correlations .5^lag to .8^lag
+        (permutations of one of these in 59 %); of few units for their memory in fewer.
 
     Returns
     -------

@@ -8,10 +8,12 @@ from scipy.signal import lfilter
 
 from bagbasis.errors import BagbasisError
 from bagbasis.hypotheses import FourierMMD, comparison, two_sample_test
+from bagbasis.hypotheses.comparison import TwoSamples
 from bagbasis.hypotheses.kernels import Kernel
-from bagbasis.hypotheses.wild_bootstrap import wild_signs
+from bagbasis.hypotheses.samples import as_sample
+from bagbasis.hypotheses.wild_bootstrap import WILD, wild_degrees, wild_factors, wild_waves
 
-X, Y = np.random.default_rng(0).standard_normal((2, 12, 2))
+X, Y = np.random.default_rng(0).standard_normal((2, 24, 2))
 GIVEN = {"null": "wild_bootstrap", "memory": 3.0, "n_permutations": 20, "seed": 4}
 
 
@@ -23,20 +25,23 @@ def series(rng, n, coefficient=0.8):
 
 @pytest.mark.parametrize("grouped", [False, True])
 def test_values(grouped):
-    """Σ a_i a_j k(x_i, x_j) of centred signs; the unbiased one has the same p-value; random
+    """Σ a_i a_j k(x_i, x_j) of centred waves; the unbiased one has the same p-value; random
     features come near."""
-    a, b, units = X, Y[:9], np.repeat(np.arange(12), 1)
-    given = {**GIVEN, "bandwidth": 1.1}
+    a, b, units = X, Y[:21], np.arange(24)
+    given = {**GIVEN, "memory": 0.6, "bandwidth": 1.1}
     if grouped:
-        units = np.repeat(np.arange(4), 3)
-        given["groups"] = units, units[:9] + 4
+        units = np.repeat(np.arange(8), 3)
+        given["groups"] = units, units[:21] + 8
     weights = []
     for sign, rows, seed in ((1, a, 4), (-1, b, 5)):
         of = units[: len(rows)]
-        w = wild_signs(of.max() + 1, 20, 3.0, seed)[:, of]
+        w = wild_waves(of.max() + 1, 20, 0.6, seed)[:, of]
         means = w.mean(axis=1, keepdims=True)
         weights.append(sign * (w - means) / len(rows) / (1 - (means**2).mean()) ** 0.5)
-    w, both = np.hstack(weights), np.concatenate([a, b])
+    degrees = [wild_degrees(len(np.unique(units[: len(rows)])), 0.6) for rows in (a, b)]
+    joint = (1 / 24 + 1 / 21) ** 2 / (1 / 24**2 / degrees[0] + 1 / 21**2 / degrees[1])
+    w = np.hstack(weights) * wild_factors(20, joint, 6)[:, None]
+    both = np.concatenate([a, b])
     K = Kernel("gaussian", 1.1)(both, both)
     expected = np.sort(np.einsum("di,ij,dj->d", w, K, w))
     biased, unbiased, fast = (
@@ -65,6 +70,32 @@ def test_level_of_series(statistic):
     assert rejected[1] <= 8  # 3 expected, and that with three standard errors
     r = two_sample_test(a, 2 + b, statistic=statistic, null="wild_bootstrap", memory=20.0)
     assert r.p_value <= 0.01
+
+
+def test_waves_forget():
+    """Correlations e^{−lag² / 2 memory²}; degrees of means of as many independent numbers."""
+    waves = wild_waves(60, 4000, 3.0, seed=3)
+    for lag in (0, 2, 5):
+        found = (waves[:, : 60 - lag] * waves[:, lag:]).mean()
+        assert found == pytest.approx(np.exp(-(lag**2) / 18), abs=0.02)
+    assert wild_degrees(60, 0.0) == 59
+    squares = (wild_factors(100_000, 20.0, 0) ** 2).mean()
+    assert squares == pytest.approx(20 / 18, rel=0.02)
+    assert wild_degrees(1000, 3.0) == pytest.approx(1000 / (3 * np.pi**0.5) - 1)
+    assert wild_degrees(5, 100.0) == 1
+
+
+def test_variance_of_a_short_series():
+    """The weights vary a difference of means as new series do, and somewhat more."""
+    rng, n, coefficient = np.random.default_rng(3), 150, 0.8
+    found = []
+    for seed in range(60):
+        a, b = (as_sample(name, series(rng, n)[:, None], "point") for name in "ab")
+        samples = TwoSamples(a, b, WILD, 99, seed, 15.0)
+        found.append((samples.wild_weights() @ samples.rows).var())
+    lags = np.arange(1 - n, n)
+    variance = 2 * ((1 - abs(lags) / n) * coefficient ** abs(lags)).sum() / n
+    assert variance < np.mean(found) < 1.4 * variance
 
 
 def test_buckets_are_fewer_units(monkeypatch):

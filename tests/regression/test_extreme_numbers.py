@@ -256,7 +256,7 @@ def compared_by_distances(statistic, null, scale):
 
 
 DISTANCES = [("energy", null) for null in ("permutation", "spectral", "gamma", "pearson")]
-DISTANCES += [("dcov", null) for null in ("permutation", "spectral", "gamma", "shift")]
+DISTANCES += [("dcov", null) for null in ("permutation", "spectral", "pearson", "shift")]
 
 
 @pytest.mark.parametrize("scale", [*SCALES, 1e307])
