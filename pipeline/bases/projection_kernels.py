@@ -74,7 +74,7 @@ def _paired_dots(left, right, table, m, count, sums, at_left, at_right):
 
 
 @njit(cache=True, fastmath=FAST)
-def _load(points, start, m, columns, lo, inverse, drop, x):
+def load_block(points, start, m, columns, lo, inverse, drop, x):
     """Scale a block to [0, 1] and transpose it; returns points kept and points outside."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
     beyond = zero  # how far, in sum: a test in floats vectorises where a count does not
@@ -234,7 +234,7 @@ def project_bags(
                 outside = 0
                 for start in range(offsets[i], offsets[i + 1], BLOCK):
                     m = min(BLOCK, offsets[i + 1] - start)
-                    kept, beyond = _load(points, start, m, groups[group], lo, inverse, drop, x)
+                    kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
                     outside += beyond
                     total += kept
                     if kept > 0:

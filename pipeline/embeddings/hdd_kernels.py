@@ -163,7 +163,7 @@ def _separable(values, g, matrix, transposed, first, second):
 
 @njit(cache=True, parallel=True)
 def project_powers(
-    coefficients,
+    estimates,
     g,
     to_grid,
     to_grid_t,
@@ -177,21 +177,22 @@ def project_powers(
     chosen,
     out,
 ):
-    """From a density's coefficients to those of its powers: to a grid, pointwise, and back.
+    """From densities to the coefficients of their powers: to a grid, pointwise, and back.
 
     Parameters
     ----------
-    coefficients : float32 or float64, shape (n, K^g)
+    estimates : float32 or float64, shape (n, K^g), or (n, G^g)
+        Coefficients, or, where K is 0, values on the grid.
     g : int
         Dimensions.
     to_grid, to_grid_t : shapes (K, G) and (G, K)
         Functions on the grid's midpoints in one dimension, and transposed.
     from_grid, from_grid_t : shapes (G, k) and (k, G)
-    floor : of the coefficients' dtype
+    floor : of the estimates' dtype
         Densities below, negative ones too, count as this; −inf: none, for an exponent of 1 and
         rates of 0.
-    exponent : of the coefficients' dtype
-    rates, weights : of the coefficients' dtype, shape (M,)
+    exponent : of the estimates' dtype
+    rates, weights : of the estimates' dtype, shape (M,)
         A rate of 0 has no imaginary part.
     n_parts : int
     chosen : int64, shape (|V|,)
@@ -200,12 +201,14 @@ def project_powers(
     """
     n_coefficients, n_grid = to_grid.shape
     longest = max(n_coefficients, n_grid, from_grid.shape[1]) ** g
-    dtype = coefficients.dtype
+    dtype = estimates.dtype
     s = len(chosen)
-    for i in prange(len(coefficients)):
+    for i in prange(len(estimates)):
         first, second = np.empty(longest, dtype), np.empty(longest, dtype)
         parts = np.empty((n_parts, n_grid**g), dtype)
-        density = _separable(coefficients[i], g, to_grid, to_grid_t, first, second)
+        density = estimates[i]
+        if n_coefficients > 0:
+            density = _separable(density, g, to_grid, to_grid_t, first, second)
         _powers_of(density, floor, exponent, rates, weights, parts)
         for part in range(n_parts):
             values = _separable(parts[part], g, from_grid, from_grid_t, first, second)

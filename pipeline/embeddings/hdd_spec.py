@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bases import evaluate_basis, index_set, project
+from ..bases.coefficients import kernel_arguments
 from ..errors import ParameterError
 from ..params import check_choice, check_integer, check_number
 from ..threads import KERNELS
@@ -18,11 +20,16 @@ from .base import Description, MarginalSpec, SeriesShape
 from .hdd_kernels import project_powers
 from .hdd_measures import DISTANCES, checked_nodes, count_parts
 from .refusals import refuse_outside
+from .spread_kernels import CHUNK, spread_bags
 
 BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
 # By dimensions of a marginal, and so for marginals of at most three:
 MAX_COEFFICIENTS = {1: 256, 2: 64, 3: 24}  # per dimension; a bag's take 2^12 numbers at most …
 MAX_GRID = {1: 4096, 2: 512, 3: 96}  # … and its grid a megabyte or two
+# A point is spread on the midpoints within six bandwidths, where a Gaussian falls to float32's
+# rounding of its peak: on a chunk or two of them. With more, coefficients cost less; and where an
+# eighth of the distance between midpoints is a bandwidth, the weights' factors leave float32.
+REACH, MOST_CHUNKS, LEAST_WIDTH = 6, 2, 0.125
 MAX_ORDER = 4  # of the measures' quadrature; larger powers of a density say nothing new
 DIRECT_IS_GONE = (
     "the embedding has method='direct', which this version does not have; fit it anew without "
@@ -34,8 +41,9 @@ DIRECT_IS_GONE = (
 class HDDSpec(MarginalSpec):
     """An HDD embedding with everything decided; see `HDDEmbedding` for the fields.
 
-    ``n_coefficients`` cosine coefficients per dimension describe the density; it is evaluated on
-    ``grid`` midpoints per dimension.
+    The density is evaluated on ``grid`` midpoints per dimension: by ``n_coefficients`` cosine
+    coefficients per dimension, or, where that is None, by spreading points on the midpoints
+    around them.
     """
 
     distance: str
@@ -46,7 +54,7 @@ class HDDSpec(MarginalSpec):
     weights: tuple[float, ...]
     bandwidth: float
     floor: float
-    n_coefficients: int
+    n_coefficients: int | None
     grid: int
 
     def checked(self) -> dict[str, Any]:
@@ -57,6 +65,13 @@ class HDDSpec(MarginalSpec):
                 f"density estimates in {self.group_size} dimensions are out of reach; use "
                 "marginals=1, 2 or 3"
             )
+        grid = check_integer("grid", self.grid, 2)
+        bandwidth = check_number("bandwidth", self.bandwidth, 0, below=1)
+        n_coefficients = check_integer("n_coefficients", self.n_coefficients, other=(None,))
+        if n_coefficients is None and not reached(bandwidth, grid):
+            raise ParameterError(
+                f"n_coefficients is None; a bandwidth of {bandwidth} and a grid of {grid} need some"
+            )
         return {
             **values,
             **checked_nodes(self.lambdas, self.weights),
@@ -64,10 +79,10 @@ class HDDSpec(MarginalSpec):
             "order": check_number("order", self.order, above=0, most=MAX_ORDER),
             "n_per_dim": check_integer("n_per_dim", self.n_per_dim, other=(None,)),
             "max_norm": check_number("max_norm", self.max_norm, 0, other=(None,)),
-            "bandwidth": check_number("bandwidth", self.bandwidth, 0, below=1),
+            "bandwidth": bandwidth,
             "floor": check_number("floor", self.floor, above=0),
-            "n_coefficients": check_integer("n_coefficients", self.n_coefficients),
-            "grid": check_integer("grid", self.grid, 2),
+            "n_coefficients": n_coefficients,
+            "grid": grid,
         }
 
     @property
@@ -93,14 +108,15 @@ class HDDSpec(MarginalSpec):
     @property
     def seconds_per_point(self) -> float:
         """See `EmbeddingSpec.seconds_per_point`."""
-        return 1e-10 * len(self.groups) * self.n_coefficients**self.group_size
+        return 1e-10 * len(self.groups) * self._products_per_point
 
     @property
     def scratch_bytes(self) -> int:
-        """Coefficients and projections of two blocks, and the matrices to the grid and back."""
-        numbers = len(self.groups) * self.n_coefficients**self.group_size + 2 * self.n_features
+        """Estimates and projections of two blocks, and the matrices to the grid and back."""
+        side = self.n_coefficients or self.grid
+        numbers = len(self.groups) * side**self.group_size + 2 * self.n_features
         blocks = 2 * max(8 * numbers, BLOCK_BYTES * numbers // self._grid_values)
-        return super().scratch_bytes + blocks + 4 * 8 * self.n_coefficients * self.grid
+        return super().scratch_bytes + blocks + 4 * 8 * side * self.grid
 
     @property
     def seconds_per_bag(self) -> float:
@@ -117,35 +133,36 @@ class HDDSpec(MarginalSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
         """Write A of each bag (001, eq. 5 and 9); see `EmbeddingSpec.fill`."""
-        for start, coefficients, beyond in self._coefficients(bags, out.dtype):
+        for start, estimates, beyond in self._estimates(bags, out.dtype):
             # here, as a power of NaN, where "drop" left no point, would be a number
-            refuse_outside(beyond, coefficients, self.out_of_box, self.box, start)
-            stop = start + len(coefficients)
-            self.embed_coefficients(coefficients, out[start:stop])
+            refuse_outside(beyond, estimates, self.out_of_box, self.box, start)
+            stop = start + len(estimates)
+            self.embed_estimates(estimates, out[start:stop])
             outside[start:stop] = beyond
 
-    def embed_coefficients(self, coefficients: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write A of densities given by cosine coefficients, which the bandwidth damps.
+    def embed_estimates(self, estimates: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write A of densities.
 
-        The damped coefficients are those of the Gaussian density estimate with reflection at
-        the walls; the rest is separable: to the grid, pointwise, and back.
+        They are given by cosine coefficients, which the bandwidth damps, or, where
+        ``n_coefficients`` is None, by their values on the grid. The damped coefficients are those
+        of the Gaussian density estimate with reflection at the walls; the rest is separable: to
+        the grid, pointwise, and back.
 
         Parameters
         ----------
-        coefficients : shape (n, n_groups · n_coefficients^g)
-            Of the tensor index set.
+        estimates : shape (n, n_groups · n_coefficients^g) or (n, n_groups · grid^g)
         out : shape (n, n_features), written; of the same dtype
         """
         g = self.group_size
-        if self.is_linear:
+        if self.is_linear and self.n_coefficients is not None:
             flat = np.ravel_multi_index(tuple(self.indices.T), (self.n_coefficients,) * g)
             scales = np.sqrt(self.weights[0]) * self._damping[self.indices].prod(axis=1)
-            tensors = coefficients.reshape(-1, self.n_coefficients**g)
+            tensors = estimates.reshape(-1, self.n_coefficients**g)
             out[:] = (tensors[:, flat] * scales.astype(out.dtype)).reshape(out.shape)
             return
-        dtype = coefficients.dtype
+        dtype = estimates.dtype
         to_grid, from_grid = (m.astype(dtype) for m in (self._to_grid, self._from_grid))
-        rows = coefficients.reshape(-1, self.n_coefficients**g)
+        rows = estimates.reshape(-1, (self.n_coefficients or self.grid) ** g)
         chosen = np.ravel_multi_index(tuple(self.indices.T), (from_grid.shape[1],) * g)
         projected = np.empty((len(rows), self.n_parts * len(chosen)), dtype)
         floor, exponent, rates, weights = self._pointwise(dtype)
@@ -174,11 +191,13 @@ class HDDSpec(MarginalSpec):
         """
         shape = (len(self.groups), *(self.grid,) * self.group_size)
         out = np.empty((len(bags), *shape))
-        for start, coefficients, _ in self._coefficients(bags, out.dtype):
-            values = coefficients.reshape(-1, *(self.n_coefficients,) * self.group_size)
-            for axis in range(1, 1 + self.group_size):
-                values = np.moveaxis(np.tensordot(values, self._to_grid, (axis, 0)), -1, axis)
-            out[start : start + len(coefficients)] = values.reshape(-1, *shape)
+        for start, estimates, _ in self._estimates(bags, out.dtype):
+            side = self.n_coefficients or self.grid
+            values = estimates.reshape(-1, *(side,) * self.group_size)
+            if self.n_coefficients is not None:
+                for axis in range(1, 1 + self.group_size):
+                    values = np.moveaxis(np.tensordot(values, self._to_grid, (axis, 0)), -1, axis)
+            out[start : start + len(estimates)] = values.reshape(-1, *shape)
         return out
 
     @classmethod
@@ -190,18 +209,42 @@ class HDDSpec(MarginalSpec):
         fields.pop("seed", None)  # of the integration points
         return super().from_dict(fields)
 
-    def _coefficients(
+    def _estimates(
         self, bags: Bags, dtype: np.dtype[Any]
     ) -> Iterator[tuple[int, NDArray[Any], NDArray[np.int64]]]:
-        """(first bag, empirical coefficients, points outside) of blocks whose grids fit a cache."""
-        indices = index_set(self.group_size, self.n_coefficients)
+        """(first bag, `embed_estimates`' input, points outside) of blocks that fit a cache."""
+        side = self.n_coefficients or self.grid
         step = max(1, BLOCK_BYTES // (self._grid_values * np.dtype(dtype).itemsize))
-        drop = self.out_of_box == "drop"
         for start in range(0, len(bags), step):
             block = bags[start : start + step]
-            out = np.empty((len(block), len(self.groups) * len(indices)), dtype=dtype)
-            outside = project(block, indices, self.groups, "cosine", self.box, out, drop=drop)
-            yield start, out, outside
+            out = np.empty((len(block), len(self.groups) * side**self.group_size), dtype=dtype)
+            yield start, out, self._estimate(block, out)
+
+    def _estimate(self, bags: Bags, out: NDArray[Any]) -> NDArray[np.int64]:
+        """Write coefficients or densities; returns each bag's points outside the box."""
+        drop = self.out_of_box == "drop"
+        if self.n_coefficients is not None:
+            indices = index_set(self.group_size, self.n_coefficients)
+            return project(bags, indices, self.groups, "cosine", self.box, out, drop=drop)
+        outside = np.zeros(len(bags), dtype=np.int64)
+        gaps = np.arange(1 + reached(self.bandwidth, self.grid)) / (self.bandwidth * self.grid)
+        with KERNELS:
+            spread_bags(
+                *kernel_arguments(bags, self.groups, self.box, drop, out.dtype),
+                self.grid,
+                np.exp(-0.5 * gaps**2).astype(out.dtype),
+                (np.sqrt(2 * np.pi) * self.bandwidth) ** -self.group_size,
+                out,
+                outside,
+            )
+        return outside
+
+    @property
+    def _products_per_point(self) -> int:
+        """Of one marginal; one that is spread takes as long as four in a row."""
+        if self.n_coefficients is not None:
+            return self.n_coefficients**self.group_size
+        return 4 * (2 * reached(self.bandwidth, self.grid)) ** self.group_size
 
     @property
     def _grid_values(self) -> int:
@@ -220,6 +263,8 @@ class HDDSpec(MarginalSpec):
     @property
     def _to_grid(self) -> NDArray[np.float64]:
         """Coefficients to density values in one dimension, shape (n_coefficients, grid)."""
+        if self.n_coefficients is None:
+            return np.empty((0, self.grid))
         values = evaluate_basis("cosine", self.n_coefficients, self._midpoints) * self._damping
         return np.ascontiguousarray(values.T)
 
@@ -232,9 +277,16 @@ class HDDSpec(MarginalSpec):
     @property
     def _damping(self) -> NDArray[np.float64]:
         """What the Gaussian leaves of each coefficient in one dimension."""
-        k = np.arange(self.n_coefficients)
+        k = np.arange(self.n_coefficients or 0)
         return np.exp(-0.5 * (np.pi * k * self.bandwidth) ** 2)
 
     @property
     def _midpoints(self) -> NDArray[np.float64]:
         return (np.arange(self.grid) + 0.5) / self.grid
+
+
+def reached(bandwidth: float, grid: int) -> int:
+    """Return how many midpoints to a side a point is spread on; 0 where coefficients are due."""
+    width = bandwidth * grid
+    half = CHUNK // 2 * math.ceil(2 * REACH * width / CHUNK)
+    return half if width >= LEAST_WIDTH and half <= min(grid, MOST_CHUNKS * CHUNK // 2) else 0

@@ -19,6 +19,17 @@ LEAST = _F(-87)  # exp of less is no normal float32
 FAST = {"contract", "nsz"}
 
 
+@njit(cache=True, fastmath=FAST)
+def decay(x):
+    """Return exp(x) for x ≤ 0 to 2e-7, or 1e-38 in place of less; loops over it vectorise."""
+    x = min(ZERO, max(LEAST, x))
+    q = np.floor(x * LOG2_E + HALF)
+    r = (x - q * LN2_1) - q * LN2_2
+    tail = E0 + r * (E1 + r * (E2 + r * (E3 + r * (E4 + r * E5))))
+    power = np.int32((np.int32(q) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return (ONE + (r + r * r * tail)) * power
+
+
 @njit(cache=True, parallel=True, fastmath=FAST)
 def gaussian_values(products, rows, others):
     """Replace aᵀb by exp(−‖a − b‖² / 2), in place.
@@ -26,16 +37,11 @@ def gaussian_values(products, rows, others):
     Parameters
     ----------
     products : float32, shape (n, m)
-        Written; relative error of the exponential below 2e-7, and 1e-38 in place of less.
+        Written; as exact as `decay`.
     rows, others : float32, shapes (n,) and (m,)
         ‖a‖² / 2 and ‖b‖² / 2.
     """
     for i in prange(products.shape[0]):
         row, own = products[i], rows[i]
         for j in range(row.shape[0]):
-            x = min(ZERO, max(LEAST, (row[j] - own) - others[j]))
-            q = np.floor(x * LOG2_E + HALF)
-            r = (x - q * LN2_1) - q * LN2_2
-            tail = E0 + r * (E1 + r * (E2 + r * (E3 + r * (E4 + r * E5))))
-            power = np.int32((np.int32(q) + np.int32(127)) << np.int32(23)).view(np.float32)
-            row[j] = (ONE + (r + r * r * tail)) * power
+            row[j] = decay((row[j] - own) - others[j])

@@ -26,7 +26,7 @@ OUR_METHODS = {
     "embeddings.Embedding": "decide from_params resolve",
     "embeddings.EmbeddingSpec": "are_outside arguments arrays checked count_outside describe embed "
     "feature_names fill from_dict to_dict",
-    "embeddings.HDDSpec": "embed_coefficients",
+    "embeddings.HDDSpec": "embed_estimates",
     "embeddings.MeanMapSpec": "frequencies",
     "embeddings.SlicedWassersteinSpec": "directions",
     "hypotheses.DependenceStatistic": "measure of_sums pair_map",

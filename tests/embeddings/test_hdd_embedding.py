@@ -56,9 +56,10 @@ def test_defaults():
 )
 def test_defaults_of_each_distance(distance, n_features, grid):
     """Functions, nodes and midpoints where none are given; TV has as many midpoints as
-    functions."""
+    functions. Points are spread, but for L2, which is no density estimate."""
     spec = HDDEmbedding(distance, bandwidth=0.04).fit(UNIT).spec_
     assert (spec.n_features, spec.grid) == (n_features, grid)
+    assert spec.n_coefficients == (10 if distance == "l2" else None)
     assert HDDEmbedding(distance, bandwidth=0.01, max_norm=4).fit(UNIT).spec_.grid >= 5
     assert HDDEmbedding("js", bandwidth=0.01).fit(UNIT).spec_.grid == 44
 
