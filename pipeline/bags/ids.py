@@ -111,8 +111,7 @@ class TakenIds:
     def _add_names(self, ids: Ids) -> None:
         names = ids.tolist()
         again = [name for name, count in Counter(names).items() if count > 1]
-        for name in [*again, *ids[self._known_names(names)].tolist()]:
-            raise DataError(f"duplicate bag id {name!r}; ids are unique in a store")
+        _refuse(again, ids[self._known_names(names)].tolist())
         self._names.update(names)
 
     def _known_names(self, names: list[str]) -> NDArray[np.bool_]:
@@ -125,8 +124,7 @@ class TakenIds:
     def _add_numbers(self, ids: Ids) -> None:
         ordered = np.sort(ids)
         again = ordered[1:][ordered[1:] == ordered[:-1]]
-        for number in (*again[:1], *ordered[self._known_numbers(ordered)][:1]):
-            raise DataError(f"duplicate bag id {number}; ids are unique in a store")
+        _refuse(again.tolist(), ordered[self._known_numbers(ordered)].tolist())
         self._remember(ordered)
         last = int(ordered[-1])
         self.max_id = last if self.max_id is None else max(self.max_id, last)
@@ -152,3 +150,14 @@ class TakenIds:
         while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
             last = self._runs.pop()
             self._runs[-1] = np.sort(np.concatenate([self._runs[-1], last]))
+
+
+def _refuse(again: list[Any], known: list[Any]) -> None:
+    """Raise DataError for ids that were given twice, or that are there already."""
+    for name in again[:1]:
+        raise DataError(f"duplicate bag id {name!r}: it is given twice; ids are unique in a store")
+    for name in known[:1]:
+        raise DataError(
+            f"duplicate bag id {name!r}: the store or an earlier bag has it; leave its bag out, "
+            "as an ingest of tables does by known_ids: skip"
+        )

@@ -138,7 +138,10 @@ class LabelledBags:
     @property
     def class_names(self) -> Mapping[str, Sequence[str]]:
         """What people call the classes 0, 1, … of each target of the store that has classes."""
-        return {} if isinstance(self.data, Bags) else self.data.meta.class_names
+        names = {} if isinstance(self.data, Bags) else self.data.meta.class_names
+        if isinstance(self.labels, Targets) and self.labels.class_names:
+            return {**names, self.labels.names[0]: self.labels.class_names}
+        return names
 
     @property
     def response_dims(self) -> int:

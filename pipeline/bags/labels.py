@@ -59,14 +59,24 @@ class Targets:
         Of a store's columns; empty for bags in memory.
     values : shape (n_bags, k), optional
         Of bags in memory.
+    class_names : tuple of str
+        The classes of the one target are read as positions among these, which include all of the
+        store's; empty: as the store's own numbers.
     """
 
     names: tuple[str, ...] = ()
     values: NDArray[Any] | None = None
+    class_names: tuple[str, ...] = ()
 
     def read(self, store: BagStore, start: int, stop: int) -> NDArray[Any]:
         """See `Labels`."""
-        return store.targets(start, stop, self.names)
+        values = store.targets(start, stop, self.names)
+        if self.class_names:
+            theirs = store.meta.class_names[self.names[0]]
+            positions = np.array([self.class_names.index(name) for name in theirs], dtype=float)
+            known = ~np.isnan(values)
+            values[known] = positions[values[known].astype(np.int64)]
+        return values
 
     def given(self) -> NDArray[Any]:
         """See `Labels`."""

@@ -283,8 +283,7 @@ def _labelled(
     if isinstance(outcome, Classes) and y is not None:
         names, codes = class_codes(as_targets(y))
         if names is not None:  # by their positions among these bags' own classes
-            known = dict(zip(outcome.classes, outcome.codes.tolist(), strict=True))
-            found = np.array([known.get(name, -1.0) for name in names.tolist()])
+            found = outcome.codes_of(names.tolist())
             is_known = ~np.isnan(codes)
             codes[is_known] = found[codes[is_known].astype(int)]
         y = codes

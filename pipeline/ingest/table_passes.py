@@ -198,10 +198,11 @@ class TablePasses:
         return found
 
 
-def warn_of(tally: Tally, store: BagStore, points: CheckedTable) -> None:
-    """Log what a user of the store should know of an ingest."""
+def warn_of(tally: Tally, store: BagStore, points: CheckedTable, is_new: bool) -> None:
+    """Log what the user of a store should know of it; only a new one can leave coordinates out."""
     names = [one.name for one in points.columns.coordinates]
-    for text in [*tally.warnings(), *warnings_of_range(*points.range, names)]:
+    of_range = warnings_of_range(*points.range, names) if is_new else []
+    for text in [*tally.warnings(), *of_range]:
         logger.warning("%s: %s", store.url, text)
     reaches = _reaches(points, store.box)
     far = int(np.argmax(reaches))

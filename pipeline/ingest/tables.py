@@ -313,7 +313,7 @@ class TableIngest:
                 passes.write(codings, session, kept.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
                     raise DataError(f"{kept.url}: no bag is left: all lack coordinates or points")
-        warn_of(tally, kept, passes.tables["points"])
+        warn_of(tally, kept, passes.tables["points"], create is not None)
         return kept
 
     def _create(

@@ -33,10 +33,11 @@ from .weights import SampleWeight, Weights
 class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
     """The Double-Basis estimator on one-hot classes, bag → class.
 
-    Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``, sorted; labels in
-    a store are its target's values (integers where they are whole numbers up to 2^53). For bags in
-    memory they are numbers or text; NaN, None or empty text is a bag without a label. One ridge
-    per class is fitted, from one pass.
+    Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``. Labels in a store
+    are the names of its target's classes, in their order, or its target's values (integers where
+    they are whole numbers up to 2^53); those of another store are compared by name. For bags in
+    memory they are numbers or text, sorted; NaN, None or empty text is a bag without a label. One
+    ridge per class is fitted, from one pass.
 
     Parameters
     ----------
@@ -87,13 +88,15 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
         if not isinstance(given, Mapping):
             what = "'balanced', a mapping from class to number, or None"
             raise ParameterError(f"class_weight is {shown(given)}; expected {what}")
-        names = [str(one) for one in outcome.classes]  # a saved model has its keys as text
+        names = [str(one) for one in outcome.values]  # a saved model has its keys as text
+        known = {str(code): j for j, code in enumerate(outcome.classes)}  # as models of before
+        known |= {name: j for j, name in enumerate(names)}
         weights = np.ones(len(names))
         for name, weight in given.items():
-            if str(name) not in names:
+            if str(name) not in known:
                 raise ParameterError(f"class_weight has class {name!r}; there are {names}")
             label = f"class_weight of {name!r}"
-            weights[names.index(str(name))] = cast(float, check_number(label, weight, 0))
+            weights[known[str(name)]] = cast(float, check_number(label, weight, 0))
         return weights
 
     def problem(
@@ -110,7 +113,9 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
         codes = distinct_labels(source)
         refuse_numbers(source, codes)
         classes = names if names is not None else as_integers(codes)
-        return Problem(source, Classes(tuple(classes.tolist()), source.target_names))
+        stored = source.class_names.get(source.target_names[0]) if source.target_names else None
+        named = () if stored is None else tuple(stored[int(code)] for code in codes)
+        return Problem(source, Classes(tuple(classes.tolist()), source.target_names, named))
 
     def predict(self, X: BagsLike) -> Array:
         """Return the class of the largest score, shape (n_bags,); lazy for a BagStore."""
@@ -154,9 +159,10 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
             with refusing_labels(y, sample_weight):
                 return super().score(X, y, sample_weight)
         labels, predicted, weights = predictions_of_store(self, X, sample_weight)
-        return float(np.average(labels[:, 0] == predicted, weights=weights))
+        codes = self.outcome_.codes_of(np.asarray(predicted).tolist())
+        return float(np.average(labels[:, 0] == codes, weights=weights))
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes, sorted, shape (n_classes,)."""
+        """The classes as `predict` has them, shape (n_classes,)."""
         return self.outcome_.values

@@ -202,9 +202,13 @@ class Outcome(ABC):
         """Return what reports and stores of predictions say of it, in types that JSON knows."""
         return self.to_dict()
 
+    def identify(self) -> dict[str, Any]:
+        """Return what encoded labels depend on, in types that JSON knows."""
+        return self.to_dict()
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return what a saved model keeps of it beside the names: one item, under `key`."""
+        """Return what a saved model keeps of it beside the names, the first item under `key`."""
 
     @classmethod
     @abstractmethod

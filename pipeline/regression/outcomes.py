@@ -7,8 +7,8 @@ definition of the error, and what a saved model stores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..bags import BagStore, Responses
 from ..bags.labelled import LabelledBags
-from ..bags.labels import ResponseBags
+from ..bags.labels import ResponseBags, Targets
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
 from .outcome_base import FLOAT, Layout, Outcome, Prediction, Rows
@@ -103,10 +103,14 @@ class Classes(Outcome):
     ----------
     classes : tuple of int, float or str
         Sorted. Labels of text are encoded by their positions, others by themselves.
+    class_names : tuple of str
+        What the store that was fitted to calls them; empty where they have no names. Predictions
+        have these in place of the store's numbers, which are its own.
     """
 
     classes: tuple[Any, ...]
     names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
 
     key: ClassVar[str] = "classes"
     measure: ClassVar[str] = "error rate"
@@ -123,12 +127,12 @@ class Classes(Outcome):
 
     def call(self, j: int) -> str:
         """See `Outcome.call`."""
-        return f"class {self.classes[j]!r}"
+        return f"class {(self.class_names or self.classes)[j]!r}"
 
     @property
     def values(self) -> NDArray[Any]:
         """The classes as predictions have them, shape (n_classes,)."""
-        return np.array(self.classes)
+        return np.array(self.class_names or self.classes)
 
     @property
     def codes(self) -> Rows:
@@ -136,6 +140,24 @@ class Classes(Outcome):
         if isinstance(self.classes[0], str):
             return np.arange(len(self.classes), dtype=np.float64)
         return np.array(self.classes, dtype=np.float64)
+
+    def codes_of(self, values: Sequence[Any]) -> Rows:
+        """Return classes of predictions as labels have them; -1 for those there are not."""
+        known = dict(zip(self.values.tolist(), self.codes.tolist(), strict=True))
+        return np.array([known.get(value, -1.0) for value in values])
+
+    def take_labels(self, store: BagStore) -> LabelledBags:
+        """See `Outcome.take_labels`; a store with other numbers for classes is read with ours."""
+        bags = super().take_labels(store)
+        theirs = store.meta.class_names.get(self.names[0])
+        if theirs is None or not self.class_names:
+            return bags
+        ours = dict(zip(self.classes, self.class_names, strict=True))
+        if ours.items() <= dict(enumerate(theirs)).items():
+            return bags
+        new = [name for name in theirs if name not in self.class_names]
+        names = [ours.get(code, "") for code in range(max(ours) + 1)] + new
+        return replace(bags, labels=Targets(self.names, class_names=tuple(names)))
 
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
         """See `Outcome.encode`; a label of no class has a row of zeros."""
@@ -164,8 +186,10 @@ class Classes(Outcome):
     def columns(self, prediction: Prediction) -> dict[str, NDArray[Any]]:
         """See `Outcome.columns`."""
         assert prediction.probabilities is not None
-        shares = {f"p_{c}": prediction.probabilities[:, j] for j, c in enumerate(self.classes)}
-        return {self.names[0] if self.names else "prediction": prediction.values, **shares}
+        columns = {self.names[0] if self.names else "prediction": prediction.values}
+        for j, name in enumerate(self.class_names or self.classes):
+            columns[f"p_{name}"] = prediction.probabilities[:, j]
+        return columns
 
     def losses(self, scores: Rows, targets: Rows) -> Rows:
         """Return 1 for a wrong class and 0 for the right one, shape (n, 1)."""
@@ -175,17 +199,26 @@ class Classes(Outcome):
         """See `Outcome.constant_error`: of the most frequent class."""
         return 1.0 - float(mean.max())
 
+    def describe(self) -> dict[str, Any]:
+        """See `Outcome.describe`."""
+        return {self.key: list(self.class_names or self.classes)}
+
+    def identify(self) -> dict[str, Any]:
+        """See `Outcome.identify`."""
+        return {self.key: list(self.classes)}
+
     def to_dict(self) -> dict[str, Any]:
         """See `Outcome.to_dict`."""
-        return {self.key: list(self.classes)}
+        named = {"class_names": list(self.class_names)} if self.class_names else {}
+        return {**self.identify(), **named}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
-        """See `Outcome.from_dict`."""
-        classes = values[cls.key]
-        if len(classes) != k:
-            raise ValueError(f"{k} rows of coefficients, but classes {classes}")
-        return cls(tuple(np.array(classes).tolist()), names)
+        """See `Outcome.from_dict`; models of before named no classes."""
+        classes, class_names = values[cls.key], values.get("class_names", [])
+        if len(classes) != k or len(class_names) not in (0, k):
+            raise ValueError(f"{k} rows of coefficients, but classes {classes} {class_names}")
+        return cls(tuple(np.array(classes).tolist()), names, tuple(map(str, class_names)))
 
 
 @dataclass(frozen=True)
@@ -253,7 +286,7 @@ OUTCOMES: tuple[type[Outcome], ...] = (Reals, Classes, Densities)
 def identify_outcome(outcome: Outcome) -> dict[str, Any]:
     """Return everything that encoded labels depend on, in types that JSON knows."""
     k = outcome.n_targets
-    return {"kind": type(outcome).__name__, "n_targets": k, **outcome.to_dict()}
+    return {"kind": type(outcome).__name__, "n_targets": k, **outcome.identify()}
 
 
 def refuse_classes(source: LabelledBags) -> None:

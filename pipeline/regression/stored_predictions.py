@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import zarr
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..bags import BagStore
 from ..bags.holdout import Holdout
 from ..bags.labelled import Batch, LabelledBags
+from ..bags.labels import Targets
 from ..bags.plan import Range
 from ..bags.schema import FILLS
 from ..errors import DataError, ModelError, ParameterError, StoreError, needing_extra
@@ -347,8 +348,8 @@ def predict_labelled(
     DataError
         The store lacks a target of the model, or no bag is labelled.
     """
-    model.outcome_.take_labels(store)
-    labels = store.targets(names=model.outcome_.names)
+    targets = cast(Targets, model.outcome_.take_labels(store).labels)
+    labels = targets.read(store, 0, store.n_bags)
     known = ~np.isnan(labels).any(axis=1)
     for subset in natural_subsets(model, store):
         blocks = list(iter_predictions(model, store, subset=subset))

@@ -69,9 +69,14 @@ def test_lines_of_json(tmp_path, client):
 
 
 def test_constant_coordinates_are_told(tmp_path, caplog):
-    """Of tables by name, of arrays by number."""
+    """Of tables by name, of arrays by number; not in an append, which can leave out none."""
     frame = long_frame().assign(v=3.0)
     ingest_frame(frame, tmp_path / "s.zarr", **COLUMNS)
     assert "1 of 2 coordinates are constant: 'v'; leave them out" in caplog.text
+    caplog.clear()
+    ingest_frame(
+        frame.assign(bag="x" + frame["bag"]), tmp_path / "s.zarr", mode="append", **COLUMNS
+    )
+    assert "constant" not in caplog.text
     ingest_arrays([np.ones((3, 9))], tmp_path / "t.zarr")
     assert "9 of 9 coordinates are constant: 0, 1, 2, 3, 4, …" in caplog.text

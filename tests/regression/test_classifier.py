@@ -11,9 +11,11 @@ from bagbasis import (
     DoubleBasisRegressor,
     ProjectionEmbedding,
     RandomFourierFeatures,
+    evaluate,
 )
 from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError
+from bagbasis.evaluation import permutation_importance
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(200, most=150)
@@ -129,17 +131,42 @@ def test_one_column():
 
 
 def test_from_a_store(tmp_path):
-    """A store's class codes are the classes; text labels were stored by their index."""
+    """The names that a store has for its classes are the classes; else its numbers are."""
     named = {"class_names": {"level": NAMES.tolist()}}
     store = stored(tmp_path / "a.zarr", BAGS, {"level": NAMES[CODES]}, ["level"], **named)
     model = classifier().fit(store)
-    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.classes_.tolist() == NAMES.tolist()
     assert model.target_names_ == ("level",)
+    np.testing.assert_array_equal(model.predict(store), model.predict(BAGS))
+    assert model.score(store) == model.score(BAGS, NAMES[CODES]) > 0.7
     np.testing.assert_allclose(model.coef_, classifier().fit(BAGS, CODES).coef_, rtol=0, atol=1e-9)
     two = stored(tmp_path / "b.zarr", BAGS, np.stack([Y, CODES], axis=1), ["y", "level"])
     assert classifier().fit(two, target="level").classes_.tolist() == [0, 1, 2]
     with pytest.raises(DataError, match="a classifier has one target"):
         classifier().fit(two, target=["y", "level"])
+
+
+def test_another_store_numbers_its_classes_by_itself(tmp_path):
+    """Labels are compared by name: a store without the first class, in another order, with more."""
+    level = np.array([*NAMES, "top"])
+    named = {"class_names": {"level": ["top", "upper", "low"]}}
+    known = {"class_names": {"level": ["low", "middle", "upper"]}}
+    few = np.flatnonzero(CODES != 1)
+    codes = np.where(np.quantile(Y, 0.97) < Y, 3, CODES)
+    bags = Bags.from_list([BAGS[i] for i in few])
+    store = stored(tmp_path / "a.zarr", BAGS, {"level": NAMES[CODES]}, ["level"], **known)
+    other = stored(tmp_path / "b.zarr", bags, {"level": level[codes[few]]}, ["level"], **named)
+    for weights in (None, {"low": 2.0}, {"0": 2.0}):  # "0" as saved models of before have it
+        model = classifier(class_weight=weights).fit(store)
+    truth = level[codes[few]]
+    assert model.score(other) == np.mean(model.predict(bags) == truth) > 0.7
+    found = evaluate(model, other, subset="all")
+    assert 1 - found.error == pytest.approx(model.score(other))
+    per_class = found.details.values(found)["level"]["per_class"]
+    assert {name: one["n"] for name, one in per_class.items()} == {
+        name: int((truth == name).sum()) for name in ("low", "middle", "upper", "top")
+    }
+    assert permutation_importance(model, other, n_repeats=2).score == model.score(other)
 
 
 def test_classes_of_the_holdout_are_known(tmp_path):
