@@ -1,7 +1,8 @@
 """One million bags on this machine's workers: generate, fit, predict; times and peak memory.
 
 ``python -m tests.benchmarks.million [EMBEDDING ...]``: names as in ``--set embedding=``; or
-``python -m tests.benchmarks.million test``: a million bags of 20 points against a million.
+``python -m tests.benchmarks.million test``: a million bags of 20 points against a million;
+``python -m tests.benchmarks.million many``: 65,536 features by conjugate gradients beside 4,096.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bagbasis import BagStore, DoubleBasisRegressor, RandomFourierFeatures
+from bagbasis import (
+    BagStore,
+    DoubleBasisRegressor,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+)
 from bagbasis import connect as open_cluster
 from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.labels import Targets
@@ -27,7 +33,7 @@ from bagbasis.regression import write_predictions
 from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.outcomes import Reals
 
-from .data import OUTPUT, peak_mib
+from .data import OUTPUT, mixture_store, peak_mib
 
 N_BAGS, N_FEATURES = 1_000_000, 2048
 
@@ -76,6 +82,36 @@ def measured(store: BagStore, name: str) -> list[str]:
     ]
 
 
+def many_features() -> None:
+    """Fit with 4,096 features exactly, then with 65,536 by conjugate gradients: over half an hour.
+
+    Run again after a kill, the second fit goes on where its checkpoint stands.
+    """
+    with open_cluster("local", n_workers=2, memory_limit="1.6GiB") as client:
+        store = mixture_store(N_BAGS)
+        data = make_dataset("gmm_components", seed=99)
+        test = generate(data, OUTPUT / "gmm-test.zarr", 10_000)
+        counts = np.ravel(test.targets())
+        alpha: float | str = "gcv"
+        for n_features, solver in ((4_096, "cholesky"), (65_536, "cg")):
+            clock, cpu = time.perf_counter(), sum(client.run(time.process_time).values())
+            model = DoubleBasisRegressor(
+                ProjectionEmbedding(),
+                RandomFourierFeatures(n_features, scale=1.0),
+                alpha=alpha,
+                solver=solver,
+            ).fit(store, checkpoints=OUTPUT / "checkpoints")
+            taken = time.perf_counter() - clock
+            used = sum(client.run(time.process_time).values()) - cpu
+            alpha = float(model.alpha_)  # of 4,096 features, for both
+            peak = sum(client.run(peak_mib).values()) + peak_mib()
+            error = np.sqrt(np.mean((model.predict(test).compute() - counts) ** 2))
+            print(
+                f"D = {n_features:,}: {taken:.0f} s, {used:.0f} s of the workers' CPU; "
+                f"peaks add up to {peak:.0f} MiB; RMSE {error:.3f}"
+            )
+
+
 def compare() -> None:
     """Two-sample tests of two stores of one law, in this process: seconds and peak memory."""
     stores = []
@@ -103,5 +139,7 @@ def tasks(store, model):
 if __name__ == "__main__":
     if sys.argv[1:] == ["test"]:
         compare()
+    elif sys.argv[1:] == ["many"]:
+        many_features()
     else:
         main(sys.argv[1:] or ["projection", "js"])
