@@ -104,13 +104,14 @@ def _law(value: float, shift: float, sums: Floats, samples: TwoSamples) -> Null:
     residuals = np.concatenate(samples.residuals(sums))
     n_units, n_features = residuals.shape
     product = residuals @ residuals.T if n_units < n_features else residuals.T @ residuals
-    weights = np.linalg.eigvalsh(product).astype(np.float64)
     if samples.null == "spectral":
+        weights = np.linalg.eigvalsh(product)
         return mixture_null(value, weights, samples.n_permutations, samples.seed, shift)
-    mean, variance = weights.sum() + shift, 2 * (weights**2).sum()
+    mean, variance = float(np.trace(product)) + shift, 2 * float(np.vdot(product, product))
     if samples.null == "gamma":
         return gamma_null(value, mean, variance, shift)
-    return pearson_null(value, mean, variance, 8 * (weights**3).sum() / variance**1.5)
+    cubes = float(np.vdot(product @ product, product))
+    return pearson_null(value, mean, variance, 8 * cubes / variance**1.5)
 
 
 def _spread_within(means: tuple[tuple[Floats, float], ...]) -> float:

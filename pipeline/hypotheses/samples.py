@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,31 +77,25 @@ class Sample:
         """Points, or embeddings of bags, shape (n, d)."""
         return self.data.all()
 
-    def sums(self, columns: Floats, start: int = 0) -> Floats:
-        """Return the sums of columns over the rows of each unit, shape (n_units, k).
-
-        Parameters
-        ----------
-        columns : shape (n, k)
-            Of the rows from ``start`` on.
-        """
-        of = self.units[start : start + len(columns)]
-        shape = self.n_units, len(columns)
-        members = csr_array((np.ones(len(of)), (of, np.arange(len(of)))), shape=shape)
-        sums: Floats = members @ columns
-        return sums
-
     def feature_sums(self, features: FeatureMap) -> Floats:
         """Return the sums of features over the rows of each unit, shape (n_units, k).
 
-        Rows are taken a block at a time; those of bags in `in_buckets` by a pass of their own.
+        Rows are taken a block at a time, into the units that a block has; those of bags in
+        `in_buckets` by a pass of their own.
         """
         if self.bucket_length and isinstance(self.data, EmbeddedRows):
             sums = self.data.bucket_sums(features, self.bucket_length)
             return sums[np.unique(self.positions // self.bucket_length)]
-        starts = range(0, len(self), FEATURE_ROWS)
-        blocks = (self.sums(features(self.rows[a : a + FEATURE_ROWS]), a) for a in starts)
-        return reduce(np.add, blocks)
+        total: Floats = np.empty(0)
+        for start in range(0, len(self), FEATURE_ROWS):
+            columns = features(self.rows[start : start + FEATURE_ROWS])
+            units = self.units[start : start + len(columns)]
+            found, of = np.unique(units, return_inverse=True)
+            members = csr_array((np.ones(len(of)), (of, np.arange(len(of)))))
+            if not len(total):
+                total = np.zeros((self.n_units, columns.shape[1]))
+            total[found] += members @ columns
+        return total
 
     def in_buckets(self, length: int) -> Sample:
         """Return the sample with units of ``length`` neighbours of what was given."""

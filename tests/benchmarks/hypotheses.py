@@ -18,6 +18,7 @@ from .pairing import Row, pair
 
 N_DIMS, N_FREQUENCIES, N_PERMUTATIONS = 16, 1024, 99
 SIZES = 10_000, 100_000  # points of each sample
+LARGEST = 1_000_000  # of the fast ones once, for the slope beyond what every test takes
 N_OF_PEERS, N_OF_MGC = 500, 100  # rows in all: of two samples half of these each
 
 
@@ -44,9 +45,13 @@ def _fast() -> list[Row]:
         title = f"{name}, L = {N_FREQUENCIES:,} / MMD² of all pairs{taken}, N = {n:,}, d = {N_DIMS}"
         ratios = (times * found[key] for key in ("peer", "ratio", "low", "high"))
         rows.append(Row(title, found["ours"], *ratios, ""))
-    for name in kinds:
-        found = rounds.compared((name, SIZES[0]), (name, SIZES[1]))
-        title = f"{name}: time at N = {SIZES[1]:,} / at {SIZES[0]:,}"
+    X, Y = rng.standard_normal((LARGEST, N_DIMS)), 0.02 + rng.standard_normal((LARGEST, N_DIMS))
+    largest = {(name, n): call for (name, n), call in calls.items() if n == SIZES[1]}
+    largest |= {(name, LARGEST): _ours(X, Y, kind, "gamma") for name, kind in kinds.items()}
+    slopes = (rounds, *SIZES), (in_turn(largest, 1), SIZES[1], LARGEST)
+    for name, (of, n, larger) in product(kinds, slopes):
+        found = of.compared((name, n), (name, larger))
+        title = f"{name}: time at N = {larger:,} / at {n:,}"
         row = (found[key] for key in ("ours", "peer", "ratio", "low", "high"))
         rows.append(Row(title, *row, "10 is linear"))
     return rows

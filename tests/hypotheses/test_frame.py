@@ -120,7 +120,7 @@ def test_points_and_bags():
     assert (sample.unit, sample.n_units) == ("group", 3)
     assert sample.unit_sizes.tolist() == [2, 1, 2]
     expected = [points[[0, 2]].sum(axis=0), points[1], points[3:].sum(axis=0)]
-    np.testing.assert_allclose(sample.sums(points), expected)
+    np.testing.assert_allclose(sample.feature_sums(lambda rows: rows), expected)
     pooled, _ = read_samples({"a": bags, "b": points}, unit="point")
     assert (pooled.unit, len(pooled)) == ("point", 20)
 
