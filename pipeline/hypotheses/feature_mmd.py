@@ -105,7 +105,7 @@ def _law(value: float, shift: float, sums: Floats, samples: TwoSamples) -> Null:
     n_units, n_features = residuals.shape
     product = residuals @ residuals.T if n_units < n_features else residuals.T @ residuals
     if samples.null == "spectral":
-        weights = np.linalg.eigvalsh(product)
+        weights = np.linalg.eigvalsh(product).astype(np.float64)
         return mixture_null(value, weights, samples.n_permutations, samples.seed, shift)
     mean, variance = float(np.trace(product)) + shift, 2 * float(np.vdot(product, product))
     if samples.null == "gamma":
