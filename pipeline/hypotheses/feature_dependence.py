@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..params import check_integer, check_number
 from .additive_sums import AdditiveSums
+from .draws import generator_of
 from .features import FourierFeatures
 from .kernels import Kernel
 from .pair_grams import CentredGram
@@ -25,7 +26,6 @@ Floats = NDArray[np.float64]
 
 LEAST_SHARE = 1e-6  # of a direction of KCCA: smaller ones change no correlation
 RANK = 1e-4  # of RDC's largest singular value: smaller ones are powers that n rows do not resolve
-FEATURES = 2**63 + 4  # of the seed: no block of frequencies and no null has that number
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,9 @@ class HSICNystroem(FeatureHSIC):
         """See `FeatureHSIC`."""
         landmarks = np.unique(rows, axis=0)
         if len(landmarks) > self.n_landmarks:
-            drawn = _generator(seed).choice(len(landmarks), self.n_landmarks, replace=False)
+            drawn = generator_of(seed, "features").choice(
+                len(landmarks), self.n_landmarks, replace=False
+            )
             landmarks = landmarks[drawn]
         return nystroem_rows(kernel(landmarks, landmarks), kernel(rows, landmarks))
 
@@ -243,7 +245,7 @@ class RDC(Correlation):
 
     def _row_pair(self, pairs: Pairs) -> RowPair:
         """See `Correlation`."""
-        generator, n, sides = _generator(pairs.seed), len(pairs), []
+        generator, n, sides = generator_of(pairs.seed, "features"), len(pairs), []
         for rows in pairs.rows:
             ranks = np.column_stack([rankdata(rows, axis=0) / n, np.ones(n)])
             weights = generator.standard_normal((ranks.shape[1], self.n_features))
@@ -256,7 +258,3 @@ class RDC(Correlation):
 def fourier_rows(rows: Floats, kernel: Kernel, n_features: int, seed: int) -> Floats:
     """Return random Fourier features of rows, shape (n, n_features)."""
     return FourierFeatures(kernel, rows.shape[1], n_features // 2, seed)(rows).astype(np.float64)
-
-
-def _generator(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=np.array([seed, FEATURES], np.uint64)))

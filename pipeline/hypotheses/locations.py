@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..errors import DataError, ParameterError
 from ..params import as_array, check_integer, check_share
 from .comparison import TwoSamples, TwoSampleStatistic
+from .draws import generator_of
 from .held_out import climb
 from .hotelling import hotelling, hotelling_slopes, moments
 from .kernels import Kernel
@@ -27,8 +28,6 @@ from .permutation import split_sums
 from .registry import Measured
 
 Floats = NDArray[np.float64]
-
-LOCATIONS = 2**63 + 2  # of the seed: no other draw has that number
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ class MeanEmbeddings(LocationStatistic):
     def draw(self, samples: TwoSamples) -> Floats:
         """See `LocationStatistic.draw`."""
         rows = samples.sampled_rows
-        generator = _generator(samples.seed)
+        generator = generator_of(samples.seed, "locations")
         noise = generator.standard_normal((self.n_locations, len(rows)))
         # Σ ε_i (x_i − x̄) / √n is normal with the rows' covariance, of any rank
         return rows.mean(axis=0) + noise @ (rows - rows.mean(axis=0)) / len(rows) ** 0.5
@@ -188,7 +187,9 @@ class SmoothedCharacteristicFunctions(LocationStatistic):
 
     def draw(self, samples: TwoSamples) -> Floats:
         """See `LocationStatistic.draw`: unit frequencies, which the bandwidth scales."""
-        return _generator(samples.seed).standard_normal((self.n_locations, samples.n_dims))
+        return generator_of(samples.seed, "locations").standard_normal(
+            (self.n_locations, samples.n_dims)
+        )
 
     def features(self, samples: TwoSamples, kernel: Kernel, locations: Floats) -> LocationFeatures:
         """See `LocationStatistic.features`."""
@@ -198,7 +199,3 @@ class SmoothedCharacteristicFunctions(LocationStatistic):
         return SmoothedWaves(locations, kernel.bandwidth, centre, width)
 
     kernels: ClassVar[tuple[str, ...]] = ("gaussian",)
-
-
-def _generator(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=np.array([seed, LOCATIONS], np.uint64)))

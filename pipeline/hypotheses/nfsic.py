@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.spatial.distance import cdist
 
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import DataError
@@ -21,6 +20,7 @@ from ..execution.costs import Cost
 from ..params import check_integer, check_share
 from .additive_sums import AdditiveSums
 from .held_out import climb, kernel_gradient, split_units
+from .kernels import Kernel
 from .nulls import Null, chi_square_null
 from .pairs import DependenceStatistic, PairMap, Pairs
 from .registry import Measured
@@ -63,7 +63,8 @@ class Locations:
 
     def kernels(self, X: Floats, Y: Floats) -> tuple[Floats, Floats]:
         """Return k(x_i, v_j) and l(y_i, w_j), shape (n, J) each."""
-        return _gaussian(X, self.v, self.x_bandwidth), _gaussian(Y, self.w, self.y_bandwidth)
+        k, ell = (Kernel("gaussian", width) for width in (self.x_bandwidth, self.y_bandwidth))
+        return k(X, self.v), ell(Y, self.w)
 
     def __call__(self, X: Floats, Y: Floats) -> LocationSums:
         """Return the sums over rows; these locations are a `PairMap`."""
@@ -189,12 +190,6 @@ def nfsic_gradient(
         slopes.append(kernel_gradient(rows, at, width, by_kernel(other) * values))
     (v, x_log), (w, y_log) = slopes
     return float(n * u @ a), np.concatenate([v.ravel(), w.ravel(), [x_log, y_log]])
-
-
-def _gaussian(rows: Floats, at: Floats, bandwidth: float) -> Floats:
-    values = cdist(rows, at, "sqeuclidean")
-    values /= -2 * bandwidth**2
-    return np.exp(values, out=values)
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from .draws import generator_of
 from .permutation import p_values
 
 Floats = NDArray[np.float64]
 
 QUANTILES = 999  # of a law that is known: enough for a histogram
 NEGLIGIBLE = 1e-9  # of the largest weight of a mixture: smaller ones change no digit of a p-value
-SIMULATION = 2**63 + 1  # of the seed: no block of frequencies and no permutation has that number
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def mixture_null(
         −Σ w_i for unbiased statistics, which are 0 on average.
     """
     weights = weights[weights > NEGLIGIBLE * max(0.0, float(weights.max(initial=0.0)))]
-    generator = np.random.Generator(np.random.Philox(key=np.array([seed, SIMULATION], np.uint64)))
+    generator = generator_of(seed, "simulation")
     values = generator.chisquare(1.0, (n_draws, len(weights))) @ weights + shift
     return Null("spectral", float(p_values(observed, values)), np.sort(values))
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from .draws import generator_of
 
 Index = NDArray[np.int64]
 
 VALUES_PER_BLOCK = 2**22  # of orders in memory at a time: 32 MiB
-ORDERS = 2**63 + 2  # of the seed: no block of frequencies and no other null has that number
 
 
 def permuted_orders(units: Index, n_orders: int, seed: int) -> Iterator[Index]:
@@ -31,7 +31,7 @@ def permuted_orders(units: Index, n_orders: int, seed: int) -> Iterator[Index]:
     DataError
         No two units are of one size.
     """
-    generator = _generator(seed)
+    generator = generator_of(seed, "orders")
     sizes = np.bincount(units)
     by_unit = np.argsort(units, kind="stable")
     starts = np.cumsum(sizes) - sizes
@@ -58,7 +58,7 @@ def shifted_orders(n: int, n_orders: int, seed: int) -> Iterator[Index]:
 
     A rotation keeps what a series owes to its own past, which random orders destroy.
     """
-    shifts = _generator(seed).permutation(np.arange(1, n))[:n_orders]
+    shifts = generator_of(seed, "orders").permutation(np.arange(1, n))[:n_orders]
     rows, done = np.arange(n), 0
     for count in _blocks(n, len(shifts)):
         yield (rows + shifts[done : done + count, None]) % n
@@ -68,7 +68,3 @@ def shifted_orders(n: int, n_orders: int, seed: int) -> Iterator[Index]:
 def _blocks(n: int, n_orders: int) -> Iterator[int]:
     step = max(1, VALUES_PER_BLOCK // n)
     return (min(step, n_orders - start) for start in range(0, n_orders, step))
-
-
-def _generator(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=np.array([seed, ORDERS], np.uint64)))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..execution.passes import check_memory
+from .draws import generator_of
 
 VALUES_PER_BLOCK = 2**24  # of the splits in memory: 128 MiB
-STREAM = 2**63  # of the seed: no block of frequencies has that number
 MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
 TIE = 1e-12  # splits of equal statistics may differ by rounding, and count as equal
 
@@ -58,7 +58,7 @@ def draw_splits(
 
 def draw_orders(n_units: int, n_permutations: int, seed: int) -> Iterator[NDArray[np.int64]]:
     """Yield orders of units, shape (n_units,): a pure function of the arguments."""
-    generator = _generator(seed)
+    generator = generator_of(seed, "splits")
     return (generator.permutation(n_units) for _ in range(n_permutations))
 
 
@@ -72,15 +72,11 @@ def split_blocks(
     width : int
         Numbers that a caller holds per split; blocks of many are shorter.
     """
-    generator = _generator(seed)
+    generator = generator_of(seed, "splits")
     step = max(1, VALUES_PER_BLOCK // max(width, len(is_reference)))
     for start in range(0, n_permutations, step):
         n_rows = min(step, n_permutations - start)
         yield generator.permuted(np.tile(is_reference, (n_rows, 1)), axis=1)
-
-
-def _generator(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=np.array([seed, STREAM], np.uint64)))
 
 
 def mmd_squared_of_splits(

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 
+from .draws import generator_of
 from .nulls import Null, permutation_null
 
 Floats = NDArray[np.float64]
 
 WILD = "wild_bootstrap"
-SIGNS = 2**63 + 3  # of the seed: no block of frequencies and no other null has that number
 
 
 def wild_signs(n: int, n_draws: int, memory: float, seed: int) -> Floats:
@@ -24,7 +24,7 @@ def wild_signs(n: int, n_draws: int, memory: float, seed: int) -> Floats:
     memory : float ≥ 0
         Points over which the series forgets itself; 0 for independent points.
     """
-    rng = _generator(seed)
+    rng = generator_of(seed, "weights")
     stay = 0.5 if memory == 0 else 0.5 + 0.5 * np.exp(-1 / memory)
     flips = rng.random((n_draws, n)) >= stay
     flips[:, 0] = rng.random(n_draws) < 0.5
@@ -37,7 +37,7 @@ def wild_waves(n: int, n_draws: int, memory: float, seed: int) -> Floats:
     As these begin to fall with the square of the lag, sums take less from the variance of a series
     than with signs (Shao 2010): 2 % for a series with correlations e^{−7 lag / memory}, not 12 %.
     """
-    rng = _generator(seed)
+    rng = generator_of(seed, "weights")
     memory = max(0.1, min(memory, n))  # below 0.1 neighbours are independent
     reach = int(4 * memory) + 1  # e^−16 is nothing
     taps = np.exp(-((np.arange(-reach, reach + 1) / memory) ** 2))
@@ -54,13 +54,9 @@ def wild_degrees(n: int, memory: float) -> float:
 
 def wild_factors(n_draws: int, degrees: float, seed: int) -> Floats:
     """(degrees / χ²)^½: an estimated variance spreads a statistic as F, not as χ²."""
-    return (degrees / _generator(seed).chisquare(degrees, n_draws)) ** 0.5
+    return (degrees / generator_of(seed, "weights").chisquare(degrees, n_draws)) ** 0.5
 
 
 def wild_null(observed: float, values: Floats, scale: float) -> Null:
     """Return the null of a statistic's values with signs; see `permutation_null`."""
     return replace(permutation_null(observed, values, scale), name=WILD)
-
-
-def _generator(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=np.array([seed % 2**64, SIGNS], np.uint64)))
