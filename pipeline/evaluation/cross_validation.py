@@ -17,6 +17,7 @@ from sklearn.model_selection import GroupKFold
 from ..bags.columns import Column
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.labels import take_rows
+from ..bags.splits import ListedBags
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..execution.passes import Reduction, run_pass
@@ -60,7 +61,8 @@ def cross_val_score(
     """Return the score of each fold, bags that its model was not fitted to.
 
     One pass sums every fold; a model is solved from the whole without its fold. Scores of numbers
-    come from the same sums; classes and densities are predicted in a second pass.
+    come from the same sums; classes and densities are predicted in a second pass. Random features
+    that learn from labels learn in each fold anew: a fit per fold.
 
     Parameters
     ----------
@@ -101,6 +103,10 @@ def cross_val_score(
     problem = estimator.weighed(estimator.problem(X, y, target), sample_weight)
     bags = problem.source
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
+    weights = Weights.of_bags(bags.data, sample_weight)
+    if estimator.random_features and estimator.random_features.learns:
+        models = list(_fit_folds(estimator, problem, folds, time is not None, progress))
+        return np.array(_judge_folds(models, bags, folds, progress, weights))
     features = estimator.resolve(problem)
     parts = _sum_folds(estimator, problem, features, folds, progress)
     models, scores, near = [], [], None
@@ -114,7 +120,6 @@ def cross_val_score(
         near = models[-1].alpha_ / train.train.weight or None  # folds differ little
         if isinstance(problem.outcome, Reals):
             scores.append(_determination(models[-1], rows))
-    weights = Weights.of_bags(bags.data, sample_weight)
     return np.array(scores or _judge_folds(models, bags, folds, progress, weights))
 
 
@@ -228,6 +233,22 @@ def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[Fi
             yield reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
 
 
+def _fit_folds(
+    estimator: DoubleBasis,
+    problem: Problem,
+    folds: _Folds,
+    in_time: bool,
+    progress: Progress | None,
+) -> Iterator[DoubleBasis]:
+    """Yield the model of each fold, fitted to the others by passes of its own."""
+    for j in range(folds.numbers.stop):
+        fitted = folds.of_bags < j if in_time else folds.of_bags != j
+        source = replace(problem.source, only=ListedBags(np.flatnonzero(fitted)))
+        model = clone(estimator)
+        model.fit_problem(replace(problem, source=source), 0.0, progress)
+        yield model
+
+
 # -------------------------------------------------------------------------- scores
 
 
@@ -259,8 +280,8 @@ def _judge_folds(
     )
     scores = []
     for errors in run_pass(bags, reduction, progress=progress)[-len(models) :]:
-        [found] = errors.values().values()
-        scores.append(found["accuracy"] if "accuracy" in found else found["r2"])
+        found = errors.values().values()
+        scores.append(float(np.mean([one.get("accuracy", one.get("r2")) for one in found])))
     return scores
 
 

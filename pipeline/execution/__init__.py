@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .keepers import Keeper
     from .lanes import lane
     from .progress import Progress, Report
-    from .tasks import Keeper, current_client, map_reduce, map_tasks
+    from .tasks import current_client, map_reduce, map_tasks
 
 __all__ = [
     "Keeper",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Keeper": "tasks",
+    "Keeper": "keepers",
     "Progress": "progress",
     "Report": "progress",
     "current_client": "tasks",

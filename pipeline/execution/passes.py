@@ -16,10 +16,11 @@ from ..bags.labelled import Batch, LabelledBags, with_missing
 from ..bags.plan import Range
 from ..errors import ParameterError
 from .costs import Cost, current_limits, plan_tasks
+from .keepers import Keeper
 from .lanes import lane
 from .lazy_dask import dask, dask_array
 from .progress import Progress, Report
-from .tasks import Keeper, lane_memory, map_reduce, map_tasks
+from .tasks import lane_memory, map_reduce, map_tasks
 
 if TYPE_CHECKING:
     from dask.array import Array

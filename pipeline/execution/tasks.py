@@ -18,11 +18,12 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import ClusterError, ParameterError
 from ..threads import KERNELS
 from .costs import current_limits
+from .keepers import Keeper
 from .lanes import hearing_compilers, lane
 from .lazy_dask import dask, distributed
 from .notebook import watched
@@ -47,26 +48,6 @@ Result = Any
 """What a task, or the root of a tree, gives."""
 
 RETRIES = 2  # of a task that failed: workers come and go, and errors of ours come back at once
-
-
-class Keeper(Protocol[R]):
-    """Where results of groups are stored; small, picklable, used by many processes at once.
-
-    ``every`` is the number of tasks in a group (fewer in the last one).
-    """
-
-    @property
-    def every(self) -> int:
-        """Tasks in a group."""
-        ...
-
-    def load(self, group: int) -> R | None:
-        """Return the result of a group; None if there is none, or only a damaged one."""
-        ...
-
-    def save(self, group: int, value: R) -> None:
-        """Store the result of a group, whole or not at all."""
-        ...
 
 
 def current_client() -> Client | None:

@@ -2,7 +2,8 @@
 
 from .base import FeatureSpec, RandomFeatures
 from .fourier import FourierSpec, RandomFourierFeatures
-from .learned import LearnedFourierFeatures, LearnedSpec
+from .learned import LearnedFourierFeatures
+from .learned_spec import LearnedSpec
 from .nystroem import NystroemFeatures, NystroemSpec
 
 RANDOM_FEATURES: dict[str, type[RandomFeatures]] = {

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..errors import ParameterError, shown
 from ..execution.costs import Cost
+from ..execution.keepers import StateKeeper
 from ..execution.passes import check_memory
 from ..params import check_integer, check_number
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
@@ -86,8 +87,17 @@ class FeatureSpec(Protocol):
         ...
 
 
-LabelledSums = Callable[[Any, int, str], SpectrumSums]
-"""From a `FeatureSpec` to the sums of about so many labelled rows; the text says which they are."""
+class LabelledSums(Protocol):
+    """From a `FeatureSpec` to sums of about so many labelled rows; the text says which they are."""
+
+    @property
+    def keeper(self) -> StateKeeper | None:
+        """Where learning keeps what it has come to."""
+        ...
+
+    def __call__(self, spec: FeatureSpec, n_rows: int, said: str, /) -> SpectrumSums:
+        """Return the centred sums."""
+        ...
 
 
 class ArraySpec:
@@ -145,6 +155,10 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
 
         ``labelled`` is for a kind that learns from labels; None where none may be looked at.
         """
+
+    def for_comparison(self, n_inputs: int, blocks: Blocks) -> RandomFeatures:
+        """Return what embeddings and widths are compared with, where no label may be looked at."""
+        return self
 
     def resolve_scale(
         self,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, cast
+from dataclasses import dataclass
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,14 +13,14 @@ from sklearn.utils import Tags
 from ..bags.sampling import spread_rows
 from ..errors import DataError, ParameterError
 from ..execution import lane
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.keepers import StateKeeper
 from ..execution.passes import check_memory
 from ..params import as_array, check_choice, check_integer, check_number, check_seed
 from ..sklearn_bases import validated
-from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample
-from .completion import BegunWhole
-from .fourier import complete_sines, name_sines
+from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, Sample
+from .fourier import RandomFourierFeatures, name_sines
 from .frequencies import draw_frequencies
+from .learned_spec import LearnedSpec
 from .spectral_mixture import FAMILIES, Mixture
 from .spectrum_evidence import (
     PENALTIES,
@@ -40,97 +39,73 @@ WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 MOST_FULL = 100  # inputs; a covariance of more takes more numbers than there are frequencies
 MOST_PRIOR = 1e4  # of concentration and tightness: a draw of the mixture takes as many steps
 ROWS_PER_BLOCK = 4096  # of `fit`
+STATE = ("buffer_pos", "has_uint32", "uinteger")  # of a generator, beside its arrays
+KEPT = "sweep"  # name of what a keeper keeps
 OF_SWEEPS = 2**62  # key of the sweeps' generator, beyond those of frequencies
 NEEDS_LABELS = (
     "learned frequencies follow the labels of what is fitted: they have a fit(X, y) and that of an "
-    "estimator; searches, folds and features without labels take another kind of random features"
+    "estimator; features without labels take another kind of random features"
 )
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedSpec(BegunWhole, ArraySpec):
-    """Random features of frequencies that are given.
+class Sweep:
+    """What a number of sweeps have come to: all that the next one depends on.
 
     Attributes
     ----------
-    frequencies : float64, shape (n_inputs, n_features / 2)
-    scale : float
-        The width that learning began with.
-    """
-
-    frequencies: Floats
-    scale: float
-
-    @property
-    def n_inputs(self) -> int:
-        """See `FeatureSpec`."""
-        return len(self.frequencies)
-
-    @property
-    def n_features(self) -> int:
-        """See `FeatureSpec`."""
-        return 2 * self.frequencies.shape[1]
-
-    @property
-    def plain(self) -> object:
-        """See `ArraySpec`."""
-        return self.scale
-
-    def cost_in(self, precision: str) -> Cost:
-        """See `FeatureSpec`."""
-        return Cost(
-            seconds_per_bag=self.n_features * self.n_inputs * SECONDS_PER_PRODUCT,
-            bytes_per_bag=4 * self.n_features,
-            bytes_per_task=2 * self.frequencies.nbytes,
-        )
-
-    def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
-        a, omega = (one.astype(out.dtype, copy=False) for one in (embeddings, self.frequencies))
-        np.matmul(a, omega, out=out[:, : self.n_features // 2])
-        complete_sines(out)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able description; the digest stands for the frequencies."""
-        names = ("n_inputs", "n_features", "scale", "digest")
-        return {"name": "learned", **{name: getattr(self, name) for name in names}}
-
-    def arrays(self) -> dict[str, Floats]:
-        """See `FeatureSpec`."""
-        return {"frequencies": self.frequencies}
-
-    @classmethod
-    def array_names(cls) -> tuple[str, ...]:
-        """See `FeatureSpec`."""
-        return ("frequencies",)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], arrays: Arrays) -> LearnedSpec:
-        """Make the spec that `to_dict` and `arrays` described; ValueError if they differ."""
-        spec = cls(arrays["frequencies"], values["scale"])
-        if spec.to_dict() != values:
-            raise ValueError("the frequencies are not those that the description is of")
-        return spec
-
-
-class Sweep(NamedTuple):
-    """What a sweep has come to.
-
-    Attributes
-    ----------
+    number : int
     frequencies : float64, shape (m, d)
-        In units of 1/σ.
-    mixture : Mixture
+        In units of 1/scale.
+    labels : int64, shape (m,)
+        Which component of the mixture each frequency is of.
+    scale : float
     log_evidence : float
-        Before the sweep.
-    share : float
-        Of the frequencies that were exchanged.
+        Before the last sweep.
+    generator : uint64, shape (13,)
+        The state of the generator, see `_pack`.
     """
 
+    number: int
     frequencies: Floats
-    mixture: Mixture
+    labels: NDArray[np.int64]
+    scale: float
     log_evidence: float
-    share: float
+    generator: NDArray[np.uint64]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the fields as arrays."""
+        return {name: np.asarray(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def of(cls, arrays: dict[str, NDArray[Any]]) -> Sweep:
+        """Return the sweep that had these `arrays`."""
+        values: dict[str, Any] = {k: v if v.ndim else v.item() for k, v in arrays.items()}
+        return cls(**values)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """The `LabelledSums` of rows (n, s) and their targets (n, k), in double."""
+
+    rows: NDArray[Any]
+    targets: Floats
+    keeper: StateKeeper | None = None
+
+    def __call__(self, spec: FeatureSpec, n_rows: int, said: str) -> SpectrumSums:
+        """Return the centred sums."""
+        rows, targets = (spread_rows(x, n_rows) for x in (self.rows, self.targets))
+        d, n = spec.n_features, len(rows)
+        total = np.zeros((d + targets.shape[1] + 1,) * 2)
+        mean = targets.mean(axis=0)
+        for start in range(0, n, ROWS_PER_BLOCK):
+            block = slice(start, start + ROWS_PER_BLOCK)
+            z = np.empty((len(rows[block]), d))
+            spec.transform(rows[block], z)
+            columns = np.column_stack([z, targets[block] - mean, np.ones(len(z))])
+            total += columns.T @ columns
+        total -= np.outer(total[-1], total[-1]) / n
+        return SpectrumSums.of(total[:d, :d], total[:d, d:-1], total.diagonal()[d:-1], n)
 
 
 class LearnedFourierFeatures(RandomFeatures):
@@ -216,38 +191,66 @@ class LearnedFourierFeatures(RandomFeatures):
         self._check(n_inputs, blocks)
         if labelled is None:
             raise ParameterError(NEEDS_LABELS)
-        scale, half = self.resolve_scale(sample, ()), self.n_features // 2
-        omega = draw_frequencies("gaussian", n_inputs, half, 1.0, self.seed).T
+        kept = labelled.keeper.load(KEPT) if labelled.keeper else None
+        sweep = self._begin(n_inputs, sample, labelled) if kept is None else Sweep.of(kept)
+        while sweep.number < self.n_sweeps:
+            sweep = self._kept(self._next(sweep, labelled), labelled)
+        frequencies = np.ascontiguousarray(sweep.frequencies.T / sweep.scale)
+        return LearnedSpec(frequencies, sweep.scale)
+
+    def for_comparison(self, n_inputs: int, blocks: Blocks) -> RandomFourierFeatures:
+        """See `RandomFeatures`: as many features of the Gaussian kernel that learning begins with.
+
+        Raises
+        ------
+        ParameterError
+            As `resolve`.
+        """
+        self._check(n_inputs, blocks)
+        return RandomFourierFeatures(
+            self.n_features, self.scale, self.scale_multiplier, seed=self.seed
+        )
+
+    def _begin(self, n_inputs: int, sample: Sample, labelled: LabelledSums) -> Sweep:
+        """Return what the sweeps begin with: the frequencies of a Gaussian kernel."""
+        scale, m = self.resolve_scale(sample, ()), self.n_features // 2
+        omega = draw_frequencies("gaussian", n_inputs, m, 1.0, self.seed).T
         if self.scale == "median":
             scale *= self._best_width(omega / scale, labelled)
-        for i, sweep in enumerate(self.sweeps(omega, scale, labelled)):
-            logger.info(
-                "sweep %d: log evidence %.6g, %.0f %% exchanged, %d components",
-                *(i + 1, sweep.log_evidence, 100 * sweep.share, len(set(sweep.mixture.labels))),
-            )
-            omega = sweep.frequencies
-        return LearnedSpec(np.ascontiguousarray(omega.T / scale), scale)
+        generator = _pack(np.random.Philox(key=[self.seed, OF_SWEEPS]))
+        begun = Sweep(0, omega, np.zeros(m, np.int64), scale, -np.inf, generator)
+        return self._kept(begun, labelled)
 
-    def sweeps(self, omega: Floats, scale: float, labelled: LabelledSums) -> Iterator[Sweep]:
-        """Yield sweeps that begin with frequencies ``omega`` (m, d) in units of 1/``scale``."""
-        m = len(omega)
-        generator = np.random.Generator(np.random.Philox(key=[self.seed, OF_SWEEPS]))
+    def _kept(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:
+        if labelled.keeper:
+            labelled.keeper.save(KEPT, sweep.arrays())
+        return sweep
+
+    def _next(self, sweep: Sweep, labelled: LabelledSums) -> Sweep:
+        """Return what one more sweep, a pass, comes to."""
+        omega, m = sweep.frequencies, len(sweep.frequencies)
+        generator = _unpack(sweep.generator)
         family = FAMILIES[self.covariance](self.tightness)
-        mixture, said = Mixture.begin(family, self.concentration, m), "sweep 1"
-        for i in range(self.n_sweeps):
-            mixture = mixture.with_components(omega, generator).with_labels(omega, generator)
-            proposed, new = mixture.propose(omega, generator)
-            both = np.concatenate([omega, new]).T / scale
-            found = labelled(LearnedSpec(both, scale), self.n_bags, said)
-            sums = found.scaled(2.0)  # of twice as many features they are √½ as large
-            with lane():
-                penalty, evidence = draw_penalty(sums.of_frequencies(np.arange(m)), generator)
-                exchanged = accept_in_turn(sums, penalty, np.log(generator.random(m)))
-            omega = np.where(exchanged[:, None], new, omega)
-            labels = np.where(exchanged, proposed.labels, mixture.labels)
-            mixture = replace(proposed, labels=labels)
-            said = f"sweep {i + 2} of {self.n_sweeps}, log evidence {evidence:.6g}"
-            yield Sweep(omega, mixture, evidence, float(exchanged.mean()))
+        mixture = Mixture(family, self.concentration, sweep.labels, [], [])
+        mixture = mixture.with_components(omega, generator).with_labels(omega, generator)
+        proposed, new = mixture.propose(omega, generator)
+        both = np.concatenate([omega, new]).T / sweep.scale
+        said = f"sweep {sweep.number + 1} of {self.n_sweeps}"
+        if sweep.number:
+            said += f", log evidence {sweep.log_evidence:.6g}"
+        found = labelled(LearnedSpec(both, sweep.scale), self.n_bags, said)
+        sums = found.scaled(2.0)  # of twice as many features they are √½ as large
+        with lane():
+            penalty, evidence = draw_penalty(sums.of_frequencies(np.arange(m)), generator)
+            exchanged = accept_in_turn(sums, penalty, np.log(generator.random(m)))
+        labels = np.where(exchanged, proposed.labels, mixture.labels)
+        logger.info(
+            "sweep %d: log evidence %.6g, %.0f %% exchanged, %d components",
+            *(sweep.number + 1, evidence, 100 * exchanged.mean(), len(np.unique(labels))),
+        )
+        omega = np.where(exchanged[:, None], new, omega)
+        state = _pack(generator.bit_generator)
+        return Sweep(sweep.number + 1, omega, labels, sweep.scale, evidence, state)
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Learn the frequencies from rows of X (n, n_inputs) and numbers y, (n,) or (n, k).
@@ -265,11 +268,7 @@ class LearnedFourierFeatures(RandomFeatures):
             raise DataError(
                 f"y has shape {targets.shape}; expected finite numbers for {len(rows)} rows"
             )
-        targets = targets.reshape(len(rows), -1)
-
-        def labelled(spec: LearnedSpec, n_rows: int, said: str) -> SpectrumSums:
-            return sum_rows(spread_rows(rows, n_rows), spread_rows(targets, n_rows), spec)
-
+        labelled = LabelledRows(rows, targets.reshape(len(rows), -1))
         self.spec_ = self.resolve(rows.shape[1], lambda n: spread_rows(rows, n), (), labelled)
         return self
 
@@ -311,16 +310,23 @@ class LearnedFourierFeatures(RandomFeatures):
         return WIDTHS[int(np.argmax(found))]
 
 
-def sum_rows(rows: NDArray[Any], targets: Floats, spec: LearnedSpec) -> SpectrumSums:
-    """Return the sums of rows (n, s) and their targets (n, k), in double."""
-    d, n = spec.n_features, len(rows)
-    total = np.zeros((d + targets.shape[1] + 1,) * 2)
-    mean = targets.mean(axis=0)
-    for start in range(0, n, ROWS_PER_BLOCK):
-        block = slice(start, start + ROWS_PER_BLOCK)
-        z = np.empty((len(rows[block]), d))
-        spec.transform(rows[block], z)
-        columns = np.column_stack([z, targets[block] - mean, np.ones(len(z))])
-        total += columns.T @ columns
-    total -= np.outer(total[-1], total[-1]) / n
-    return SpectrumSums.of(total[:d, :d], total[:d, d:-1], total.diagonal()[d:-1], n)
+def _pack(generator: np.random.BitGenerator) -> NDArray[np.uint64]:
+    """Return the state of a Philox generator: counter, key, buffer and three numbers."""
+    state: Any = generator.state
+    rest = [state[name] for name in STATE]
+    parts = (state["state"]["counter"], state["state"]["key"], state["buffer"], rest)
+    return np.concatenate([np.asarray(part, np.uint64) for part in parts])
+
+
+def _unpack(packed: NDArray[np.uint64]) -> np.random.Generator:
+    """Return the generator that `_pack` was given."""
+    found = np.random.Philox()
+    counter, key, buffer, rest = np.split(packed, [4, 6, 10])
+    state: Any = {
+        "bit_generator": "Philox",
+        "state": {"counter": counter, "key": key},
+        "buffer": buffer,
+        **dict(zip(STATE, rest.tolist(), strict=True)),
+    }
+    found.state = state
+    return np.random.Generator(found)

@@ -144,11 +144,6 @@ class Mixture:
     means: list[Floats]
     roots: list[Floats]
 
-    @classmethod
-    def begin(cls, family: Family, concentration: float, n: int) -> Mixture:
-        """Return the mixture that n frequencies begin with: all in one component."""
-        return cls(family, concentration, np.zeros(n, np.int64), [], [])
-
     def with_components(self, omega: Floats, generator: Generator) -> Mixture:
         """Draw every component from its posterior given its members; the empty ones go."""
         kept, labels = np.unique(self.labels, return_inverse=True)

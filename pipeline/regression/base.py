@@ -101,7 +101,7 @@ class DoubleBasis(RidgeParameters, LinearModel):
             self.check_parameters(holdout)
             holdout = Holdout.of(holdout).resolve(problem.source)
             clock = time.perf_counter()
-            features = self.resolve(problem, holdout, progress)
+            features = self.resolve(problem, holdout, progress, kept)
             resolved = time.perf_counter()
             solution, n_bags_resumed, n_passes = None, 0, 1
             exact = kept is not None or bool(self.of_sums)
@@ -267,21 +267,23 @@ class DoubleBasis(RidgeParameters, LinearModel):
         problem: Problem,
         holdout: HoldoutLike | None = None,
         progress: Progress | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> FeatureMap:
         """Return both bases, decided from samples of the bags.
 
         The embedding and the random features are cloned: a second fit does not use the decisions of
-        the first. Random features that learn are given labels of bags that are not held out; where
-        no labels may be used, they are refused.
+        the first. Random features that learn are given labels of bags that are not held out, and
+        save each sweep in ``checkpoints``; where no labels may be used, they are refused.
         """
         embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
         given, random_features = self.random_features, None
         if given is not False:
             given_or_default = (given, RandomFeatures, RandomFourierFeatures)
             random_features = fresh("random_features", *given_or_default)
-        learn = (
-            None if holdout is None else partial(self._learn_by_passes, problem, holdout, progress)
-        )
+        learn = None
+        if holdout is not None:
+            passes = (problem, holdout, progress, checkpoints)
+            learn = partial(self._learn_by_passes, *passes)
         beside = partial(self.columns_beside, problem)
         return resolve_features(problem.source, embedding, random_features, beside, learn)
 
@@ -290,6 +292,7 @@ class DoubleBasis(RidgeParameters, LinearModel):
         problem: Problem,
         holdout: HoldoutLike,
         progress: Progress | None,
+        checkpoints: Checkpoints | None,
         random_features: RandomFeatures,
         first: FeatureMap,
         sample: Sample,
@@ -300,7 +303,10 @@ class DoubleBasis(RidgeParameters, LinearModel):
 
         source, validation = self.parts(problem.source, holdout)
         given = (problem.outcome, validation, "float64", False, problem.weights)
-        with LearningPasses(FitPass(source, first, *given), left, progress) as passes:
+        fit = FitPass(source, first, *given)
+        settings = random_features.get_params()
+        keeper = checkpoints.steps(fit, random_features=settings) if checkpoints else None
+        with LearningPasses(fit, left, progress, keeper) as passes:
             spec = first.embedding
             return random_features.resolve(spec.n_features, sample, spec.blocks, passes)
 

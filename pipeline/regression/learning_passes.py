@@ -16,6 +16,7 @@ from ..bags.plan import Range
 from ..bags.sampling import RunSample
 from ..execution import Progress
 from ..execution.homes import Homes
+from ..execution.keepers import StateKeeper
 from ..execution.passes import Reduction, plan_ranges, run_pass
 from ..execution.progress import note
 from ..random_features import FeatureSpec
@@ -57,11 +58,14 @@ class LearningPasses:
         What a baseline leaves of the sums of such features.
     progress : Progress, optional
         Of each pass.
+    keeper : StateKeeper, optional
+        Of what learning has come to.
     """
 
     fit: FitPass
     left: Callable[[Rows, FeatureMap], Rows | PartialSummary]
     progress: Progress | None = None
+    keeper: StateKeeper | None = None
     _token: str = field(default_factory=lambda: uuid.uuid4().hex)
     _homes: Homes = field(default_factory=Homes)
     _ranges: list[Range] | None = None

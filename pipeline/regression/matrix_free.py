@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from ..bags.splits import Split
 from ..errors import ParameterError
 from ..execution import Progress, lane
 from ..execution.homes import Homes
+from ..execution.keepers import StateKeeper
 from ..execution.passes import FEWER_FEATURES, Collector, Reduction, check_memory, run_pass
 from ..execution.progress import note
 from .accumulate import FitPass, FitStatistics
@@ -46,23 +47,6 @@ SAMPLE_SEED = 3  # of the hash that samples rows
 R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
-
-
-class StateKeeper(Protocol):
-    """Where the arrays of a fit are kept between its passes."""
-
-    @property
-    def seconds(self) -> float:
-        """Between two checkpoints."""
-        ...
-
-    def load(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """Return what was kept under a name; None where there is nothing, or damaged."""
-        ...
-
-    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
-        """Keep arrays, whole or not at all."""
-        ...
 
 
 def default_rank(n_bags: int, n_features: int) -> int:

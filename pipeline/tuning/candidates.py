@@ -103,7 +103,8 @@ def resolve_widths(
             return [Candidate(place, None, replace(first, beside=beside), embedding)]
         for multiplier in multipliers:
             width = _random_features(base).set_params(scale_multiplier=multiplier)
-            second = width.resolve(first.n_features, sample, first.embedding.blocks)
+            inputs = first.n_features, first.embedding.blocks
+            second = width.for_comparison(*inputs).resolve(inputs[0], sample, inputs[1])
             features = replace(first, second=second, beside=beside)
             made.append(Candidate(place, float(multiplier), features, embedding))
     return made

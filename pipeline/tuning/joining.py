@@ -68,9 +68,11 @@ class Joining:
         compared = [best, *(c for c in finalists if c not in kernels)]
         parts, weights = [candidates[best].first], [1.0]
         others = [candidates[c].first for c in kernels if c != best]
+        second = self._tune.estimator.random_features
+        joins = ["product"] if second and second.learns else list(JOINS)  # learnt is one kernel
         while others:
             made = {}
-            for other, join, weight in product(others, JOINS, WEIGHTS):
+            for other, join, weight in product(others, joins, WEIGHTS):
                 named = name_parts([*parts, other])
                 union = EmbeddingUnion(named, join, weights=[*weights, weight])
                 found = self._add(union, widths)

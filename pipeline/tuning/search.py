@@ -17,6 +17,9 @@ DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 class Search:
     """Candidates, and the rungs they are compared on.
 
+    Random features that learn from labels are compared as the Gaussian ones they begin with, and
+    learn in the winner's last fit: `EmbeddingUnion` with ``join="sum"`` is none for them.
+
     Parameters
     ----------
     embeddings : sequence of embeddings, not fitted

@@ -14,7 +14,6 @@ OUR_NAMES = """
     random_features.FeatureSpec random_features.FourierSpec.begin
     random_features.FourierSpec.transform random_features.NystroemSpec
     random_features.RandomFeatures regression.FeatureMap random_features.LearnedSpec
-    random_features.LearnedFourierFeatures.sweeps
     regression.RidgeStatistics retraining.Outcome
     embeddings.EmbeddingUnion.get_params embeddings.name_parts tuning.Search.auto
     search.RegionClassifier
@@ -38,7 +37,7 @@ OUR_METHODS = {
     "ingest.TableIngest": "run",  # its arguments are for the job and for frames
     "random_features.FourierSpec": "array_names arrays cost_in frequencies "
     "frequency_bytes from_dict to_dict",
-    "random_features.RandomFeatures": "resolve resolve_scale",
+    "random_features.RandomFeatures": "for_comparison resolve resolve_scale",
     "regression.Checkpoints": "discard keeper steps",
     "regression.DensityPrediction": "coefficients density_values determination",
     "regression.DoubleBasis": "beside columns_beside fit_problem is_matrix_free labelled learn "

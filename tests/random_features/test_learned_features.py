@@ -12,7 +12,7 @@ from sklearn.base import clone
 from bagbasis import LearnedFourierFeatures, RandomFourierFeatures
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.random_features import LearnedSpec
-from bagbasis.random_features.learned import sum_rows
+from bagbasis.random_features.learned import LabelledRows
 from bagbasis.random_features.spectral_mixture import FAMILIES, Diagonal, Full, Mixture, log_density
 from bagbasis.random_features.spectrum_evidence import (
     accept_in_turn,
@@ -31,7 +31,7 @@ def problem(seed, n, m, d=2, q=1):
 
 def sums_of(rows, targets, omega):
     """Return sums of one pass."""
-    return sum_rows(rows, targets, LearnedSpec(omega.T, 1.0))
+    return LabelledRows(rows, targets)(LearnedSpec(omega.T, 1.0), len(rows), "")
 
 
 @settings(max_examples=8)
@@ -82,7 +82,7 @@ def test_without_data_sweeps_keep_the_law_of_the_prior(covariance):
     """Frequencies that are always exchanged have the Student t that the prior says."""
     generator = np.random.default_rng(5)
     family = FAMILIES[covariance](0.5)
-    omega, mixture = np.zeros((6, 1)), Mixture.begin(family, 1.0, 6)
+    omega, mixture = np.zeros((6, 1)), Mixture(family, 1.0, np.zeros(6, np.int64), [], [])
     drawn = []
     for _ in range(1000):
         mixture = mixture.with_components(omega, generator).with_labels(omega, generator)

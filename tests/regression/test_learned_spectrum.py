@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from sklearn.base import clone
 from bagbasis import (
     DoubleBasisClassifier,
     DoubleBasisRegressor,
+    EmbeddingUnion,
     LearnedFourierFeatures,
+    MomentsEmbedding,
     ProjectionEmbedding,
     RandomFourierFeatures,
     TripleBasisRegressor,
@@ -23,7 +26,11 @@ from bagbasis import (
 from bagbasis.bags.holdout import Holdout
 from bagbasis.bags.labelled import LabelledBags
 from bagbasis.errors import ModelError, ParameterError
+from bagbasis.evaluation.cross_validation import _choose_folds
 from bagbasis.execution.costs import pass_limits
+from bagbasis.random_features import LearnedSpec
+from bagbasis.regression import learning_passes
+from bagbasis.regression.checkpoints import Checkpoints
 from bagbasis.tuning import Search, tune
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -152,17 +159,84 @@ def test_a_sample_of_runs_is_learnt_from_where_there_are_more_bags():
     assert not np.allclose(again.coef_, model.coef_)
 
 
-def test_where_no_label_may_be_looked_at_learning_is_refused(tmp_path):
-    """Folds, searches and features of a store name what can be done instead."""
+class _Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("alpha", [0.1, "validation"])
+def test_goes_on_from_a_checkpoint(alpha, monkeypatch, tmp_path):
+    """A fit that is cut off in any pass repeats none that a sweep or the widths have ended."""
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    refused = [
-        lambda: cross_val_score(regressor(), BAGS, Y, cv=3),
-        lambda: tune(store, regressor(), Search([FIRST]), target="y"),
-        lambda: features(store, FIRST, LEARNED),
-    ]
-    for call in refused:
-        with pytest.raises(ParameterError, match="follow the labels"):
-            call()
+    whole = regressor(alpha=alpha).fit(store)
+    run, passes = learning_passes.run_pass, []
+
+    def killed_in_pass(*args, **kwargs):
+        passes.append(1)
+        if len(passes) in (7, 9, 10):  # the first and the second sweep, twice
+            raise _Killed
+        return run(*args, **kwargs)
+
+    monkeypatch.setattr(learning_passes, "run_pass", killed_in_pass)
+    for _ in range(3):
+        with pytest.raises(_Killed):
+            regressor(alpha=alpha).fit(store, checkpoints=tmp_path / "kept")
+    again = regressor(alpha=alpha).fit(store, checkpoints=tmp_path / "kept")
+    assert again.features_ == whole.features_
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    assert len(passes) == 6 + 3 + 3
+    assert not (tmp_path / "kept").exists()
+
+
+def test_what_other_sweeps_have_come_to_is_not_gone_on_from(monkeypatch, tmp_path):
+    """Another seed, other features or another penalty's bags learn by themselves."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    with Checkpoints(tmp_path / "kept") as kept:
+        regressor().fit(store, checkpoints=kept)
+        other = clone(LEARNED).set_params(seed=3)
+        again = regressor(other).fit(store, checkpoints=kept)
+        assert again.features_ == regressor(other).fit(store).features_
+
+
+@pytest.mark.parametrize("which", ["numbers", "classes", "in time"])
+def test_each_fold_learns_from_its_own_bags(which):
+    """Labels of a fold, and of later ones in time, change no frequency that predicts it."""
+    kind, labels = DoubleBasisRegressor, Y
+    if which == "classes":
+        kind, labels = DoubleBasisClassifier, CODES
+    given = {"time": np.arange(N)} if which == "in time" else {"groups": np.arange(N) % 3}
+    found = cross_val_score(regressor(kind=kind), BAGS, labels, cv=3, **given)
+    source = regressor().problem(BAGS, Y, None).source
+    folds = _choose_folds(source, 3, given.get("groups"), given.get("time"))
+    for j, score in enumerate(found):
+        fitted, out = folds < j if which == "in time" else folds != j, folds == j
+        model = regressor(kind=kind).fit(BAGS, np.where(fitted, labels, np.nan))
+        tested = [BAGS[i] for i in np.flatnonzero(out)]
+        np.testing.assert_allclose(score, model.score(tested, labels[out]), rtol=1e-6)
+
+
+def test_a_search_compares_gaussian_kernels_and_its_last_fit_learns(tmp_path):
+    """The same candidates and scores as with `RandomFourierFeatures` of as many features."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    search = Search([ProjectionEmbedding(n_per_dim=3), MomentsEmbedding()], (0.7, 1.4), join=True)
+    ours = tune(store, regressor(), search, target="y")
+    fixed = RandomFourierFeatures(12, seed=2)
+    theirs = tune(store, regressor(fixed), replace(search, join=False), target="y")
+    for rung, other in zip(ours.scores, theirs.scores, strict=True):
+        assert {c: rung[c].error for c in other} == {c: one.error for c, one in other.items()}
+    winner = ours.candidates[ours.winner].estimator(regressor())
+    assert ours.model.features_ == winner.fit(store, target="y").features_
+    assert isinstance(ours.model.features_.second, LearnedSpec)
+    assert not any(getattr(one, "join", "") == "sum" for one in ours.embeddings)
+    summed = EmbeddingUnion(join="sum")
+    with pytest.raises(ParameterError, match="learned frequencies are of one kernel"):
+        tune(store, regressor(), Search([FIRST, summed]), target="y")
+
+
+def test_where_no_label_may_be_looked_at_learning_is_refused(tmp_path):
+    """Features of a store name what can be done instead."""
+    store = stored(tmp_path / "s.zarr", BAGS, Y)
+    with pytest.raises(ParameterError, match="follow the labels"):
+        features(store, FIRST, LEARNED)
     rows = features(store, FIRST, clone(LEARNED).fit(FIRST.transform(BAGS), Y))
     assert rows.shape == (N, 12)
 

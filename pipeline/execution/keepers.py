@@ -1,0 +1,46 @@
+"""What keeps results and states outside of a process, so that work started again goes on."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+from numpy.typing import NDArray
+
+R = TypeVar("R")
+
+
+class Keeper(Protocol[R]):
+    """Where results of groups are stored; small, picklable, used by many processes at once.
+
+    ``every`` is the number of tasks in a group (fewer in the last one).
+    """
+
+    @property
+    def every(self) -> int:
+        """Tasks in a group."""
+        ...
+
+    def load(self, group: int) -> R | None:
+        """Return the result of a group; None if there is none, or only a damaged one."""
+        ...
+
+    def save(self, group: int, value: R) -> None:
+        """Store the result of a group, whole or not at all."""
+        ...
+
+
+class StateKeeper(Protocol):
+    """Where arrays are kept between the passes of what takes several."""
+
+    @property
+    def seconds(self) -> float:
+        """Between two checkpoints."""
+        ...
+
+    def load(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """Return what was kept under a name; None where there is nothing, or damaged."""
+        ...
+
+    def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
+        """Keep arrays, whole or not at all."""
+        ...
