@@ -110,7 +110,7 @@ def check_integers(labels: NDArray[Any], what: str = "the label") -> None:
     """Raise DataError for integers that float64, the type of targets, can not hold exactly."""
     if labels.dtype.kind in "iu":
         labels = labels[(labels > EXACT) | (labels < -EXACT)]
-    for label in labels.tolist() if labels.dtype.kind in "iuO" else ():
+    for label in labels.ravel().tolist() if labels.dtype.kind in "iuO" else ():
         if isinstance(label, Integral) and abs(int(label)) > EXACT:
             raise DataError(beyond_exact(f"{what} {label}"))
 
