@@ -43,7 +43,7 @@ class SearchSection(Section):
         default=None,
         description="{parameter: [values]} of model.embedding, or a list of embeddings (names, or "
         "sections with lists in them); null: values about its main smoothness parameter; auto: "
-        "ridge on means, moments, mean_map, js, and what joins them",
+        "ridge on means, moments, mean_map, js, sliced, and what joins them",
     )
     random_features: ScaleSearch = Field(
         default=ScaleSearch(), description="what is searched of the random features"

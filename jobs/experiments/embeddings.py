@@ -46,7 +46,7 @@ Labelled = tuple[Bags, NDArray[np.float64], NDArray[np.int64]]
 """Bags, targets and groups."""
 
 AUTO, PEERS = "auto", ("random forest", "gradient boosting")
-SINGLES = ("moments", "mean map", "js", "ridge on means")  # as `Search.auto` has them
+SINGLES = ("moments", "mean map", "js", "sliced", "ridge on means")  # as `Search.auto` has them
 N_FILTERS, N_CLASSES = 8, 5
 PER_GROUP, SPREAD = 3, 0.5  # bags of a group, and the deviation of its effect
 VALIDATION = 0.3  # of the bags: few are held out otherwise

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ..embeddings import Embedding, HDDEmbedding, MeanMapEmbedding, MomentsEmbedding
+from ..embeddings import (
+    Embedding,
+    HDDEmbedding,
+    MeanMapEmbedding,
+    MomentsEmbedding,
+    SlicedWassersteinEmbedding,
+)
 from ..errors import ParameterError
 from ..params import check_fields, check_flag, check_integer, check_number, check_seed
 
@@ -51,10 +57,15 @@ class Search:
     def auto(cls) -> Self:
         """Return a search for users who have no embedding in mind.
 
-        It compares ridge on the means of bags, moments, mean map and Jensen-Shannon, and joins
-        them.
+        It compares ridge on the means of bags, moments, mean map, Jensen-Shannon and sliced
+        Wasserstein, and joins them.
         """
-        kernels: list[Embedding[Any]] = [MomentsEmbedding(), MeanMapEmbedding(), HDDEmbedding("js")]
+        kernels: list[Embedding[Any]] = [
+            MomentsEmbedding(),
+            MeanMapEmbedding(),
+            HDDEmbedding("js"),
+            SlicedWassersteinEmbedding(),
+        ]
         return cls(kernels, linear=[MomentsEmbedding(covariance=False)], join=True)
 
     def check(self) -> None:

@@ -89,8 +89,9 @@ def test_standard_errors():
 
 
 def test_auto_searches_what_people_would_try():
-    """Ridge on means, moments, mean map and Jensen-Shannon, joined."""
+    """Ridge on means, moments, mean map, Jensen-Shannon and sliced Wasserstein, joined."""
     search = Search.auto()
     kinds = [type(one).__name__ for one in search.embeddings]
-    assert kinds == ["MomentsEmbedding", "MeanMapEmbedding", "HDDEmbedding"]
+    assert kinds[:3] == ["MomentsEmbedding", "MeanMapEmbedding", "HDDEmbedding"]
+    assert kinds[3:] == ["SlicedWassersteinEmbedding"]
     assert search.join
