@@ -83,7 +83,8 @@ class Embeddings(Experiment[Sizes]):
         """Return test losses' means and how far each method is behind auto."""
         s, (draw, is_class) = self.settings, DATA[p["data"]]
         bags, y, groups = draw(s.n_train + s.n_test, self.seed)
-        train, test = slice(s.n_train), slice(s.n_train, None)
+        n_train = len(bags) * s.n_train // (s.n_train + s.n_test)  # there are 1,797 digits
+        train, test = slice(n_train), slice(n_train, None)
         kind = DoubleBasisClassifier if is_class else DoubleBasisRegressor
         base = kind(
             random_features=RandomFourierFeatures(s.n_features), validation_fraction=VALIDATION
@@ -171,8 +172,9 @@ def _constant(train: NDArray[np.float64], test: NDArray[np.float64], is_class: b
 
 
 def _digits(n: int, seed: int) -> Labelled:
-    bags, y = draw_bags(Digits(seed=seed), n)
-    return bags, y, np.arange(n)
+    digits = Digits(seed=seed)
+    bags, y = draw_bags(digits, min(n, digits.n_bags))
+    return bags, y, np.arange(len(y))
 
 
 def _mixtures(n: int, seed: int) -> Labelled:

@@ -8,13 +8,19 @@ import zlib
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 
 import bagbasis
 
+from .embedding_entries import embeddings
+from .hdd_entries import hdd_embeddings
 from .implementation import Implementation
 from .table import IMPLEMENTATIONS, TIMED
+
+EMBEDDINGS = [entry.name for entries in (embeddings(), hdd_embeddings()) for entry in entries]
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
@@ -32,9 +38,17 @@ def test_peer_equals_the_oracle(name):
     assert_equals_oracle(entry, entry.peer)
 
 
-def assert_equals_oracle(entry: Implementation, function):
-    rng = np.random.default_rng(zlib.crc32(entry.name.encode()))
-    inputs = entry.make(rng, entry.n)
+@settings(max_examples=60)
+@given(st.sampled_from(EMBEDDINGS), st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_drawn_bags(name, seed, n):
+    """Embeddings of any first n of the ragged sizes, of any points."""
+    entry = IMPLEMENTATIONS[name]
+    assert_equals_oracle(entry, entry.implementation, np.random.default_rng(seed), n)
+
+
+def assert_equals_oracle(entry: Implementation, function, rng=None, n=None):
+    rng = rng or np.random.default_rng(zlib.crc32(entry.name.encode()))
+    inputs = entry.make(rng, n or entry.n)
     ours, truth = function(*inputs), entry.oracle(*inputs)
     if not isinstance(ours, tuple):
         ours, truth = (ours,), (truth,)
