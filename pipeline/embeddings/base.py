@@ -23,6 +23,7 @@ from ..bags.sampling import CHOICE_SAMPLE, RunSample
 from ..bases.coefficients import KernelArguments, kernel_arguments
 from ..errors import DataError, ParameterError
 from ..execution.costs import Cost
+from ..execution.progress import Progress
 from ..params import check_choice, check_fields, check_integer, checked
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 from .refusals import check_dims, refuse_outside
@@ -53,12 +54,15 @@ class ChoiceSample:
         Whether it gives their responses.
     mapped : callable or None
         Bags to the bags that are embedded in their place; None: themselves.
+    progress : Progress, optional
+        Of the passes that decide.
     """
 
     source: LabelledBags
     runs: RunSample = CHOICE_SAMPLE
     responses: bool = False
     mapped: Callable[[Bags], Bags] | None = None
+    progress: Progress | None = None
 
     @classmethod
     def whole(cls, bags: Bags) -> ChoiceSample:

@@ -18,6 +18,7 @@ from ..bags.sampling import RunSample
 from ..errors import DataError, ParameterError, shown
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import rows_of, run_pass
+from ..execution.progress import Progress, note
 from ..params import check_flag, check_integer, check_share
 from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
 from .kinds import check_inner, from_params, with_name
@@ -222,7 +223,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         if max_bags is not None and max_bags < source.n_bags:
             ranges = RunSample.of_about(max_bags).ranges(source.start, source.end)
         rows = partial(_finite_rows, spec, sample.mapped)
-        mean, variances, axes = _principal(source, rows, spec, wanted, ranges)
+        mean, variances, axes = _principal(source, rows, spec, wanted, ranges, sample.progress)
         deviations = np.sqrt(variances)
         least = max(np.array(LEAST_DEVIATION) * (deviations[0], np.abs(mean).max()))
         rank = int((deviations > least).sum())
@@ -263,15 +264,17 @@ def _principal(
     spec: EmbeddingSpec,
     wanted: float,
     ranges: Sequence[Range] | None,
+    progress: Progress | None,
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean, variances and axes, in descending order, of the embedding of bags."""
+    note(progress, "principal components")
     s = spec.n_features
     n_bags = source.n_bags if ranges is None else sum(b - a for a, b in ranges)
     if n_bags <= s:
         kept = rows_of("coefficients", partial(_of_batch, rows), spec.cost)
-        return _principal_of_rows(run_pass(source, kept, ranges=ranges))
+        return _principal_of_rows(run_pass(source, kept, ranges=ranges, progress=progress))
     cost = spec.cost + Cost(seconds_per_bag=seconds_per_row(s))
-    moments = measure_moments(source, rows, s, cost, ranges)
+    moments = measure_moments(source, rows, s, cost, ranges, progress)
     _check_count(moments.n)
     every = None if isinstance(wanted, float) else int(wanted)
     values, axes = principal_axes(moments.scatter, every)

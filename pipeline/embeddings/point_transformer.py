@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..bags import Bags, Box, as_bags
 from ..bags.box import range_of
-from ..bags.labelled import LabelledBags
 from ..bags.plan import plan_partitions
 from ..bags.sampling import spread_rows
 from ..errors import BagError, DataError, ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.progress import note
 from ..params import check_choice, check_integer
 from ..sklearn_bases import BaseEstimator
 from .base import DTYPES, BagsLike, BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
@@ -205,12 +205,11 @@ class PointTransformer(Embedding[PointTransformerSpec]):
         self, sample: ChoiceSample, out_of_box: str, box: BoxLike | None
     ) -> PointTransformerSpec:
         inner = check_inner(self.embedding, REDUCED, "PointTransformer")
-        source = sample.every_bag
         transformer = StandardScaler() if self.transformer is None else self.transformer
-        steps = fit_steps(transformer, partial(_measure, source))
+        steps = fit_steps(transformer, partial(_measure, sample))
         mapped = PointMap(steps)
-        after = ChoiceSample(sample.source, sample.runs, mapped=mapped)
-        n_dims = source.n_dims
+        after = ChoiceSample(sample.source, sample.runs, False, mapped, sample.progress)
+        n_dims = sample.source.n_dims
         box = box_of_sample(after) if box is None else Box.of(box, mapped.n_outputs(n_dims))
         spec = inner.decide(after, out_of_box, box)
         return PointTransformerSpec(steps, n_dims, spec, out_of_box=out_of_box, box=box)
@@ -256,13 +255,15 @@ def box_of_sample(sample: ChoiceSample) -> Box:
     return Box.around(lo, hi, np.concatenate(kept))
 
 
-def _measure(source: LabelledBags, steps: Sequence[PointStep]) -> RowMoments:
+def _measure(sample: ChoiceSample, steps: Sequence[PointStep]) -> RowMoments:
     """Return the moments of all points after some steps, by one pass."""
-    mapped = PointMap(tuple(steps))
+    note(sample.progress, "moments of all points")
+    source, mapped = sample.every_bag, PointMap(tuple(steps))
     n = mapped.n_outputs(source.n_dims)
     seconds = _seconds(steps, source.n_dims) + seconds_per_row(n)
     rows = partial(_points, mapped)
-    moments = measure_moments(source, rows, n, Cost(seconds_per_point=seconds))
+    cost = Cost(seconds_per_point=seconds)
+    moments = measure_moments(source, rows, n, cost, progress=sample.progress)
     if not moments.n:
         raise DataError("no bags to transform the points of")
     return moments

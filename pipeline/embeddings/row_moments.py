@@ -17,6 +17,7 @@ from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Folded, Reduction, run_pass
+from ..execution.progress import Progress
 
 Floats = NDArray[np.float64]
 RowsOf = Callable[[Bags], NDArray[Any]]
@@ -68,6 +69,7 @@ def measure_moments(
     n_columns: int,
     cost: Cost,
     ranges: Sequence[Range] | None = None,
+    progress: Progress | None = None,
 ) -> RowMoments:
     """Return the moments of the rows of all bags, by one pass.
 
@@ -79,12 +81,14 @@ def measure_moments(
         Of ``rows_of``, the squares of the rows included.
     ranges : list of (start, stop), optional
         Of the bags; default all.
+    progress : Progress, optional
+        Of the pass.
     """
     of_batch, none = partial(_of_batch, rows_of), RowMoments.of(np.empty((0, n_columns)))
     held = Cost(bytes_per_task=SQUARES_HELD * 8 * n_columns**2)
     collector = partial(Folded, of_batch, RowMoments.__add__, none)
     reduction = Reduction(collector, RowMoments.__add__, cost + held, name="moments")
-    return run_pass(source, reduction, ranges=ranges)
+    return run_pass(source, reduction, ranges=ranges, progress=progress)
 
 
 def seconds_per_row(n_columns: int) -> float:

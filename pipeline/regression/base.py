@@ -285,7 +285,7 @@ class DoubleBasis(RidgeParameters, LinearModel):
             passes = (problem, holdout, progress, checkpoints)
             learn = partial(self._learn_by_passes, *passes)
         beside = partial(self.columns_beside, problem)
-        return resolve_features(problem.source, embedding, random_features, beside, learn)
+        return resolve_features(problem.source, embedding, random_features, beside, learn, progress)
 
     def _learn_by_passes(
         self,

@@ -18,7 +18,7 @@ from ..embeddings import EMBEDDINGS, Embedding, EmbeddingSpec, spec_from_dict, s
 from ..embeddings.base import ChoiceSample
 from ..embeddings.kinds import names_of_arrays
 from ..errors import BagError, DataError
-from ..execution import lane
+from ..execution import Progress, lane
 from ..execution.costs import Cost
 from ..random_features import (
     DEFAULT_FEATURES,
@@ -197,6 +197,7 @@ def resolve_features(
     random_features: RandomFeatures | None,
     beside: Beside | None = None,
     learn: Learn | None = None,
+    progress: Progress | None = None,
 ) -> FeatureMap:
     """Decide both bases from samples of the data; fitted parts stay as they are.
 
@@ -212,7 +213,7 @@ def resolve_features(
     """
     with lane():
         spec = getattr(embedding, "spec_", None) or embedding.resolve(
-            source.n_dims, source.box, ChoiceSample(source)
+            source.n_dims, source.box, ChoiceSample(source, progress=progress)
         )
         if spec.n_dims != source.n_dims:
             raise DataError(

@@ -13,6 +13,7 @@ from bagbasis import (
     CoefficientPCA,
     DoubleBasisRegressor,
     HDDEmbedding,
+    PointTransformer,
     ProjectionEmbedding,
     RandomFourierFeatures,
     connect,
@@ -89,6 +90,23 @@ def test_moments_merge(sizes, seed):
     assert merged.n == whole.n
     np.testing.assert_allclose(merged.mean, whole.mean, rtol=1e-14)
     np.testing.assert_allclose(merged.scatter, whole.scatter, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("embedding", "n_passes"),
+    [
+        (inner(), 1),
+        (CoefficientPCA(inner(), 6), 2),
+        (CoefficientPCA(ProjectionEmbedding(n_per_dim=15), 6), 2),
+        (PointTransformer(PCA(2), CoefficientPCA(inner(), 6)), 3),
+    ],
+)
+def test_progress_of_the_passes_that_decide(embedding, n_passes):
+    """From rows and from sums they are counted as the fit is."""
+    counts = []
+    model = DoubleBasisRegressor(embedding, RandomFourierFeatures(32))
+    model.fit(BAGS, Y, progress=lambda *count: counts.append(count))
+    assert counts.count((150, 150)) == n_passes
 
 
 def fitted_components(url):
