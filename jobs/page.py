@@ -7,12 +7,13 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from bagbasis.versions import version
 
 from .pictures.charts import BAR_LEFT, BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH
 from .pictures.parts import Part, facts

@@ -1,15 +1,19 @@
 """What all tests share: no property is timed, for machines may be slow or busy; processes are
 forked from a server that has imported the library once; the order of files keeps cores busy;
-what is imported and collected is no garbage, and nobody looks for any in it."""
+what is imported and collected is no garbage, and nobody looks for any in it; files lie in memory,
+where there is room: a new store syncs twenty of them, and a disk takes its time for each."""
 
 import gc
 import multiprocessing
 import os
+import tempfile
 
 import dask
 import pytest
 from distributed.utils import get_mp_context
 from hypothesis import settings
+
+from tests.memory import memory_folder
 
 FIRST = (
     "tests/oracles/test_table.py",  # one worker compiles nearly all kernels here; the other one
@@ -25,6 +29,9 @@ FIRST = (
     "tests/object_stores/",
     "tests/tuning/test_tune_on_a_cluster.py",
 )
+
+ROOM = 8 * 2**30  # bytes; a run of all tests leaves far less
+tempfile.tempdir = memory_folder(ROOM)  # of pytest's folders, too
 
 gc.disable()  # until all is collected: a third of its time is the search for garbage
 

@@ -10,7 +10,6 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from bagbasis.params import checked
 from bagbasis.storage.files import PRIVATE, json_bytes, storage_errors, write_json
 from bagbasis.storage.lock import Hold, writer_lock
 from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
+from bagbasis.versions import version
 
 from ..shell import check_job
 from .launchers import LAUNCHERS, open_log

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from importlib.metadata import version
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from ..errors import BagbasisError, ModelError, needing_extra
 from ..params import checked
 from ..regression import load_model
 from ..regression.linear_model import LinearModel
+from ..versions import version
 
 if TYPE_CHECKING:
     from mlflow.models.model import ModelInfo

@@ -17,7 +17,6 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +28,7 @@ from ..execution.costs import current_limits
 from ..params import check_number, checked
 from ..storage.files import discard, discard_empty, names_in, reading, writing
 from ..storage.urls import filesystem, normalize_url
+from ..versions import version
 from .accumulate import FitPass, FitStatistics
 from .outcomes import identify_outcome
 from .partials import read_arrays, read_partial, write_arrays, write_partial

@@ -9,7 +9,6 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from importlib.metadata import version
 from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
@@ -35,6 +34,7 @@ from ..storage.zarr_stores import (
     read_group,
     zarr_store,
 )
+from ..versions import version
 from .feature_map import SECOND_BASIS
 
 FORMAT_VERSION = 1

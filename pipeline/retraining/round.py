@@ -10,7 +10,6 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
 from itertools import chain
 from typing import Any
 
@@ -26,6 +25,7 @@ from ..registry import Registry
 from ..regression import Checkpoints, load_model
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
+from ..versions import version
 from .drift_gates import GateResults, measure_drift
 from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out
 from .settings import DriftGate, Retraining, Spending

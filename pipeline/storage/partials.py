@@ -12,13 +12,14 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 STALE_SECONDS = 86400.0  # a partial file or folder untouched for a day belongs to a dead writer
 NAME_BYTES = 200  # filesystems take names of 255; `replaced_path` adds 43
 PARTIAL, REPLACED = ".partial", ".replaced"
+DIGITS = re.compile(r"[0-9a-f]{32}")
 PARTIAL_NAME = re.compile(r".*\.[0-9a-f]{32}\.partial")  # of `partial_path`, and of Zarr's own
 
 
@@ -50,7 +51,7 @@ def is_partial(name: str) -> bool:
 def sweep(path: Path) -> None:
     """Delete what killed writers of ``path`` left beside it, once it is a day old."""
     put_back(path)
-    _delete_old([*_beside(path, PARTIAL), *_beside(path, REPLACED)])
+    _delete_old(_beside(path, PARTIAL, REPLACED))
 
 
 def sweep_within(folder: Path) -> None:
@@ -76,11 +77,17 @@ def _shortened(name: str) -> str:
     return os.fsdecode(os.fsencode(name)[:NAME_BYTES])
 
 
-def _beside(path: Path, suffix: str) -> Iterator[Path]:
-    """Yield what has the name that `partial_path` or `replaced_path` made of a path's."""
-    return path.parent.glob(f".{_literal(_shortened(path.name))}.{'[0-9a-f]' * 32}{suffix}")
-
-
-def _literal(name: str) -> str:
-    """Return the name as a pattern of glob that matches it alone."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+def _beside(path: Path, *suffixes: str) -> list[Path]:
+    """Return what has the name that `partial_path` or `replaced_path` made of a path's."""
+    start = f".{_shortened(path.name)}."
+    try:
+        names = os.listdir(path.parent)
+    except OSError:  # nothing is there, or nobody may look
+        return []
+    return [
+        path.with_name(name)
+        for name in names
+        if name.startswith(start)
+        and name.endswith(suffixes)
+        and DIGITS.fullmatch(Path(name).stem, len(start))
+    ]

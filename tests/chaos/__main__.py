@@ -21,6 +21,7 @@ from rich.table import Table
 from tests.chaos import disks, kills, networks, objects, runs, writers
 from tests.chaos.accounting import Campaign, Fault, Tally
 from tests.chaos.jobs import warm
+from tests.memory import memory_folder
 
 CAMPAIGNS: tuple[Campaign, ...] = (
     *kills.CAMPAIGNS,
@@ -32,7 +33,7 @@ CAMPAIGNS: tuple[Campaign, ...] = (
 )
 
 COLUMNS = ("campaign", "trials", "kills", "lost", "wrong", "stuck", "junk bytes", "seconds")
-MEMORY, MEMORY_BYTES = "/dev/shm", 2**30  # and what has to be free there
+MEMORY_BYTES = 2**30  # that have to be free where files are in memory
 LINE_SECONDS = 30.0  # between two lines of progress where none can be overwritten
 KINDS = ("lost", "wrong", "stuck")
 
@@ -44,7 +45,7 @@ def main() -> int:
     missing = {one.name: one.missing() for one in campaigns}
     print(f"seed {options.seed}", flush=True)
     begun: set[str] = set()
-    root = Path(tempfile.mkdtemp(prefix="bagbasis-chaos-", dir=_memory()))
+    root = Path(tempfile.mkdtemp(prefix="bagbasis-chaos-", dir=memory_folder(MEMORY_BYTES)))
     warm(root / "warm")
     deadline = time.monotonic() + 60 * (options.minutes + 60 * options.hours)
     ready = [one for one in campaigns if missing[one.name] is None]
@@ -112,12 +113,6 @@ def _options() -> argparse.Namespace:
     if options.minutes is None:
         options.minutes = 0.0 if options.hours else 5.0
     return options
-
-
-def _memory() -> str | None:
-    """Where files are in memory, and as safe from a SIGKILL as on a disk."""
-    there = os.path.isdir(MEMORY) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES
-    return MEMORY if there else None
 
 
 def _show(tallies: dict[str, Tally], name: str, deadline: float, shown: float) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib.metadata import version
 from typing import Any
 
 from bagbasis.execution.lanes import lane_cores
+from bagbasis.versions import version
 
 PACKAGES = (
     "bagbasis", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "zarr",
