@@ -54,6 +54,7 @@ def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int
         return np.empty(0, dtype=np.int64)
     if given != kind:
         raise DataError(f"the store has {kind} ids, got {given}")
+    ids, array = (comparable(one) for one in (ids, array))
     order = np.argsort(ids, kind="stable")
     at = np.minimum(np.searchsorted(ids[order], array), max(0, len(ids) - 1))
     positions: NDArray[np.int64] = order[at] if len(ids) else at
@@ -65,6 +66,11 @@ def find_ids(ids: Ids, kind: str, wanted: Sequence[Any] | Ids) -> NDArray[np.int
         if count > 1:
             raise DataError(f"the id {name!r} is given twice")
     return positions
+
+
+def comparable(ids: Ids) -> Ids:
+    """Return ids as numpy compares them whole: of its own texts it sees what is before a NUL."""
+    return ids if ids.dtype.kind == "i" else ids.astype(object)
 
 
 class TakenIds:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import StoreError
 from .chunks import ChunkError, check_objects, shard_rows
+from .ids import comparable
 from .schema import CHANGES, IDS, TARGETS, Array, PointArray, arrays_of, points_of
 from .snapshot import Snapshot
 
@@ -71,7 +72,7 @@ def _check_offsets(store: Snapshot, points: PointArray) -> None:
 
 
 def _check_ids(store: Snapshot) -> None:
-    ids = np.concatenate([block for _, block in _blocks(store, IDS)])
+    ids = comparable(np.concatenate([block for _, block in _blocks(store, IDS)]))
     values, first, counts = np.unique(ids, return_index=True, return_counts=True)
     if (counts > 1).any():
         value = values[counts > 1][0]

@@ -44,6 +44,13 @@ def test_who_began_before_sees_what_was(store, model):
     model.check(before)
 
 
+def test_ids_are_compared_whole(tmp_path):
+    """Also after a NUL, where numpy takes its texts for equal: the bag that is named goes."""
+    store = BagStore.create(tmp_path / "s.zarr", 1)
+    store.append([np.full((1, 1), i / 4) for i in range(3)], ids=["a\0b1", "a\0b0", "a"]).verify()
+    assert store.remove(["a\0b0"]).read().sizes.tolist() == [1, 0, 1]
+
+
 def test_a_store_without_changes_has_the_attributes_of_before(store, model):
     """Older versions read a store of which nothing was removed, and refuse the others."""
     assert "n_changes" not in store.meta.to_attributes()["bagbasis"]
