@@ -12,7 +12,7 @@ from ..storage.urls import normalize_url
 from .base import DoubleBasis
 from .classifier import DoubleBasisClassifier
 from .regressor import DoubleBasisRegressor
-from .saving import ModelState, read_arrays, read_state
+from .saving import ModelState, read_model_arrays, read_state
 from .triple_basis import TripleBasisRegressor
 
 ESTIMATORS: dict[str, type[DoubleBasis]] = {
@@ -41,6 +41,6 @@ def _load(url: str) -> DoubleBasis:
     state = read_state(url)
     try:
         kind = ESTIMATORS[state["estimator"]]
-        return kind.from_state(ModelState(state, read_arrays(url, kind.array_names(state))))
+        return kind.from_state(ModelState(state, read_model_arrays(url, kind.array_names(state))))
     except Exception as error:  # whatever a damaged file leads to
         raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error

@@ -207,7 +207,7 @@ def read_state(url: str) -> dict[str, Any]:
     return state
 
 
-def read_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+def read_model_arrays(url: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Arrays of a saved model; each chunk that is there matches its checksum.
 
     Raises

@@ -26,7 +26,6 @@ from bagbasis.random_features.hadamard_kernels import walsh_hadamard_rows
 from tests.hypotheses.test_exact_mmd import GOLDEN
 from tests.oracles.hypotheses import (
     circular_discrepancies,
-    golden_samples,
     hotelling_by_loop,
     hotelling_p_value,
     hotelling_shares,
@@ -34,11 +33,12 @@ from tests.oracles.hypotheses import (
     linear_by_loop,
     mmd_by_loop,
 )
+from tests.oracles.mean_map import check_samples
 
 
 def test_fourier_is_the_sum_of_circular_discrepancies():
     """002's Algorithm 1, one point after the other, for the samples and for every split."""
-    X, Y = golden_samples()
+    X, Y = check_samples()
     frequencies = Kernel("laplacian", 2.0).frequencies(3, 16, 7)
     r = two_sample_test(
         X, Y, statistic=FourierMMD(16), kernel="laplacian", bandwidth=2.0, n_permutations=5, seed=7
@@ -54,7 +54,7 @@ def test_fourier_is_the_sum_of_circular_discrepancies():
 @pytest.mark.parametrize("kind", [FourierMMD, FastfoodMMD])
 def test_random_features_near_the_exact_value(kind):
     """As near as the error over the frequencies says."""
-    X, Y = golden_samples()
+    X, Y = check_samples()
     for sigma, (_, unbiased) in GOLDEN.items():
         found = [
             two_sample_test(X, Y, statistic=kind(2048), bandwidth=sigma, n_permutations=1, seed=s)

@@ -27,12 +27,6 @@ def kernel_by_formula(name: str, bandwidth: float, nu: float = 1.5) -> PairKerne
     return value
 
 
-def golden_samples() -> tuple[NDArray, NDArray]:
-    """X_ij = sin(ij), i ≤ 40, j ≤ 3, and Y_ij = cos(.7 ij) + .3, i ≤ 30."""
-    i, j = np.arange(1, 41)[:, None], np.arange(1, 4)
-    return np.sin(i * j), np.cos(0.7 * i[:30] * j) + 0.3
-
-
 def mmd_by_loop(X: NDArray, Y: NDArray, kernel: PairKernel) -> tuple[float, float]:
     """MMD_b² and MMD_u², pair by pair (002, eq. 2 and 13)."""
     m, n = len(X), len(Y)

@@ -20,6 +20,7 @@ from bagbasis import (
     TripleBasisRegressor,
     load_model,
 )
+from bagbasis.embeddings import ProjectionSpec
 from bagbasis.registry import Registry
 from bagbasis.retraining import DriftGate, Retraining, retrain
 from tests.oracles.labelled import labelled_bags
@@ -96,3 +97,15 @@ def retrain_grown(made: Retraining, store: BagStore, n: int = 60) -> dict[str, A
     """The report of a round with n new bags."""
     grow(store, n)
     return retrain(made).report
+
+
+def count_embedded(monkeypatch):
+    """Return a list that gets the number of bags of each call that embeds some from now on."""
+    counted, embed = [], ProjectionSpec.embed
+
+    def counting(self, bags, out):
+        counted.append(len(bags))
+        return embed(self, bags, out)
+
+    monkeypatch.setattr(ProjectionSpec, "embed", counting)
+    return counted

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from bagbasis import BagStore
 from bagbasis.bags import merge_stores
-from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import StoreError
 from bagbasis.retraining import Window, retrain
 from tests.retraining.problems import (
     TASKS,
+    count_embedded,
     create,
     difference,
     from_scratch,
@@ -84,13 +84,7 @@ def test_a_removal_costs_its_own_bags(tmp_path, monkeypatch):
     store, made = grow(create(tmp_path / "bags.zarr"), 2000), spec(tmp_path)
     retrain(made)
     store.remove([3, 1000, 1999])
-    counted, embed = [], ProjectionSpec.embed
-
-    def counting(self, bags, out):
-        counted.append(len(bags))
-        return embed(self, bags, out)
-
-    monkeypatch.setattr(ProjectionSpec, "embed", counting)
+    counted = count_embedded(monkeypatch)
     report = retrain(made).report
     assert sum(counted) <= 3 + 2 * 40
     assert report["bag_passes"]["changed"] == 6

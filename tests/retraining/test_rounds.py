@@ -13,7 +13,6 @@ import pytest
 
 from bagbasis.bags import BagStore
 from bagbasis.bags.splits import HOLDOUT_SEED, Split
-from bagbasis.embeddings import ProjectionSpec
 from bagbasis.errors import BusyError, DataError, ModelError
 from bagbasis.registry import Registry
 from bagbasis.retraining import DriftGate, Window, retrain
@@ -21,6 +20,7 @@ from bagbasis.retraining import round as new_round
 from tests.retraining.problems import (
     HOLDOUT,
     TASKS,
+    count_embedded,
     create,
     difference,
     estimator,
@@ -92,14 +92,7 @@ def test_one_percent_of_new_bags_costs_five_percent_of_passes(tmp_path, monkeypa
     made = spec(tmp_path, drift=DriftGate(n_bags=20, n_permutations=19))
     retrain(made)
     grow(store, 40)
-    counted = []
-    embed = ProjectionSpec.embed
-
-    def counting(self, bags, out):
-        counted.append(len(bags))
-        return embed(self, bags, out)
-
-    monkeypatch.setattr(ProjectionSpec, "embed", counting)
+    counted = count_embedded(monkeypatch)
     report = retrain(made).report
     n_passes = sum(counted)
     monkeypatch.undo()
