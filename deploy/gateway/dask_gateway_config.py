@@ -11,7 +11,7 @@ c = get_config()  # noqa: F821 - traitlets gives it
 
 
 def lanes(options):
-    """One lane a worker: it runs one task at a time, on all its cores."""
+    """One lane per worker: it runs one task at a time, on all its cores."""
     return {
         "worker_cores": options.worker_cores,
         "worker_threads": 1,

@@ -1,7 +1,7 @@
-"""`ActiveSearch`: regions that match a pattern, found by observing few points (000, ch. 7).
+"""`ActiveSearch`: finds regions that match a pattern, by observing few points (000, ch. 7).
 
-Plumes, windows whose mean of a scalar field is high, and vortices of a flow, which a classifier of
-bags has learnt from other flows. Both are generated.
+There are two generated tasks: plumes, windows in which the mean of a scalar field is high, and
+vortices of a flow, which a classifier of bags has learnt from other flows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OURS, LEVELS, UNCERTAIN, RANDOM = METHODS = (
 )
 COLORS = (BLUE, GREEN, ORANGE, GREY)
 BETA, EPSILON = 6.25, 0.1  # of level sets, as the paper has them
-N_DRAWS = 60  # of f, for the chances that windows are flagged by
+N_DRAWS = 60  # draws of f, for the chances by which windows are flagged
 EACH = 5  # queries after which they are
 # What the paper says of its figures 7.2 and 7.5; "early" is after 5 and 10 queries
 CLAIMS = {
@@ -181,8 +181,9 @@ class Search:
 class LevelSets:
     """Gotovos et al. (2013): the place whose side of a level is least certain.
 
-    Of a level that may have either sign the less certain of the two. No place is asked twice: that
-    tells little of f and nothing of its curl, which may be the least certain there for good.
+    If the level may have either sign, the less certain of the two counts. No place is asked twice:
+    a second time tells little of f and nothing of its curl, and the same place might stay the least
+    certain for ever.
     """
 
     def __init__(self, pattern: Pattern) -> None:
@@ -223,7 +224,7 @@ def follow(
 
 
 def matching(pattern: Pattern) -> Any:  # noqa: ANN401 - a mask
-    """Return which regions the classifier says match when all of f is known."""
+    """Return which regions match, by the classifier's judgement of the complete f."""
     every = np.arange(len(pattern.classifier.regions))
     return pattern.classifier.salience(pattern.truth[None], every)[0] > THRESHOLD
 

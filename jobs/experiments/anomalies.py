@@ -1,7 +1,7 @@
-"""`Anomalies`: collective anomalies among bags, by scores that no label has taught.
+"""`Anomalies`: collective anomalies among bags, found by scores that use no labels.
 
-000, ch. 1, names the task and 004, §8.4.4, its measure, for points. Here bags are planted whose
-points are each ordinary, in training and test bags alike.
+000, ch. 1, names the task, and 004, §8.4.4, its measure for single points. Here the planted bags
+consist of points that are each ordinary; training and test bags contain them alike.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def precisions(results: Sequence[Result], data: str) -> dict[str, Floats]:
 
 
 def score_bags(train: Bags, test: Bags, sizes: Sizes, seed: int) -> dict[str, Floats]:
-    """Return how strange each test bag is, by each method fitted to the training bags alone."""
+    """Return how strange each test bag is, by methods fitted to the training bags alone."""
     first = ProjectionEmbedding(n_per_dim=sizes.n_per_dim, box=[(0, 1)] * train.n_dims)
     second = RandomFourierFeatures(sizes.n_features, seed=seed)
     fixed: dict[str, Any] = {"alpha": ALPHA * len(train), "uncertainty": True}

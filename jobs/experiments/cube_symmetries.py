@@ -1,10 +1,11 @@
-"""Ridge regression of cosine coefficients in a cube that keeps to the cube's 48 symmetries.
+"""Ridge regression of cosine coefficients in a cube that respects the cube's 48 symmetries.
 
-A mirror image of a bag has its coefficients times (−1)^α_j, one with its axes exchanged has them
-exchanged. Random features of all mirror images of a bag, added up with the signs of a parity class
-(α mod 2), change their sign as coefficients of this class do. So coefficients of a class need the
-features of their class alone: D features cost as D / 8, and rows are as good as eight. Exchanged
-axes lead four of the eight classes to the others; they are rows of their own.
+A mirrored bag has the same coefficients, times (−1)^α_j; a bag with exchanged axes has them
+exchanged. Take random features of all mirror images of a bag, and add them up with the signs of a
+parity class (α mod 2): the sum changes its sign as the coefficients of this class do. So
+coefficients of a class need the features of their class alone. D features then cost as much as D /
+8, and a row counts as eight. Exchanging axes maps four of the eight classes to the other four;
+exchanged axes give rows of their own.
 """
 
 from __future__ import annotations

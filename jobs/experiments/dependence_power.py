@@ -1,7 +1,7 @@
 """`Independence`: where tests of independence find dependence, and where they do not (003).
 
-Dependence that is local and has many peaks (a sinusoid), of a sign that no pair of coordinates
-shows, and that is spread out (a correlation); and none.
+There are three kinds of dependence: local with many peaks (a sinusoid), in a sign that no pair of
+coordinates shows, and spread out (a correlation). A fourth problem has none.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class DirichletParameters(OverSizes):
 
 
 def _lowest(sizes: Sequence[AtSize]) -> str:
-    """Say where each method has the least error; leave out those that have it nowhere."""
+    """Return where each method has the least error, without methods that never have it."""
     found: dict[str, list[int]] = {}
     for size in sizes:
         best = min((name for name in size.methods if name != CONSTANT), key=size.mse)
@@ -94,7 +94,7 @@ def _lowest(sizes: Sequence[AtSize]) -> str:
 
 
 def _level(sizes: Sequence[AtSize]) -> str:
-    """Say where likelihood, clipped, and the 2BE differ too little to call one better."""
+    """Return where the errors of clipped likelihood and the 2BE are too close to rank."""
     near = [
         size.n_points
         for size in sizes
@@ -104,7 +104,7 @@ def _level(sizes: Sequence[AtSize]) -> str:
 
 
 def _where_fastest(sizes: Sequence[AtSize]) -> str:
-    """Say at which n maximum likelihood is faster than both learners, per way to predict."""
+    """Return at which n maximum likelihood is faster than both learners, per way to predict."""
     found = {}
     for way, text in WAYS.items():
         won = [s.n_points for s in sizes if s.time("MLE", way) == min(

@@ -1,7 +1,7 @@
-"""`Embeddings`: what ``search.embedding: auto`` finds, beside single embeddings and forests.
+"""`Embeddings`: the result of ``search.embedding: auto`` beside single embeddings and forests.
 
-Not in the papers. On digits, mixture counting, generated responses of filters, and bags whose
-target has an effect of their group.
+It is not in the papers. The tasks are digits, mixture counting, generated responses of filters, and
+bags whose target has an effect of their group.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Embeddings(Experiment[Sizes]):
 
 
 def _by_error(scores: Sequence[dict[int, Any]]) -> list[int]:
-    """Candidates, the best of the last rung that each has reached last."""
+    """Return the candidates by their errors on the last rung that each reached, best first."""
     reached = {c: (r, -one.error) for r, found in enumerate(scores) for c, one in found.items()}
     return sorted(reached, key=lambda c: reached[c])
 

@@ -23,7 +23,7 @@ from .kit.frame import Floats
 
 ROWS_PER_BLOCK = 2048  # of kernel values
 KEPT_BYTES = 2**31  # of kernel values: with more they are computed anew in each iteration
-CONSTANT = 1.0  # in the kernel: an intercept, whose penalty does not matter
+CONSTANT = 1.0  # constant in the kernel: an intercept, whose penalty does not matter
 JITTER = 1e-13  # per centre, on the diagonal of their kernel before its decomposition
 CONVERGED = 1e-14  # relative residual: rounding
 

@@ -1,7 +1,7 @@
-"""`GoodnessOfFit`: what KSD and FSSD find of points that are of another law than the tested one.
+"""`GoodnessOfFit`: how often KSD and FSSD notice that points are not of the tested law.
 
-Points of other variance, of a Laplace law with the same moments, of a mixture whose components are
-apart; and of the law itself (003; Jitkrittum et al. 2017).
+The points have another variance, or are of a Laplace law with the same moments, or of a mixture
+whose components are apart, or of the law itself (003; Jitkrittum et al. 2017).
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ def _remarks(results: Sequence[Result], n_points: int, last: pd.DataFrame) -> li
 
 
 def _beside_em(results: Sequence[Result], ours: Mapping[str, Any]) -> str:
-    """Whether AIC and BIC are surely behind the best regression."""
+    """Return whether AIC and BIC are surely worse than the best regression."""
     em, parts = without_training(results), []
     for name in ("AIC", "BIC"):
         gap = em[name]["rmse"] - ours["rmse"]
@@ -262,7 +262,7 @@ def _beside_em(results: Sequence[Result], ours: Mapping[str, Any]) -> str:
 
 
 def _beside_paper(results: Sequence[Result], n_points: int) -> str:
-    """Say where the errors that the paper prints surely differ from ours."""
+    """Return where the errors in the paper surely differ from ours."""
     parts = []
     for name, values in without_training(results).items():
         if n_points in PAPER[name]:
@@ -283,7 +283,7 @@ def _choice(choice: Mapping[str, Any]) -> str:
 
 
 def _panel(axis: Axes, results: Sequence[Result], n_points: int) -> None:
-    """Draw what has about the errors of the embeddings; the title tells the others."""
+    """Draw the methods with errors like those of the embeddings; the title names the others."""
     rows, curves = size_rows(results), []
     others = {method: values["rmse"] for method, values in without_training(results).items()}
     for method, found in rows.groupby("method", sort=False):

@@ -1,4 +1,4 @@
-"""`GMMOrder`: how many components has a Gaussian mixture, by 2BE and by model selection.
+"""`GMMOrder`: the number of components of a Gaussian mixture, by 2BE and by model selection.
 
 004, §3.5.2 and Figure 3.19.
 """

@@ -1,4 +1,4 @@
-"""`GramPeer`: the full kernel matrix of an estimated divergence, as papers before 001 have it."""
+"""`GramPeer`: the full kernel matrix of an estimated divergence, as in papers before 001."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`HaloMass`: masses of clusters of galaxies from the velocities of their galaxies (000, §5.1).
+"""`HaloMass`: predicts masses of galaxy clusters from the velocities of their galaxies (000, §5.1).
 
-On generated clusters, with and without galaxies of the field among them.
+The clusters are generated, with and without galaxies of the field among them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ALPHAS = tuple(10.0 ** np.arange(-8.0, 0.5, 0.5))  # per bag: often the least of
 QUANTILES = np.arange(0.05, 1, 0.1)  # of each coordinate, for gradient boosting
 RATE = 0.1  # of its trees' shares
 N_STEPS = 200  # of expectation maximisation
-LEAST = 0.3  # of σ_v: likelihoods have no bound where a normal law narrows about one galaxy
+LEAST = 0.3  # least σ_v: the likelihood has no bound if a normal law narrows around one galaxy
 CENTRAL = (0.16, 0.84)  # the quantiles that 68 % of the errors lie between
 
 
@@ -182,9 +182,10 @@ def by_power_laws(train: Clusters, test: Clusters, has_interlopers: bool) -> dic
 
 
 def velocity_spread(bags: Bags, has_interlopers: bool) -> Floats:
-    """Return σ_v of each bag, the root mean square of |v|, of which `WINDOW` is the limit.
+    """Return σ_v of each bag, the root mean square of |v|, which ends at `WINDOW`.
 
-    With interlopers that of the normal part of a mixture with a uniform one, of most likelihood.
+    With interlopers it is that of the normal part of a mixture of a normal and a uniform law,
+    fitted by maximum likelihood.
     """
     n, owner = len(bags), np.repeat(np.arange(len(bags)), bags.sizes)
     squares = bags.points[:, 0] ** 2

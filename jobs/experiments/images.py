@@ -164,10 +164,10 @@ class ImageClasses(Experiment[Tasks]):
         return self._over_splits(p, task.n_splits, one, progress)
 
     def _by_gram(self, p: Params, progress: Callback) -> dict[str, Any]:
-        """Learn by KL from the smallest number of training images.
+        """Learn by KL, starting from the smallest number of training images.
 
-        Its estimate is for continuous densities: neighbours at distance zero, as pixels of two
-        images have, say nothing. So points are spread over their pixels and grey levels.
+        The estimate is for continuous densities. Neighbours at distance zero, such as pixels of two
+        images, tell it nothing, so points are spread over their pixels and grey levels.
         """
         task = self.tasks[p["images"]]
         n = task.n_train[0]
@@ -218,14 +218,14 @@ class ImageClasses(Experiment[Tasks]):
 
 
 def spread(bags: Bags, seed: int) -> Bags:
-    """Return the digits with each point uniform in the cell of which it was the centre."""
+    """Return the digits, with each point uniform in the cell of which it was the centre."""
     cells = np.array([1 / SIDE, 1 / SIDE, 1 / MAX_INTENSITY])
     moved = np.random.default_rng(seed).uniform(-0.5, 0.5, bags.points.shape) * cells
     return Bags.trusted((bags.points + moved).astype(np.float32), bags.offsets)
 
 
 def cifar_folder() -> Path:
-    """Return the folder where the binary version of CIFAR-10 is looked for.
+    """Return the folder in which the binary version of CIFAR-10 is expected.
 
     It is in scikit-learn's data folder, which the environment variable SCIKIT_LEARN_DATA sets.
     """

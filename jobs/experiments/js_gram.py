@@ -1,7 +1,7 @@
-"""`JSGram`: how well the embeddings give the kernel exp(−d² / 2σ²) of the true densities.
+"""`JSGram`: how well the embeddings approximate the kernel exp(−d² / 2σ²) of the true densities.
 
-001, §5.1, Appendix A, Figure 6 and Table 2, which have the Jensen-Shannon divergence; here the
-other distances too. 2σ² is twice the median of the true d².
+001, §5.1, Appendix A, Figure 6 and Table 2 have the Jensen-Shannon divergence; here the other
+distances are added. 2σ² is twice the median of the true d².
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def entropy_divergences(bags: Bags) -> Floats:
 def agreement(true: Floats, estimate: Floats) -> dict[str, float]:
     """Return R², the squared correlation, and 1 − SSE/SST.
 
-    The paper has the first; a wrong scale lowers the second, too.
+    The paper has only the first; a wrong scale lowers the second too.
     """
     residual = ((true - estimate) ** 2).sum() / ((true - true.mean()) ** 2).sum()
     return {

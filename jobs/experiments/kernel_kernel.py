@@ -1,8 +1,9 @@
 """The Double-Basis and the Kernel-Kernel estimator on the same bags: tuned alike, timed in turn.
 
-Both are tuned by training bags alone: the first ones choose the first basis and the kernel width
-of the one, by generalised cross-validation, and the bandwidth of the density estimates of the
-other, by leave-one-out error; all of them the penalty and the smoothing bandwidth, likewise.
+Both are tuned on training bags alone. The first of these bags choose the first basis and the kernel
+width of the 2BE, by generalised cross-validation, and the bandwidth of the density estimates of the
+KK, by leave-one-out error. All of them choose the penalty and the smoothing bandwidth, in the same
+ways.
 """
 
 from __future__ import annotations
@@ -115,9 +116,9 @@ def smooth(smoother: KernelSmoother, bags: Bags) -> Floats:
 
 
 class LeanSmoother:
-    """A fitted `KernelSmoother` whose predictions for one bag are as lean as numpy has them.
+    """A fitted `KernelSmoother` that predicts one bag with as little overhead as numpy allows.
 
-    One product of all rows with the query, the exponential, one product with all targets: no
+    One product of all rows with the query, the exponential, one product with all targets. It has no
     blocks, which `KernelSmoother` needs for many queries.
     """
 

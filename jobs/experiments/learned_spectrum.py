@@ -1,4 +1,4 @@
-"""`LearnedSpectrum`: frequencies learnt from labels against those of a Gaussian (004, §6.4)."""
+"""`LearnedSpectrum`: frequencies learnt from labels, compared with Gaussian ones (004, §6.4)."""
 
 from __future__ import annotations
 

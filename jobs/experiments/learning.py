@@ -1,4 +1,4 @@
-"""Double-Basis models whose embedding, σ and λ are chosen from lists, by training bags alone."""
+"""Double-Basis models whose embedding, σ and λ are chosen from lists, on training bags alone."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`Levels`: how often each test rejects where there is nothing to find.
+"""`Levels`: how often each test rejects although there is nothing to find.
 
-Every statistic with every null that it admits, of points: two samples of one law, independent
-variables, points of the law they are tested against. And of bags of unequal sizes that differ from
-each other within a sample, and of series whose neighbours depend on each other.
+It runs every statistic with every null that it allows, on points: two samples of one law,
+independent variables, and points of the law they are tested against. It also has bags of unequal
+sizes that differ from each other within a sample, and series with dependent neighbours.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`Marginals`: bags in 64 dimensions, one embedding per dimension, concatenated.
 
-The recipe of 001, §5.4 and Figure 5 on generated responses of filters (`data.samples.Patches`):
-once with filters that depend on each other within a patch, and once with the same marginals,
-independent.
+The recipe of 001, §5.4 and Figure 5 on generated responses of filters (`data.samples.Patches`). In
+one version the filters depend on each other within a patch, in the other they are independent, with
+the same marginals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many components has a mixture, by EM and AIC, BIC or cross-validation: the classical way."""
+"""The number of components of a mixture, by EM and AIC, BIC or cross-validation."""
 
 from __future__ import annotations
 

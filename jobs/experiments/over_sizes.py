@@ -1,7 +1,7 @@
-"""`OverSizes`: learning a parameter of a distribution from a sample of it, over sample sizes.
+"""`OverSizes`: learns a parameter of a distribution from a sample, for several sample sizes.
 
-What 004, §3.5.2 and §3.5.3 share: the 2BE and the Kernel-Kernel estimator learn from labelled
-bags what a classical estimator computes from one bag alone.
+It is the common part of 004, §3.5.2 and §3.5.3: the 2BE and the Kernel-Kernel estimator learn from
+labelled bags what a classical estimator computes from one bag alone.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class AtSize:
 
     @property
     def timed(self) -> list[str]:
-        """Methods whose time was measured; those without differ from one by next to nothing."""
+        """The methods whose time was measured; the others take hardly longer than one of these."""
         return [*LEARNED, *(name for name, v in self.methods.items() if "seconds" in v)]
 
     def mse(self, method: str) -> float:

@@ -1,7 +1,7 @@
-"""`Peers`: pieces of work that other packages do too, timed in turn with ours, and how well.
+"""`Peers`: tasks that other packages can do too, timed in turn with ours, and their accuracy.
 
-Regression from a store, projection coefficients, MMD² of two sets of points, and distances of
-bags.
+The tasks are regression from a store, projection coefficients, MMD² of two sets of points, and
+distances of bags.
 """
 
 from __future__ import annotations

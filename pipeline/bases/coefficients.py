@@ -1,4 +1,4 @@
-"""Projecting bags onto a basis: what prepares and launches the kernel."""
+"""Projecting bags onto a basis: prepares the arguments and launches the kernel."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def scaling(
 
 
 def equal_parts(offsets: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
-    """Bag ranges with about equally many points."""
+    """Return ranges of bags with about equal numbers of points."""
     n_bags = len(offsets) - 1
     wanted = np.linspace(0, offsets[-1], min(n_parts, n_bags) + 1)
     parts = np.searchsorted(offsets, wanted).astype(np.int64)

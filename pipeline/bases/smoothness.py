@@ -26,7 +26,7 @@ from .index_sets import index_set, norms
 
 KINDS = ("series", "kde")
 SHAPES = ("ball", "tensor")
-MAX_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a series that is chosen: its second basis sees them all
+MAX_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a chosen series: the second basis sees them all
 BANDWIDTHS = np.geomspace(0.005, 0.3, 42)  # 10 % apart
 MAX_WORK = 2**32  # points times functions: seconds
 BAGS_PER_PART = 256  # of each part of a sample, that a bandwidth is chosen from
@@ -59,7 +59,7 @@ class LeaveOneOutSums:
     n_outside: int
 
     def __add__(self, other: LeaveOneOutSums) -> LeaveOneOutSums:
-        """Return the sums over the bags of both."""
+        """Return the sums over both sets of bags."""
         return LeaveOneOutSums(
             self.squares + other.squares,
             self.cross + other.cross,
@@ -143,7 +143,7 @@ class Candidates:
         return index_set(n_dims, *self.limits, self.basis)
 
     def weights(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return what each candidate multiplies a bag's coefficients by, shape (m, s)."""
+        """Return the factors of each candidate for a bag's coefficients, shape (m, s)."""
         chosen = self.values[:, None]
         if self.kind == "kde":
             return damping(indices, self.basis, chosen)
@@ -155,7 +155,7 @@ class Candidates:
 def damping(
     indices: NDArray[np.int64], basis: str, bandwidth: float | NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return what a Gaussian of some bandwidth leaves of each coefficient, shape (s,) or (m, s).
+    """Return the factors by which a Gaussian damps each coefficient, shape (s,) or (m, s).
 
     The coefficients are then those of a kernel estimate: reflected at the walls in the cosine
     basis, of period 1 in the trigonometric one.

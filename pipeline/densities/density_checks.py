@@ -1,4 +1,4 @@
-"""Inputs of `Densities`: what is refused, and where points lie in the box."""
+"""Checks the inputs of `Densities`, and tells where points lie in the box."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def box_volume(box: Box) -> float:
-    """In the units of the data."""
+    """Return the volume of a box in the units of the data."""
     return float(np.prod(np.array(box.hi) - np.array(box.lo)))
 
 
 def box_contains(box: Box, points: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which points are inside, shape (n,).
+    """Return which points are inside, shape (n,).
 
-    The walls are taken as the points' own precision holds them: a float32 point on one is inside.
+    The walls are rounded to the points' own precision: a float32 point on a wall is inside.
     """
     lo, hi = (np.array(wall, dtype=points.dtype) for wall in (box.lo, box.hi))
     return np.logical_and.reduce((points >= lo) & (points <= hi), axis=1)

@@ -70,7 +70,7 @@ class Smoothness:
 
     @property
     def best(self) -> float:
-        """The candidate of least score; the smoother one of two alike."""
+        """The candidate of least score; of two equal ones the smoother."""
         alike = np.flatnonzero(self.scores == self.scores.min())
         return float(self.candidates[alike[-1 if self.kind == "kde" else 0]])
 
@@ -212,7 +212,7 @@ def kernel_index_set(n_dims: int, bandwidth: float) -> NDArray[np.int64]:
 
 
 def check_estimate(kind: str, shape: str, basis: str, out_of_box: str) -> None:
-    """ParameterError for values that are not there, or that a kernel estimate does not have."""
+    """Raise ParameterError for missing values, or for ones that a kernel estimate does not have."""
     check_choice("shape", shape, SHAPES)
     check_choice("basis", basis, BASES)
     check_choice("out_of_box", out_of_box, OUT_OF_BOX)

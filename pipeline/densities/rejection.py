@@ -48,9 +48,9 @@ def draw_series(
 def cell_bounds(
     middle: NDArray[np.float64], corners: NDArray[np.float64], threshold: float
 ) -> NDArray[np.float64]:
-    """Return what max(p − threshold, 0) hardly exceeds in each cell, shape (g, …, g).
+    """Return a bound of max(p − threshold, 0) that is hardly exceeded in each cell, (g, …, g).
 
-    The largest value of p at the cell's midpoint and corners, and a quarter of it more.
+    It is the largest value of p at the cell's midpoint and corners, plus a quarter.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ def draw(
     n: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Return n points of the unit cube, shape (n, d), of a density that its bounds bound.
+    """Return n points of the unit cube, shape (n, d), from a density that lies below its bounds.
 
-    A cell is drawn with a probability proportional to its bound, a point in it uniformly, and
-    kept with probability density / bound.
+    A cell is drawn with a probability proportional to its bound, a point in it uniformly, and the
+    point is kept with probability density / bound.
     """
     cumulative = np.cumsum(bounds.ravel())
     kept: list[NDArray[np.float64]] = []

@@ -1,4 +1,4 @@
-"""The nearest valid density: of all that are nowhere negative and integrate to one."""
+"""The nearest valid density: nowhere negative, and with integral one."""
 
 from __future__ import annotations
 

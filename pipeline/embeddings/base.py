@@ -1,8 +1,8 @@
-"""What all first bases share: the estimator that people configure, the spec that travels.
+"""The base of all first bases: the estimator that users configure, and the spec that travels.
 
 An embedding is an `Embedding` with an `EmbeddingSpec`, in one module (and its kernels), and one
-line of `bagbasis.embeddings.EMBEDDINGS`. Its parameters are checked where the spec is made,
-whether an estimator, a saved model or a caller makes it.
+line of `bagbasis.embeddings.EMBEDDINGS`. Its parameters are checked when the spec is made, whether
+an estimator, a saved model or a caller makes it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BoxLike = Box | Sequence[Sequence[float]]
 
 @dataclass(frozen=True)
 class ChoiceSample:
-    """The bags that an embedding chooses something from; none is read before it is called.
+    """The bags from which an embedding's open choices are made; none is read before it is called.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class ChoiceSample:
 
     @classmethod
     def whole(cls, bags: Bags) -> ChoiceSample:
-        """Return a sample that is all of these bags."""
+        """Return a sample that holds all of these bags."""
         return cls(LabelledBags(bags), RunSample(1, len(bags)))
 
     @property
@@ -183,16 +183,16 @@ class EmbeddingSpec(ABC):
     @property
     @abstractmethod
     def seconds_per_point(self) -> float:
-        """What one point takes one core, in order of magnitude."""
+        """Time that a point takes one core, in order of magnitude."""
 
     @property
     def seconds_per_bag(self) -> float:
-        """What one bag takes one core besides its points, in order of magnitude."""
+        """Time that a bag takes one core, besides its points, in order of magnitude."""
         return 0.0
 
     @property
     def cost(self) -> Cost:
-        """What `embed` takes, its output in double included."""
+        """The cost of `embed`, including its output in double."""
         return Cost(
             seconds_per_point=self.seconds_per_point,
             seconds_per_bag=self.seconds_per_bag,
@@ -202,7 +202,7 @@ class EmbeddingSpec(ABC):
 
     @property
     def scratch_bytes(self) -> int:
-        """The most memory that `fill` takes beside its output, for whatever number of bags."""
+        """The most memory that `fill` takes besides its output, for any number of bags."""
         return SCRATCH_BYTES
 
     @abstractmethod
@@ -252,7 +252,7 @@ class EmbeddingSpec(ABC):
         return np.diff(before[bags.offsets])
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Return the arrays that `to_dict` leaves out, as reports are made of that."""
+        """Return the arrays that `to_dict` leaves out to keep reports short."""
         return {}
 
     def to_dict(self) -> dict[str, Any]:
@@ -340,7 +340,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         return self.decide(sample, self.out_of_box, box)
 
     def fit(self, X: BagStore | BagsLike, y: object = None) -> Self:
-        """Decide dimension, box and what is left open. X: Bags, list of arrays, or BagStore."""
+        """Decide dimension, box and all open choices. X: Bags, list of arrays, or BagStore."""
         if isinstance(X, BagStore):
             store = X
             self.spec_ = self.resolve(store.n_dims, store.box, ChoiceSample(LabelledBags(store)))

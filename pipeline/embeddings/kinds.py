@@ -22,7 +22,7 @@ Kinds = Mapping[str, tuple[Any, Any]]
 """name: (what people configure, what travels)."""
 Arrays = Mapping[str, NDArray[Any]]
 
-INNER = "embedding"  # the field of an embedding that is made of another one
+INNER = "embedding"  # the field that holds the inner embedding of another one
 
 # A new embedding is its module and one line here.
 PARTS: dict[str, tuple[Any, Any]] = {
@@ -70,7 +70,7 @@ def names_of_arrays(values: Mapping[str, Any], kinds: Kinds) -> tuple[str, ...]:
 
 
 def check_inner(given: Embedding[Any] | None, kinds: Kinds, owner: str) -> Embedding[Any]:
-    """Return the embedding that another one is made of; ProjectionEmbedding() for None.
+    """Return the inner embedding of another one; ProjectionEmbedding() for None.
 
     Raises
     ------

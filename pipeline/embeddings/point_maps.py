@@ -1,7 +1,7 @@
-"""Maps of points, in steps: elementwise functions, and what scikit-learn's transformers fit.
+"""Maps of points in steps: elementwise functions, and fitted transformers of scikit-learn.
 
-A step is plain numbers, so that it travels and is saved without pickle, and every step that is
-fitted follows from mean and scatter of the points: sums that merge.
+A step is plain numbers, so that it travels and is saved without pickle. Every fitted step is
+computed from the mean and the scatter of the points, which are sums that merge.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..sklearn_bases import BaseEstimator
 from .row_moments import Floats, RowMoments, count_axes, principal_axes, signed
 
 EPS = float(np.finfo(np.float64).eps)
-LEAST_DEVIATION = 1e-7  # of the largest: less is rounding, which whitening would blow up
+LEAST_DEVIATION = 1e-7  # of the largest: smaller ones are rounding, which whitening would enlarge
 # By the names that saved models and configs have of them.
 FUNCTIONS: dict[str, Any] = {
     kind.__name__: kind for kind in (np.log, np.log1p, np.log10, np.sqrt, np.cbrt, np.arcsinh)
 }
 TRANSFORMERS = {kind.__name__: kind for kind in (StandardScaler, PCA, FunctionTransformer)}
-# Those of their parameters that change what they do: which solver finds axes does not.
+# Their parameters that change the result: which solver finds the axes does not.
 PARAMS: dict[str, tuple[str, ...]] = {
     "StandardScaler": ("with_mean", "with_std"),
     "PCA": ("n_components", "whiten"),
@@ -42,7 +42,7 @@ SUPPORTED = (
 
 @dataclass(frozen=True)
 class PointStep:
-    """x → axes · (f(x) − center) / scale; what is None is left out.
+    """x → axes · (f(x) − center) / scale; parts that are None are left out.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class PointStep:
         return points if self.scale is None else points / self.scale
 
     def n_outputs(self, n_inputs: int) -> int:
-        """Return the coordinates of what it makes of so many.
+        """Return the number of output coordinates, given that of the input.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class PointStep:
         return n
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what it has, in types that JSON knows."""
+        """Return the parts of the step, in types that JSON knows."""
         axes = self.axes and [list(row) for row in self.axes]
         plain = {"function": self.function, "axes": axes}
         for name in ("center", "scale"):
@@ -208,7 +208,7 @@ def transformer_to_list(transformer: object) -> list[dict[str, Any]]:
 
 
 def transformer_of(values: Sequence[Mapping[str, Any]]) -> BaseEstimator:
-    """Return the inverse of `transformer_to_list`: a transformer, or a pipeline of several."""
+    """Return a transformer, or a pipeline of several: the inverse of `transformer_to_list`."""
     made: list[Any] = []
     for one in values:
         params = dict(one)
@@ -265,7 +265,7 @@ def _components(pca: PCA, moments: RowMoments) -> PointStep:
 
 
 def _moments_after(step: PointStep, moments: RowMoments) -> RowMoments:
-    """Return the moments of what an affine step makes of points."""
+    """Return the moments of points after an affine step."""
     scatter = moments.scatter
     if step.axes is not None:
         axes = np.array(step.axes)

@@ -1,4 +1,4 @@
-"""`PointTransformer`: an embedding of points in a scale of their own."""
+"""`PointTransformer`: an embedding of points that are first put to a scale of their own."""
 
 from __future__ import annotations
 

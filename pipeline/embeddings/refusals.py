@@ -1,4 +1,4 @@
-"""What embeddings refuse of bags: another dimension, and points outside the box."""
+"""The bags that embeddings refuse: of another dimension, or with points outside the box."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means, scatters and principal axes of rows that bags are mapped to, by one pass over the bags."""
+"""Means, scatters and principal axes of rows, one or more per bag, by one pass over the bags."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SQUARES_HELD = 4  # scatters at once: what is summed, a batch's, and the two ter
 
 @dataclass(frozen=True, eq=False)
 class RowMoments:
-    """Moments of rows, which merge: of means no digits are lost, as sums of squares would.
+    """Moments of rows, which merge without the loss of digits that sums of squares have.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class RowMoments:
         return cls(len(rows), mean, centred.T @ centred)
 
     def __add__(self, other: RowMoments) -> RowMoments:
-        """Return those of both sets of rows."""
+        """Return the moments of both sets of rows."""
         if not (self.n and other.n):
             return self if self.n else other
         n, gap = self.n + other.n, other.mean - self.mean

@@ -1,4 +1,4 @@
-"""`BagOfWordsEmbedding`: a bag as the shares of its points that are nearest to each of some."""
+"""`BagOfWordsEmbedding`: a bag as the shares of its points that are nearest to each word."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..threads import KERNELS
 from .base import OUT_OF_BOX, BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
 from .words_kernels import word_shares
 
-POINTS_PER_WORD = 256  # of the sample that centres are chosen by, at most
+POINTS_PER_WORD = 256  # points of the sample that k-means uses, at most
 
 
 @dataclass(frozen=True)

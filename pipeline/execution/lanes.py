@@ -1,4 +1,4 @@
-"""One lane a process: one accumulating task at a time, on all the cores the process was given."""
+"""One lane per process: it runs one accumulating task at a time, on all cores of the process."""
 
 from __future__ import annotations
 

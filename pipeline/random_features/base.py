@@ -1,4 +1,4 @@
-"""What the second bases share: the estimator that people configure, the spec that travels."""
+"""The base of all second bases: the estimator that users configure, and the spec that travels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .completion import Completion
 from .spectrum_evidence import SpectrumSums
 
 FEWER = "take fewer features, or transform fewer rows at a time"
-SCALES = (1e-30, 1e30)  # beyond, embeddings over the width may leave float32
+SCALES = (1e-30, 1e30)  # beyond, embeddings divided by the width may overflow float32
 
 Sample = Callable[[int], NDArray[Any]]
 """Gives about so many rows; called only where something is chosen from data."""
@@ -38,12 +38,12 @@ class FeatureSpec(Protocol):
 
     @property
     def n_inputs(self) -> int:
-        """Length s of what it is made of."""
+        """Length s of its input."""
         ...
 
     @property
     def n_features(self) -> int:
-        """Length D of what it makes."""
+        """Length D of its output."""
         ...
 
     @property
@@ -61,7 +61,7 @@ class FeatureSpec(Protocol):
 
     @property
     def completion(self) -> Completion:
-        """What completes features that are begun, once for the sums of any number of rows."""
+        """The completion of begun features, done once for the sums of any number of rows."""
         ...
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
@@ -101,12 +101,12 @@ class LabelledSums(Protocol):
 
 
 class ArraySpec:
-    """A `FeatureSpec` that holds arrays: equal for equal bits of all that it holds."""
+    """A `FeatureSpec` that holds arrays; two are equal if all their bits are."""
 
     @property
     @abstractmethod
     def plain(self) -> object:
-        """What it holds beside the arrays; its ``repr`` says all of it."""
+        """Everything besides the arrays; its ``repr`` tells all of it."""
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[np.float64]]:
@@ -122,7 +122,7 @@ class ArraySpec:
 
     @cached_property
     def digest(self) -> str:
-        """Of everything."""
+        """Hash of all parts."""
         found = hashlib.sha256(repr(self.plain).encode())
         for array in self.arrays().values():
             found.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
@@ -166,9 +166,9 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
         blocks: Blocks,
         median: Callable[[NDArray[Any]], float] = median_distance,
     ) -> float:
-        """Return σ, the ``median`` of a sample only if it has to be.
+        """Return σ; the ``median`` distance of a sample is computed only if it is needed.
 
-        Of ``blocks`` it is the geometric mean of theirs, as their kernels see the inputs.
+        For ``blocks`` it is the geometric mean of theirs, as their kernels see the inputs.
 
         Raises
         ------

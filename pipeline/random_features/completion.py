@@ -1,4 +1,4 @@
-"""Features that are begun row by row and completed in their sums, by one triangle for all rows."""
+"""Features that are begun row by row, and completed in their sums by one triangle for all rows."""
 
 from __future__ import annotations
 

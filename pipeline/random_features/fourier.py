@@ -32,10 +32,10 @@ OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies
 
 @dataclass(frozen=True)
 class FourierSpec(BegunWhole):
-    """Random features with everything decided; frequencies are regenerated, never shipped.
+    """Random features with everything decided; frequencies are drawn again, never sent.
 
-    Those of ``blocks`` are of a sum of kernels: each frequency sees the inputs of one block, and
-    a block has as large a share of them as its weight.
+    With ``blocks`` they are of a sum of kernels: each frequency sees the inputs of one block, and a
+    block's share of the frequencies is its weight.
     """
 
     n_inputs: int

@@ -1,4 +1,4 @@
-"""Which rows of a sample stand for all: landmarks of Nyström features."""
+"""Chooses landmarks of Nyström features: rows of a sample that represent all others."""
 
 from __future__ import annotations
 

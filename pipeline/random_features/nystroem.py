@@ -1,4 +1,4 @@
-"""`NystroemFeatures`: the second basis that is made of landmarks among the bags."""
+"""`NystroemFeatures`: the second basis made from landmarks, which are some of the bags."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FARTHEST = 1e15  # in widths: squares of what is farther away would leave float3
 
 @dataclass(frozen=True)
 class LandmarkKernel:
-    """A kernel of rows in units of its width, or the weighted mean of those of blocks of inputs.
+    """The kernel of rows in units of its width, or the weighted mean of the kernels of blocks.
 
     A block of weight w holds inputs times √w, as `EmbeddingUnion` does, and so its width is √w.
     """
@@ -163,7 +163,7 @@ class NystroemSpec(ArraySpec):
         return _split(self)[1]
 
     def begin(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the first features, and of the other landmarks' kernel what these leave."""
+        """Write the first features, and the rest of the other landmarks' kernel beside them."""
         self._write(embeddings, out, whole=not self.completion)
 
     def _write(self, embeddings: NDArray[Any], out: NDArray[Any], whole: bool) -> None:
@@ -326,7 +326,7 @@ class NystroemFeatures(RandomFeatures):
 
 
 def _whitening(kernel: LandmarkKernel, landmarks: Floats) -> Floats:
-    """Return the inverse of the Cholesky factor of the kernel of landmarks, in widths."""
+    """Return the inverse Cholesky factor of the landmarks' kernel; rows are in widths."""
     shifted = kernel(landmarks, landmarks)
     shifted[np.diag_indices(len(shifted))] += SHIFT * len(shifted)
     factor = cholesky(shifted, overwrite_a=True, check_finite=False)

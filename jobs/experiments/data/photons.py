@@ -1,7 +1,7 @@
 """Generated energies of photons that a small sensor counts in a second, with or without a source.
 
-In keV. What is emitted at a line is counted at its energy, or loses a part of it on the way or in
-the sensor, which blurs whatever it counts.
+Energies are in keV. A photon emitted at a line is counted at its energy, or loses a part of it on
+the way or in the sensor. The sensor blurs all energies.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Lines = Mapping[float, float]
 """Intensities of lines, by energy; only their ratios matter."""
 
 LOWEST, HIGHEST = 30.0, 3000.0  # that are counted
-BOX = (LOWEST**0.5, HIGHEST**0.5)  # of roots of energies: the blur of these is alike everywhere
+BOX = (LOWEST**0.5, HIGHEST**0.5)  # of the roots of energies, whose blur is the same everywhere
 ELECTRON = 511.0  # energy at rest
 BLUR = 0.07 / 2.355 * 662**0.5  # deviation over the root: 7 % full width at 662, as NaI has it
-PEAK = 0.7  # of the photons of 100 keV that are counted whole; the share falls as E^-½
+PEAK = 0.7  # share of photons of 100 keV that are counted whole; it falls as E^-½
 ASTRAY = 0.5  # of the background's photons that lose energy in ground and air before
 CONTINUUM = 250.0  # mean energy of such a photon, and of those that come from above
 
@@ -107,7 +107,7 @@ def energies(lines: Lines | None, n: int, astray: float, rng: np.random.Generato
 
 
 def edge(energy: Floats) -> Floats:
-    """Return the most that a photon leaves with an electron that it bounces off (Compton)."""
+    """Return the most energy that a photon leaves to an electron that it bounces off (Compton)."""
     return 2 * energy**2 / (ELECTRON + 2 * energy)
 
 

@@ -1,4 +1,4 @@
-"""Points drawn for one experiment each: filters' responses, mixtures, and pairs of sets."""
+"""Random points, each kind for one experiment: filters' responses, mixtures, and pairs of sets."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ WORDS = 0.002  # the sum of the squares of a vector's numbers, about
 class Patches:
     """Images of classes: a bag holds the responses of filters at an image's patches.
 
-    A patch shows one of several parts (sky, wall, leaf). A class is a distribution over parts,
-    from which that of an image differs (Dirichlet), as its contrast does. A part makes each
-    filter fire at a rate and with a mean strength of its own (Gamma), above noise at rest. The
-    squashing of 001, §5.4, puts rest at ½ and the larger responses at about 0.9, in [0, 1].
+    A patch shows one of several parts (sky, wall, leaf). A class is a distribution over parts; an
+    image's own distribution (Dirichlet) and contrast differ from it. Each part makes each filter
+    fire at some rate and with some mean strength (Gamma), above noise at rest. The squashing of
+    001, §5.4, maps rest to ½ and the larger responses to about 0.9, in [0, 1].
 
     Attributes
     ----------
@@ -153,9 +153,10 @@ def uniform(rng: np.random.Generator, n: int, d: int) -> tuple[Floats, Floats]:
 
 
 def histograms(rng: np.random.Generator, sizes: Sequence[int], d: int) -> list[Floats]:
-    """Draw two sets of sparse vectors (n, d) of sum 1, whose numbers have other mean sizes.
+    """Draw two sets of sparse vectors (n, d) of sum 1, with different mean sizes of their numbers.
 
-    As histograms of visual words: about 500 of them have a large part in a vector (002, §4.4).
+    They resemble histograms of visual words: about 500 words have a large part in a vector (002,
+    §4.4).
     """
     shape = 1 / max(1.0, WORDS * d - 1)
     sets = []

@@ -27,7 +27,7 @@ EVENNESS = 0.5  # Dirichlet parameter of a scene's shares of textures: small one
 CLOSENESS = 10.0  # Dirichlet weight of the scene in an image's shares: large ones differ little
 CELLS = 6  # regions of one texture each in an image
 WAVES, BREADTH = (4.0, 16.0), 0.4  # pixels per wave of a texture, and deviation of its logarithm
-TILT = 1.0  # of the logarithm of amplitudes along and across a texture's direction
+TILT = 1.0  # deviations of log amplitudes along and across a texture's direction
 GAIN = 0.2  # deviation of the logarithm of an image's brightness
 N_FITTED = 10_000  # patches that filters are made from
 TENTH = np.log(9.0)  # the squashing gives this .9, and its negative .1
@@ -90,7 +90,7 @@ def texture(rng: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class Filters:
-    """Principal components of patches, whose responses are squashed as 001, footnote 3, says.
+    """Principal components of patches; their responses are squashed as in 001, footnote 3.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What an experiment is: measures that are declared, points of them, then tables and pictures."""
+"""The base of experiments: declared measures, their points, then tables and pictures."""
 
 from __future__ import annotations
 

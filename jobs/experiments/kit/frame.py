@@ -64,7 +64,7 @@ def table(
     columns: Mapping[str, Column],
     remarks: Sequence[str] = (),
 ) -> Table:
-    """Return a table with a row per row of a frame; what the frame has not is left empty."""
+    """Return a table with a row per row of a frame; cells that the frame lacks are empty."""
     cells = [_cells(rows, source) for source in columns.values()]
     return Table(title, list(columns), [list(row) for row in zip(*cells, strict=True)], remarks)
 

@@ -1,4 +1,4 @@
-"""Where and with what something was measured."""
+"""On which machine, and with which versions, something was measured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def machine() -> dict[str, Any]:
 
 
 def cpu_name() -> str:
-    """Return the name that Linux has; `platform.processor` knows the architecture alone."""
+    """Return the processor's name from Linux; `platform.processor` only gives the architecture."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             for line in lines:
@@ -43,9 +43,9 @@ def versions() -> dict[str, str]:
 
 
 def peak_memory() -> int:
-    """Return the most bytes that this process has had resident.
+    """Return the largest resident memory of this process so far, in bytes.
 
-    On Linux `getrusage` would count the process that started it, too.
+    On Linux `getrusage` would include the process that started it.
     """
     with open("/proc/self/status", encoding="utf-8") as lines:
         [line] = [line for line in lines if line.startswith("VmHWM")]

@@ -11,10 +11,10 @@ _CONDITION = re.compile(r"\{\?(\w+)\} ")  # before a paragraph that is left out 
 
 
 def remarks(name: str, section: str, /, **values: object) -> list[str]:
-    """Return the paragraphs of a section, with values in their places.
+    """Return the paragraphs of a section, with values filled in.
 
-    A paragraph that begins with ``{?key}`` stands where the value of ``key`` is neither empty nor
-    false. Places are those of `str.format`: ``{ratio:.2f}``, ``{row[n_points]:,}``.
+    A paragraph that begins with ``{?key}`` is left out if the value of ``key`` is empty or false.
+    Values are filled in as by `str.format`: ``{ratio:.2f}``, ``{row[n_points]:,}``.
     """
     found = []
     for text in sections(name)[section]:
@@ -28,7 +28,7 @@ def remarks(name: str, section: str, /, **values: object) -> list[str]:
 
 @lru_cache
 def sections(name: str) -> dict[str, list[str]]:
-    """Paragraphs, each one line, by the heading that they stand under."""
+    """Return the paragraphs under each heading; a paragraph is one line."""
     found: dict[str, list[str]] = {}
     for part in (FOLDER / f"{name}.md").read_text(encoding="utf-8").split("\n## ")[1:]:
         heading, _, body = part.partition("\n")

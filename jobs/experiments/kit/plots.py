@@ -1,4 +1,4 @@
-"""Pictures of measurements: lines and bars, with labels, scales and legends alike everywhere."""
+"""Pictures of measurements: lines and bars, with the same labels, scales and legends everywhere."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def finish(
 
 
 def plain_log(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 times powers of ten on a logarithmic x or y axis."""
+    """Label a logarithmic x or y axis with plain numbers: 1, 2 and 5 times powers of ten."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())

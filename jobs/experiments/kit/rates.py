@@ -21,7 +21,7 @@ Test = Callable[[int], float]
 def p_values(n_tests: int, test: Test, progress: Callback) -> Floats:
     """Return the p-values of tests 0, 1, …, shape (n_tests,).
 
-    One core: of products of so few rows more threads wait for each other.
+    It uses one core: with so few rows, more threads would only wait for each other.
     """
     values = np.empty(n_tests)
     with use_cores(1):

@@ -1,6 +1,6 @@
 """Running an experiment: point by point, each kept on disk at once, then the report of all.
 
-In the experiment's directory: ``points/`` with a JSON file a point, ``result.json`` with all of
+In the experiment's directory: ``points/`` with a JSON file per point, ``result.json`` with all of
 them, ``table.md``, and the pictures.
 """
 
@@ -27,11 +27,11 @@ RESULT, TABLE, POINTS = "result.json", "table.md", "points"
 
 
 def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, Any]:
-    """Measure the points that are not yet on disk, and write the report; returns it.
+    """Measure the points that are not on disk yet, write the report, and return it.
 
-    A point is found again by experiment, seed and parameters, on the same machine with the same
-    versions of the packages: so a report has one of each. A change of this project's own code
-    does not count: delete the directory to measure again.
+    A stored point is used again if experiment, seed, parameters, machine and versions of packages
+    are the same, so all points of a report have one machine and one set of versions. A change of
+    this project's own code does not count: delete the directory to measure again.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def run_experiment(experiment: Experiment[Any], console: Terminal) -> dict[str, 
 
 
 def point_path(experiment: Experiment[Any], point: Point, where: Mapping[str, Any]) -> Path:
-    """Return the file of a point: its name is a function of all that decides the result."""
+    """Return the file of a point; its name is made from all that decides the result."""
     key = {"experiment": experiment.name, "seed": experiment.seed, "params": point.params, **where}
     slug = re.sub(r"[^a-z0-9]+", "-", point.label.lower()).strip("-")
     return experiment.out_dir / POINTS / f"{slug}-{digest(key)}.json"
@@ -140,7 +140,7 @@ def render(experiment: Experiment[Any], tables: Sequence[Table], report: Mapping
 
 
 def introduction(experiment: Experiment[Any], report: Mapping[str, Any]) -> str:
-    """Say where the paper has the experiment, how to run it, and how large it was."""
+    """Return where the paper has the experiment, how to run it, and how large it was."""
     return (
         f"{experiment.source}, `bags experiment {experiment.name} --scale {report['scale']}`. "
         f"{report['size']}"

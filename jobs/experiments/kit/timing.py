@@ -1,4 +1,4 @@
-"""Times that can be compared on a machine that is not alone: in turn, and their medians."""
+"""Times that can be compared on a shared machine: calls in turn, and their medians."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Rounds:
     last: Mapping[str, Any]
 
     def compared(self, ours: str, peer: str) -> dict[str, float]:
-        """Return medians of both, and median and range of peer / ours over rounds.
+        """Return the medians of both, and median and range of peer / ours over rounds.
 
-        A machine's drift hits both calls of a round.
+        Both calls of a round are slowed alike by other work on the machine.
         """
         pairs = zip(self.seconds[ours], self.seconds[peer], strict=True)
         ratios = [theirs / our for our, theirs in pairs]
@@ -73,10 +73,10 @@ def timed_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 
 
 def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict[str, float]:
-    """Return the least time of each call over rounds; in each it is made twice, timed once.
+    """Return the least time of each call over rounds; in each it is made twice and timed once.
 
-    And not the median: calls of microseconds on all cores take many times as long where others
-    want these, for each waits for the thread that comes last.
+    The least and not the median, because calls of microseconds on all cores take many times as long
+    when other processes want the cores: each call waits for its last thread.
     """
     rounds = [timed_in_turn(calls, 1) for _ in range(n_rounds)]
     return {name: min(each[name] for each in rounds) for name in calls}
@@ -84,9 +84,10 @@ def least_in_turn(calls: Mapping[str, Callable[[], Any]], n_rounds: int) -> dict
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit BLAS, numba and lanes to one thread: what is timed is work, not how threads share it.
+    """Limit BLAS, numba and lanes to one thread, so that work is timed and not thread sharing.
 
-    Lanes by their number of cores, for they set the threads of BLAS and numba themselves.
+    Lanes set the threads of BLAS and numba themselves, so they are limited by their number of
+    cores.
     """
     before = numba.get_num_threads()
     numba.set_num_threads(1)
@@ -109,7 +110,7 @@ def upper_exponent(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> f
 
 
 def timed_once(calls: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
-    """Return seconds of each call, made once: it takes so long that its start does not matter."""
+    """Return seconds of each call, made once, because it takes long and its start hardly counts."""
     seconds = {}
     for name, call in calls.items():
         begun = time.perf_counter()

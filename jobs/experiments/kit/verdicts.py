@@ -1,4 +1,4 @@
-"""Sentences that are computed: where lines cross, who is ahead, and whether an order holds."""
+"""Computed sentences: where lines cross, who is ahead, and whether an order holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SURE = 2.0  # standard errors from which a lead is one
-FAR = 0.05  # of accuracy: what ≫ asks for
+FAR = 0.05  # lead in accuracy that ≫ asks for
 PICKED = (
     "The best HDD was picked by accuracy on these test images, so that its lead is a little too "
     "large."
@@ -34,7 +34,7 @@ def numbers(values: Sequence[int]) -> str:
 def crossing(x: NDArray[np.float64], values: NDArray[np.float64], level: float) -> float | None:
     """Return where lines through the points, straight in logarithms, first rise to a level.
 
-    None where they do not, or begin above it.
+    None if they do not, or if they begin above it.
     """
     for i in range(1, len(x)):
         if values[i - 1] < level <= values[i]:
@@ -44,7 +44,7 @@ def crossing(x: NDArray[np.float64], values: NDArray[np.float64], level: float) 
 
 
 def two_digits(value: float) -> int:
-    """Return the number with its first two digits alone: the rest of a crossing is noise."""
+    """Return the number rounded to its first two digits: the rest of a crossing is noise."""
     return int(float(f"{value:.1e}"))
 
 
@@ -68,7 +68,7 @@ def lead_text(ours: NDArray[np.float64], other: NDArray[np.float64], digits: int
 def order_verdict(
     shares: Mapping[str, NDArray[np.float64]], claims: Sequence[tuple[str, str, str]], digits: int
 ) -> str:
-    """Say which claims hold and which do not, with their leads.
+    """Return which claims hold and which do not, with their leads.
 
     Parameters
     ----------
