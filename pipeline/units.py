@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Floats, Integers
+
 UNIT_STEP = 128  # between exponents of units: columns between 2^-64 and 2^64 have the unit 1
 NO_UNIT = -9 * UNIT_STEP  # of zeros: below every number's
 
-Floats = NDArray[np.float64]
 
-
-def units_of(columns: Floats) -> NDArray[np.int64]:
+def units_of(columns: Floats) -> Integers:
     """Return for each column of (n, k) the e of a unit 2^e in which sums of squares are ordinary.
 
     Numbers between 2^-64 and 2^64 have e = 0.
@@ -27,13 +27,13 @@ def units_of(columns: Floats) -> NDArray[np.int64]:
     return np.where(largest == 0, NO_UNIT, UNIT_STEP * steps)
 
 
-def units_of_labels(labels: Floats, predicted: Floats) -> NDArray[np.int64]:
+def units_of_labels(labels: Floats, predicted: Floats) -> Integers:
     """Return the units of labels (n, k); of columns of zeros, those of what is predicted."""
     own = units_of(labels)
     return np.where(own == NO_UNIT, units_of(predicted), own)
 
 
-def in_units(rows: Floats, exponents: NDArray[np.int64]) -> Floats:
+def in_units(rows: Floats, exponents: Integers) -> Floats:
     """Return rows (n, k) over 2^``exponents``, infinite where that is too large for numbers."""
     if not exponents.any():
         return rows

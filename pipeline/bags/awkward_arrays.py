@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..errors import DataError, shown
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def library() -> ModuleType:
     return module
 
 
-def split_lists(array: object) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
+def split_lists(array: object) -> tuple[NDArray[np.generic], Integers]:
     """Return points, shape (n, d), and sizes of an array of lists of points.
 
     Raises
@@ -48,7 +49,7 @@ def split_lists(array: object) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
     return points[:, None] if points.ndim == 1 else points, sizes
 
 
-def join_lists(points: NDArray[np.generic], sizes: NDArray[np.int64]) -> Array:
+def join_lists(points: NDArray[np.generic], sizes: Integers) -> Array:
     """Return one list of points, shape (n_i, d), per bag; the numbers are not copied."""
     ak = library()
     return ak.unflatten(ak.from_numpy(points, regulararray=True), sizes)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import DataError, shown
 from ..params import as_array, check_dtype, is_iterable
 from .awkward_arrays import join_lists, split_lists
@@ -33,7 +34,7 @@ class Ragged(Sequence[np.ndarray]):
     """Put before a bag's name in messages, for points that are not the bag's own."""
 
     points: NDArray[np.floating[Any]]
-    offsets: NDArray[np.int64]
+    offsets: Integers
 
     def __init__(self, points: ArrayLike, offsets: ArrayLike, ids: IdsLike | None = None) -> None:
         self.points = _as_points(points)
@@ -43,7 +44,7 @@ class Ragged(Sequence[np.ndarray]):
         check_finite(self.points, self.offsets, ids, self.OWNER)
 
     @classmethod
-    def trusted(cls, points: NDArray[Any], offsets: NDArray[np.int64]) -> Self:
+    def trusted(cls, points: NDArray[Any], offsets: Integers) -> Self:
         """Wrap arrays that are valid already (read from a store, generated), without copying."""
         wrapped = object.__new__(cls)
         wrapped.points = points
@@ -65,7 +66,7 @@ class Ragged(Sequence[np.ndarray]):
         return int(self.offsets[-1])
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """Points in each set, shape (n_sets,)."""
         return np.diff(self.offsets)
 
@@ -138,7 +139,7 @@ class Bags(Ragged):
     __slots__ = ()
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """The mean of each bag, shape (n_bags, n_dims)."""
         sums = np.add.reduceat(self.points, self.offsets[:-1], axis=0, dtype=np.float64)
         return sums / self.sizes[:, None]
@@ -222,7 +223,7 @@ def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
     )
 
 
-def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def offsets_of(sizes: Integers) -> Integers:
     """Return the offsets, shape (n_bags + 1,), of bags of the given sizes."""
     offsets = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
@@ -230,10 +231,7 @@ def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def check_finite(
-    points: NDArray[Any],
-    offsets: NDArray[np.int64],
-    ids: IdsLike | None = None,
-    owner: str = "",
+    points: NDArray[Any], offsets: Integers, ids: IdsLike | None = None, owner: str = ""
 ) -> None:
     """Raise DataError for the first NaN or infinite coordinate, naming bag and row.
 
@@ -291,7 +289,7 @@ def _float_dtype(array: NDArray[Any], name: str) -> np.dtype[Any]:
     return np.dtype(np.float64)
 
 
-def _as_offsets(offsets: ArrayLike, n_points: int) -> NDArray[np.int64]:
+def _as_offsets(offsets: ArrayLike, n_points: int) -> Integers:
     """Return offsets as contiguous int64; DataError unless they run from 0 to ``n_points``."""
     array = as_array("offsets", offsets)
     if array.dtype.kind not in "iu":

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from .splits import ListedBags
 
 REMOVED = -1.0  # stands where a change has the column of a target
@@ -27,15 +28,15 @@ class Changes:
         Of each change the bag's index, the target's column or -1 for a removal, and the new value.
     """
 
-    rows: NDArray[np.float64]
+    rows: Floats
 
     @cached_property
-    def bags(self) -> NDArray[np.int64]:
+    def bags(self) -> Integers:
         """Indices of the bags that were changed, ascending, each once."""
         return np.unique(self.rows[:, 0]).astype(np.int64)
 
     @cached_property
-    def removed(self) -> NDArray[np.int64]:
+    def removed(self) -> Integers:
         """Indices of the bags that were removed, ascending."""
         return np.unique(self.rows[self.rows[:, 1] == REMOVED, 0]).astype(np.int64)
 
@@ -44,14 +45,14 @@ class Changes:
         return Changes(self.rows[n:])
 
     @cached_property
-    def _by_bag(self) -> NDArray[np.float64]:
+    def _by_bag(self) -> Floats:
         return self.rows[np.argsort(self.rows[:, 0], kind="stable")]
 
     def present(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Return which of the bags ``start:stop`` were not removed."""
         return ~ListedBags(self.removed).members(start, stop)
 
-    def relabel(self, targets: NDArray[np.float64], start: int) -> NDArray[np.float64]:
+    def relabel(self, targets: Floats, start: int) -> Floats:
         """Return all targets of the bags from ``start`` on as they are now."""
         first, last = np.searchsorted(self._by_bag[:, 0], [start, start + len(targets)])
         rows = self._by_bag[first:last]
@@ -62,13 +63,11 @@ class Changes:
         return out
 
 
-def removals(bags: NDArray[np.int64]) -> NDArray[np.float64]:
+def removals(bags: Integers) -> Floats:
     """Return the rows of the log that remove these bags."""
     return np.column_stack([bags, np.full(len(bags), REMOVED), np.zeros(len(bags))])
 
 
-def relabellings(
-    bags: NDArray[np.int64], column: int, values: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def relabellings(bags: Integers, column: int, values: Floats) -> Floats:
     """Return the rows of the log that give these bags new values of a target."""
     return np.column_stack([bags, np.full(len(bags), float(column)), values])

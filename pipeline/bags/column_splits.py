@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from .columns import Column
 from .splits import hash_values
 
@@ -20,7 +21,7 @@ class GroupSplit:
     below: float
     seed: int
 
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def of(self, index: Integers) -> NDArray[np.bool_]:
         """See `splits.Membership`."""
         return hash_values(self.column.at(index), self.seed) < self.below
 
@@ -40,7 +41,7 @@ class TimeSplit:
     column: Column
     after: float
 
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def of(self, index: Integers) -> NDArray[np.bool_]:
         """See `splits.Membership`."""
         return np.asarray(self.column.at(index) > self.after)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Integers
 from ..errors import DataError, ParameterError
 from ..params import as_array
 from .bags import Bags
@@ -91,7 +92,7 @@ class Column:
             raise DataError(f"{where}{self.name}: bag {start + int(missing.argmax())} has none")
         return values
 
-    def at(self, index: NDArray[np.int64]) -> NDArray[Any]:
+    def at(self, index: Integers) -> NDArray[Any]:
         """Return the values of some bags, shape (n,); those of a store are read run by run."""
         if self.given is not None:
             found: NDArray[Any] = self.given[index]

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import zarr
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from .chunks import is_fill, shard_rows
 from .schema import CHANGES, TARGETS, Array, points_of
 from .snapshot import Snapshot
 
-Rows = tuple[NDArray[np.int64], NDArray[np.int64]]
+Rows = tuple[Integers, Integers]
 """Ranges of rows, ascending: where they start, and where they stop."""
 
 

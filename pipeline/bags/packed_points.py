@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import DataError
 from .bags import IdsLike, bag_name
 from .box import Box
@@ -44,7 +45,7 @@ def encode(
     points: NDArray[Any],
     stored: np.dtype[Any],
     box: Box,
-    offsets: NDArray[np.int64],
+    offsets: Integers,
     ids: IdsLike | None,
     owner: str = "",
 ) -> NDArray[Any]:
@@ -91,6 +92,6 @@ def decode(codes: NDArray[Any], box: Box) -> NDArray[np.float32]:
     return points
 
 
-def _sides(box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sides(box: Box) -> tuple[Floats, Floats]:
     lo = np.array(box.lo)
     return lo, np.array(box.hi) - lo

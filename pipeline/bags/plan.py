@@ -5,18 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..errors import ParameterError
 
 Range = tuple[int, int]
 
 
 def plan_partitions(
-    offsets: NDArray[np.int64],
-    chunk_rows: int,
-    max_rows: int,
-    cost: NDArray[np.int64] | None = None,
+    offsets: Integers, chunk_rows: int, max_rows: int, cost: Integers | None = None
 ) -> list[Range]:
     """Cut bags into consecutive ranges of whole bags, of at most ``max_rows`` points each.
 
@@ -76,9 +73,7 @@ def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
     return [(start, start + run_length) for start in starts]
 
 
-def _aligned_stop(
-    cost: NDArray[np.int64], aligned: NDArray[np.int64], start: int, stop: int
-) -> int:
+def _aligned_stop(cost: Integers, aligned: Integers, start: int, stop: int) -> int:
     """Find the last aligned boundary in the second half of the cost of ``start:stop``.
 
     If there is none, the end stays where it is.

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ..arrays import Integers
 from ..errors import DataError, shown
 from ..params import check_dtype, check_integer, checked
 from .bags import Bags, IdsLike, Ragged, as_bag, offsets_of
@@ -53,7 +54,7 @@ class Responses(Ragged):
         return cls.trusted(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
 
     @property
-    def positions(self) -> NDArray[np.int64]:
+    def positions(self) -> Integers:
         """Indices of the bags that have a response, ascending, shape (n_present,)."""
         return np.flatnonzero(self.sizes)
 
@@ -62,7 +63,7 @@ class Responses(Ragged):
         """The responses that are not empty, in the order of `positions`."""
         return Bags.trusted(self.points, np.append(0, self.offsets[1:][self.sizes > 0]))
 
-    def of(self, rows: NDArray[np.int64]) -> Bags:
+    def of(self, rows: Integers) -> Bags:
         """Return the responses of bags that have one, by their positions."""
         chosen = self[rows]
         return Bags.trusted(chosen.points, chosen.offsets)

@@ -10,6 +10,7 @@ import zarr
 from numpy.typing import NDArray
 from zarr.abc.store import Store
 
+from ..arrays import Floats, Integers
 from ..errors import DataError, StoreError, closest
 from ..params import checked
 from ..storage.files import GROUP
@@ -196,12 +197,12 @@ class Snapshot:
         return Responses.trusted(*self._points(RESPONSE_POINTS, offsets, start))
 
     @checked
-    def offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
+    def offsets(self, start: int = 0, stop: int | None = None) -> Integers:
         """Read the rows at which bags ``start:stop`` begin, and the last ends; shape (n + 1,)."""
         return self._offsets(POINTS, start, stop)
 
     @checked
-    def response_offsets(self, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
+    def response_offsets(self, start: int = 0, stop: int | None = None) -> Integers:
         """Read the offsets of responses: two are equal where a bag has none."""
         if self.response_dims is None:
             raise DataError(
@@ -213,7 +214,7 @@ class Snapshot:
     @checked
     def targets(
         self, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Read targets of bags ``start:stop``, shape (n, len(names)); NaN where unlabelled."""
         start, stop = self._range(start, stop)
         columns, values = self.target_columns(names), self.read_array(TARGETS, start, stop)
@@ -313,8 +314,8 @@ class Snapshot:
     # ------------------------------------------------------------------ inside
 
     def _points(
-        self, array: PointArray, offsets: NDArray[np.int64], first: int
-    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        self, array: PointArray, offsets: Integers, first: int
+    ) -> tuple[NDArray[Any], Integers]:
         """Read the points between offsets, of which the first is that of bag ``first``.
 
         Returns them without those of bags that were removed, and their offsets among themselves.
@@ -346,7 +347,7 @@ class Snapshot:
         if StoreMeta.from_attributes(attributes, self.url).n_erased > self.meta.n_erased:
             raise StoreError(f"{self.url}: was compacted meanwhile; open it again")
 
-    def _offsets(self, points: PointArray, start: int, stop: int | None) -> NDArray[np.int64]:
+    def _offsets(self, points: PointArray, start: int, stop: int | None) -> Integers:
         """Read offsets into an array of points; StoreError unless they can be."""
         start, stop = self._range(start, stop)
         offsets = self.read_array(points.offsets, start, stop + 1)

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
+
 HOLDOUT_SEED = 1  # of the bags that no model is fitted to
 VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
 
@@ -16,7 +18,7 @@ VALIDATION_SEED = 2  # of the bags that a penalty is chosen on
 class Membership(Protocol):
     """A subset of bags; when a store grows, its old bags keep their membership."""
 
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def of(self, index: Integers) -> NDArray[np.bool_]:
         """Membership of some bags, shape (n,)."""
         ...
 
@@ -39,7 +41,7 @@ class Split:
     fraction: float
     seed: int
 
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def of(self, index: Integers) -> NDArray[np.bool_]:
         """See `Membership`."""
         return hash_index(index.astype(np.uint64), self.seed) < self.fraction
 
@@ -56,9 +58,9 @@ class Split:
 class ListedBags:
     """Bags given by their positions, ascending, shape (n,)."""
 
-    index: NDArray[np.int64]
+    index: Integers
 
-    def of(self, index: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def of(self, index: Integers) -> NDArray[np.bool_]:
         """See `Membership`."""
         return np.isin(index, self.index)
 
@@ -74,12 +76,12 @@ class ListedBags:
         return {"listed": hashlib.sha256(self.index.tobytes()).hexdigest()}
 
 
-def hash_values(values: NDArray[Any], seed: int) -> NDArray[np.float64]:
+def hash_values(values: NDArray[Any], seed: int) -> Floats:
     """Hash values to uniform numbers in [0, 1), equal for equal values; −0 equals 0."""
     return hash_index((values.astype(np.float64) + 0.0).view(np.uint64), seed)
 
 
-def hash_index(index: NDArray[np.uint64], seed: int) -> NDArray[np.float64]:
+def hash_index(index: NDArray[np.uint64], seed: int) -> Floats:
     """Uniform numbers in [0, 1), one per index."""
     with np.errstate(over="ignore"):
         step = np.uint64(0x9E3779B97F4A7C15)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats
 from ..errors import DataError
 from ..params import as_array
 
@@ -37,7 +38,7 @@ def targets_matrix(
     names: Sequence[str],
     class_names: Mapping[str, Sequence[str]],
     n_bags: int,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the targets of bags, shape (n_bags, max(1, len(names))), NaN where unlabelled.
 
     ``targets`` is None (nothing labelled), a mapping or data frame from name to values, an array
@@ -83,7 +84,7 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
 
 def target_column(
     values: ArrayLike, name: str, classes: Sequence[str] | None, n_bags: int
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the values of one target, shape (n_bags,); raises as `targets_matrix`."""
     array = as_array(f"target {name!r}", values)
     if array.shape != (n_bags,):
@@ -123,9 +124,7 @@ def beyond_exact(label: str) -> str:
     )
 
 
-def as_numbers(
-    array: NDArray[Any], what: str, advice: str = "expected numbers"
-) -> NDArray[np.float64]:
+def as_numbers(array: NDArray[Any], what: str, advice: str = "expected numbers") -> Floats:
     """Return labels as float64, NaN where there is none; DataError for text and other objects."""
     if array.dtype.kind in "biufO":
         check_integers(array, f"{what}:")
@@ -143,7 +142,7 @@ def is_missing(label: object) -> bool:
     return not label if isinstance(label, str) else str(label) in MISSING
 
 
-def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> NDArray[np.float64]:
+def _codes(labels: NDArray[Any], name: str, classes: Sequence[str]) -> Floats:
     code = {label: float(i) for i, label in enumerate(classes)}
     out = np.full(len(labels), np.nan)
     for i, label in enumerate(labels.tolist()):

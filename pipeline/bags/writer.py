@@ -11,6 +11,7 @@ import numpy as np
 import zarr
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import DataError, StoreError
 from ..storage.files import storage_errors
 from ..storage.zarr_stores import writer_store
@@ -47,7 +48,7 @@ class CheckedLabels(NamedTuple):
     ``responses`` is None in a store without responses.
     """
 
-    targets: NDArray[np.float64]
+    targets: Floats
     ids: NDArray[Any]
     id_kind: str
     responses: Responses | None
@@ -147,7 +148,7 @@ class AppendSession:
             self._push_points(POINTS, points, bags.sizes)
         self._torn = False
 
-    def change(self, rows: NDArray[np.float64]) -> None:
+    def change(self, rows: Floats) -> None:
         """Add rows to the log of changes, see `Changes`."""
         if not len(rows):
             return
@@ -318,9 +319,7 @@ class AppendSession:
                 self._open_ids()
             self._taken.add(labels.ids)
 
-    def _push_points(
-        self, array: PointArray, points: NDArray[Any], sizes: NDArray[np.int64]
-    ) -> None:
+    def _push_points(self, array: PointArray, points: NDArray[Any], sizes: Integers) -> None:
         """Push the points of further bags, and the rows at which they end."""
         ends = self._tail(array).length + np.cumsum(sizes, dtype=np.int64)
         self._tail(array.offsets).push(ends)

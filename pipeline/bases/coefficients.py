@@ -9,13 +9,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..threads import KERNELS
 from .functions import check_basis, function_scales
 from .index_sets import Prefixes, prefix_runs
 from .projection_kernels import project_bags
 
-Indices = NDArray[np.int64]
+Indices = Integers
 KernelArguments = tuple[NDArray[Any], Indices, Indices, Indices, NDArray[Any], NDArray[Any], bool]
 """See `kernel_arguments`."""
 
@@ -24,15 +25,15 @@ PARTS_PER_THREAD = 8  # ranges of bags with equally many points: threads that en
 
 def project(
     bags: Bags,
-    indices: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    indices: Integers,
+    groups: Integers,
     basis: str,
     box: Box,
     out: NDArray[Any],
     *,
     drop: bool = False,
     squared: bool = False,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Write the coefficients a_α(X) = mean φ_α(x) of each bag into ``out`` (004, eq. 2.7).
 
     Parameters
@@ -78,7 +79,7 @@ def project(
 
 
 def kernel_arguments(
-    bags: Bags, groups: NDArray[np.int64], box: Box, drop: bool, dtype: np.dtype[Any]
+    bags: Bags, groups: Integers, box: Box, drop: bool, dtype: np.dtype[Any]
 ) -> KernelArguments:
     """Return the first arguments of every kernel over ragged bags.
 
@@ -100,9 +101,7 @@ def kernel_arguments(
 
 
 @lru_cache(maxsize=64)
-def _walk(
-    raw: bytes, shape: tuple[int, int], basis: str
-) -> tuple[Prefixes, NDArray[np.float64], int]:
+def _walk(raw: bytes, shape: tuple[int, int], basis: str) -> tuple[Prefixes, Floats, int]:
     indices = np.frombuffer(raw, dtype=np.int64).reshape(shape)
     n_functions = int(indices.max()) + 1
     scales = function_scales(basis, n_functions)[indices].prod(axis=1)
@@ -124,7 +123,7 @@ def scaling(
     return lo, (1 / width).astype(dtype)
 
 
-def equal_parts(offsets: NDArray[np.int64], n_parts: int) -> NDArray[np.int64]:
+def equal_parts(offsets: Integers, n_parts: int) -> Integers:
     """Return ranges of bags with about equal numbers of points."""
     n_bags = len(offsets) - 1
     wanted = np.linspace(0, offsets[-1], min(n_parts, n_bags) + 1)

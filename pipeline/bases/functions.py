@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats, Integers
 from ..params import as_array, check_choice, check_integer, checked
 from .index_sets import MAX_FUNCTIONS
 
@@ -20,7 +21,7 @@ def check_basis(basis: str) -> int:
 
 
 @checked
-def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> NDArray[np.float64]:
+def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
     """φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
 
     cosine: φ_0 = 1, φ_k = √2 cos(kπx) (004, eq. 2.9). trigonometric: 1, then √2 cos(2πkx) and
@@ -40,7 +41,7 @@ def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> NDArray[np.flo
     return values * function_scales(basis, n_functions)
 
 
-def function_scales(basis: str, n_functions: int) -> NDArray[np.float64]:
+def function_scales(basis: str, n_functions: int) -> Floats:
     """Return the factors that give the plain cos, sin and P_k norm 1, shape (K,)."""
     k = np.arange(n_functions)
     if basis == "legendre":
@@ -49,8 +50,8 @@ def function_scales(basis: str, n_functions: int) -> NDArray[np.float64]:
 
 
 def evaluate_series(
-    coefficients: NDArray[Any], indices: NDArray[np.int64], basis: str, x: ArrayLike
-) -> NDArray[np.float64]:
+    coefficients: NDArray[Any], indices: Integers, basis: str, x: ArrayLike
+) -> Floats:
     """Σ_α a_α φ_α at points of the unit cube (004, eq. 2.8).
 
     Parameters

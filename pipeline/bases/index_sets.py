@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import ParameterError
 from ..params import checked
 
@@ -19,7 +19,7 @@ MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
 @lru_cache(maxsize=64)
 def index_set(
     n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return indices α in lexicographic order, shape (s, n_dims), read-only.
 
     Parameters
@@ -65,12 +65,12 @@ def index_set(
     return rows
 
 
-def frequencies(indices: NDArray[np.int64], basis: str) -> NDArray[np.int64]:
+def frequencies(indices: Integers, basis: str) -> Integers:
     """Frequency of each one-dimensional index: itself, or ⌈i / 2⌉ for the trigonometric basis."""
     return (indices + 1) // 2 if basis == "trigonometric" else indices
 
 
-def norms(indices: NDArray[np.int64], basis: str) -> NDArray[np.float64]:
+def norms(indices: Integers, basis: str) -> Floats:
     """‖α‖₂ of each index, shape (s,)."""
     return np.sqrt((frequencies(indices, basis).astype(np.float64) ** 2).sum(axis=1))
 
@@ -88,12 +88,12 @@ class Prefixes:
         The first position that differs from the prefix before.
     """
 
-    prefixes: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    changed: NDArray[np.int64]
+    prefixes: Integers
+    counts: Integers
+    changed: Integers
 
 
-def prefix_runs(indices: NDArray[np.int64]) -> Prefixes:
+def prefix_runs(indices: Integers) -> Prefixes:
     """Group an index set by all but its last column; the sets of `index_set` have such runs."""
     n_dims = indices.shape[1]
     if n_dims == 1:

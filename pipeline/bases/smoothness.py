@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..errors import DataError
 from .coefficients import project
@@ -52,8 +52,8 @@ class LeaveOneOutSums:
         Points outside the box.
     """
 
-    squares: NDArray[np.float64]
-    cross: NDArray[np.float64]
+    squares: Floats
+    cross: Floats
     n_bags: int
     n_alone: int
     n_outside: int
@@ -73,19 +73,14 @@ class LeaveOneOutSums:
         """Return the sums over no bags."""
         return cls(np.zeros(n_functions), np.zeros(n_functions), 0, 0, 0)
 
-    def mean_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean_scores(self, weights: Floats) -> Floats:
         """Ŝ averaged over the bags, shape (m,), for each row of weights w, shape (m, s)."""
         return (weights**2 @ self.squares - 2 * weights @ self.cross) / self.n_bags
 
 
 def leave_one_out_sums(
-    bags: Bags,
-    indices: NDArray[np.int64],
-    group: NDArray[np.int64],
-    basis: str,
-    box: Box,
-    drop: bool = False,
-) -> tuple[LeaveOneOutSums, NDArray[np.int64]]:
+    bags: Bags, indices: Integers, group: Integers, basis: str, box: Box, drop: bool = False
+) -> tuple[LeaveOneOutSums, Integers]:
     """Return the sums of some bags, and the points of each outside the box, shape (n_bags,).
 
     Parameters
@@ -133,16 +128,16 @@ class Candidates:
     """
 
     kind: str
-    values: NDArray[np.float64]
+    values: Floats
     limits: Limits
     shape: str = "ball"
     basis: str = "cosine"
 
-    def indices(self, n_dims: int) -> NDArray[np.int64]:
+    def indices(self, n_dims: int) -> Integers:
         """Return the functions that any candidate needs, shape (s, n_dims)."""
         return index_set(n_dims, *self.limits, self.basis)
 
-    def weights(self, indices: NDArray[np.int64]) -> NDArray[np.float64]:
+    def weights(self, indices: Integers) -> Floats:
         """Return the factors of each candidate for a bag's coefficients, shape (m, s)."""
         chosen = self.values[:, None]
         if self.kind == "kde":
@@ -152,9 +147,7 @@ class Candidates:
         return (indices.max(axis=1) < chosen).astype(np.float64)
 
 
-def damping(
-    indices: NDArray[np.int64], basis: str, bandwidth: float | NDArray[np.float64]
-) -> NDArray[np.float64]:
+def damping(indices: Integers, basis: str, bandwidth: float | Floats) -> Floats:
     """Return the factors by which a Gaussian damps each coefficient, shape (s,) or (m, s).
 
     The coefficients are then those of a kernel estimate: reflected at the walls in the cosine
@@ -199,12 +192,7 @@ def limits_of(shape: str, value: float) -> Limits:
 
 
 def choose_index_set(
-    sample: Iterable[Bags],
-    shape: str,
-    basis: str,
-    groups: NDArray[np.int64],
-    box: Box,
-    drop: bool = False,
+    sample: Iterable[Bags], shape: str, basis: str, groups: Integers, box: Box, drop: bool = False
 ) -> Limits:
     """Return the index set of least score, averaged over bags and summed over marginals (2.24).
 
@@ -225,7 +213,7 @@ def choose_index_set(
 
 def choose_bandwidth(
     sample: Iterable[Bags],
-    groups: NDArray[np.int64],
+    groups: Integers,
     box: Box,
     n_coefficients: int,
     drop: bool = False,
@@ -266,8 +254,8 @@ def choose_bandwidth(
 
 def sums_per_group(
     sample: Iterable[Bags],
-    indices: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    indices: Integers,
+    groups: Integers,
     basis: str,
     box: Box,
     drop: bool,

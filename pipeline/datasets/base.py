@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Responses
 from ..errors import ParameterError
 from ..params import check_integer
@@ -18,7 +18,7 @@ BLOCK = 1024  # bags in a block: numpy is fast on so many, and their points take
 MOST_VALUES = 2**28  # coordinates of one bag, which is made in memory: a GiB
 BLOCK_VALUES = 2**21  # coordinates in a block, at most, 8 MiB: of large bags it has fewer
 
-Block = tuple[Bags, NDArray[np.float64]]
+Block = tuple[Bags, Floats]
 
 
 class ResponseBlock(NamedTuple):
@@ -28,7 +28,7 @@ class ResponseBlock(NamedTuple):
     """
 
     bags: Bags
-    targets: NDArray[np.float64]
+    targets: Floats
     responses: Responses | None
 
 
@@ -160,7 +160,7 @@ class RandomDataset(Dataset):
         """Bags in a block: fewer where they are large."""
         return max(1, min(BLOCK, BLOCK_VALUES // (self._size_range[1] * self.n_dims)))
 
-    def _sizes(self, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _sizes(self, rng: np.random.Generator) -> Integers:
         """Draw the sizes of a block's bags, before anything else of the block."""
         lo, hi = self._size_range
         return rng.integers(lo, hi, self.block_bags, dtype=np.int64, endpoint=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..bags import Bags, Responses
 from ..bags.bags import offsets_of
 from ..params import check_integer, checked
@@ -77,7 +77,7 @@ class DensityMapping(RandomDataset, ResponseDataset):
         )
         return ResponseBlock(bags, np.empty((len(sizes), 0)), responses)
 
-    def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], Mixtures]:
+    def _start(self, index: int) -> tuple[np.random.Generator, Integers, Mixtures]:
         rng = block_rng(self.seed, index)
         sizes = self._sizes(rng)
         n = len(sizes)

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..bags.bags import offsets_of
 from ..params import check_choice, checked
@@ -68,19 +68,19 @@ class Digits(Dataset):
         bags = Bags.trusted(points.reshape(-1, 3), offsets_of(sizes))
         return bags, labels[members][:, None].astype(np.float64)
 
-    def _members(self, index: int) -> NDArray[np.int64]:
+    def _members(self, index: int) -> Integers:
         return split_members(self.split, self.seed)[index * BLOCK : (index + 1) * BLOCK]
 
 
 @lru_cache
-def images() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def images() -> tuple[Floats, Integers]:
     """Load intensities 0 … 16, shape (1797, 8, 8), and labels 0 … 9, in scikit-learn's order."""
     bunch = load_digits()
     return bunch.images, bunch.target
 
 
 @lru_cache
-def split_members(split: str, seed: int) -> NDArray[np.int64]:
+def split_members(split: str, seed: int) -> Integers:
     """Return the indices of the images in a split, ascending."""
     labels = images()[1]
     everything = np.arange(len(labels))

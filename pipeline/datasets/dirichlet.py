@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..bags.bags import offsets_of
 from ..bags.box import MOST_DIMS
@@ -58,9 +58,7 @@ class Dirichlet(RandomDataset):
         points = np.ascontiguousarray(proportions[:, :-1], dtype=np.float32)
         return Bags.trusted(points, offsets_of(sizes)), alpha
 
-    def proportions(
-        self, index: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    def proportions(self, index: int) -> tuple[Floats, Integers, Floats]:
         """Draw all d proportions of a block's points, before they are rounded, as likelihoods need.
 
         Returns

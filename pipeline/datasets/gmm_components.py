@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..bags.bags import offsets_of
 from ..errors import ParameterError
@@ -66,7 +66,7 @@ class GMMComponents(RandomDataset):
         targets = mixtures.n_components[:, None].astype(np.float64)
         return Bags.trusted(points, offsets_of(sizes)), targets
 
-    def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], Mixtures]:
+    def _start(self, index: int) -> tuple[np.random.Generator, Integers, Mixtures]:
         rng = block_rng(self.seed, index)
         sizes = self._sizes(rng)
         shape = (len(sizes), MAX_COMPONENTS)
@@ -79,7 +79,7 @@ class GMMComponents(RandomDataset):
         return rng, sizes, Mixtures(n_components, means, cholesky_2x2(covariances))
 
 
-def cholesky_2x2(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+def cholesky_2x2(matrices: Floats) -> Floats:
     """Return the lower Cholesky factors of 2x2 matrices, shape (..., 2, 2), all at once."""
     factors = np.zeros_like(matrices)
     factors[..., 0, 0] = np.sqrt(matrices[..., 0, 0])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..bags.bags import offsets_of
 from ..params import check_integer
@@ -32,8 +32,8 @@ class IntervalMixtures(NamedTuple):
         Mean and standard deviation of each component before the truncation.
     """
 
-    means: NDArray[np.float64]
-    scales: NDArray[np.float64]
+    means: Floats
+    scales: Floats
 
     @classmethod
     def draw(cls, rng: np.random.Generator, n: int) -> IntervalMixtures:
@@ -73,7 +73,7 @@ class SyntheticMapping(RandomDataset):
         super().__post_init__()
         check_integer("mapping_seed", self.mapping_seed, 0, 2**32 - 1)
 
-    def mapping(self) -> tuple[NDArray[np.float64], IntervalMixtures]:
+    def mapping(self) -> tuple[Floats, IntervalMixtures]:
         """Draw the θ of f, shape (10,), and its densities g."""
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.mapping_seed)))
         return rng.uniform(*THETA_RANGE, N_TERMS), IntervalMixtures.draw(rng, N_TERMS)
@@ -98,13 +98,13 @@ class SyntheticMapping(RandomDataset):
         kernel = np.exp(-squared_distances(densities, g) / (2 * KERNEL_BANDWIDTH**2))
         return Bags.trusted(points, offsets_of(sizes)), (kernel @ theta)[:, None]
 
-    def _start(self, index: int) -> tuple[np.random.Generator, NDArray[np.int64], IntervalMixtures]:
+    def _start(self, index: int) -> tuple[np.random.Generator, Integers, IntervalMixtures]:
         rng = block_rng(self.seed, index)
         sizes = self._sizes(rng)
         return rng, sizes, IntervalMixtures.draw(rng, len(sizes))
 
 
-def squared_distances(p: IntervalMixtures, q: IntervalMixtures) -> NDArray[np.float64]:
+def squared_distances(p: IntervalMixtures, q: IntervalMixtures) -> Floats:
     """Return ‖p_i - q_j‖₂² on [0, 1], shape (len(p), len(q)), in closed form."""
     crossed = inner_products(
         IntervalMixtures(p.means[:, None], p.scales[:, None]),
@@ -113,7 +113,7 @@ def squared_distances(p: IntervalMixtures, q: IntervalMixtures) -> NDArray[np.fl
     return inner_products(p, p)[:, None] + inner_products(q, q) - 2 * crossed
 
 
-def inner_products(p: IntervalMixtures, q: IntervalMixtures) -> NDArray[np.float64]:
+def inner_products(p: IntervalMixtures, q: IntervalMixtures) -> Floats:
     """∫₀¹ p q of mixtures paired by broadcasting all but the last axis, their components.
 
     The product of two Gaussians is a Gaussian times the density of N(0, s² + t²) at the distance
@@ -128,6 +128,6 @@ def inner_products(p: IntervalMixtures, q: IntervalMixtures) -> NDArray[np.float
     return products.sum(axis=(-2, -1)) / N_COMPONENTS**2
 
 
-def _mass(mean: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mass(mean: Floats, scale: Floats) -> Floats:
     """Return the mass of N(mean, scale²) within [0, 1]."""
     return ndtr((1 - mean) / scale) - ndtr(-mean / scale)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Box
 from ..errors import DataError, ParameterError, shown
 from ..params import as_array, check_integer
@@ -15,7 +16,7 @@ MOST_MIDPOINTS = 2**27  # per dimension: their places take a GiB
 MOST_BYTES = 2**33  # of one array of values
 
 
-def checked_indices(indices: ArrayLike) -> NDArray[np.int64]:
+def checked_indices(indices: ArrayLike) -> Integers:
     """Distinct multi-indices, zero among them, read-only int64 of shape (s, d)."""
     array = as_array("indices", indices)
     if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu" or (array < 0).any():
@@ -31,7 +32,7 @@ def checked_indices(indices: ArrayLike) -> NDArray[np.int64]:
     return _read_only(array.astype(np.int64, copy=False))
 
 
-def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> NDArray[np.float64]:
+def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> Floats:
     """Finite coefficients, read-only float64 of shape (n, n_functions)."""
     array = as_array("coefficients", coefficients, np.float64)
     if array.ndim != 2 or array.shape[1] != n_functions:
@@ -45,7 +46,7 @@ def checked_coefficients(coefficients: ArrayLike, n_functions: int) -> NDArray[n
     return _read_only(array)
 
 
-def checked_threshold(threshold: ArrayLike, n: int) -> NDArray[np.float64]:
+def checked_threshold(threshold: ArrayLike, n: int) -> Floats:
     """Finite thresholds, read-only float64 of shape (n,)."""
     array = as_array("threshold", threshold, np.float64)
     if array.shape != (n,) or not np.isfinite(array).all():
@@ -120,6 +121,6 @@ def box_contains(box: Box, points: NDArray[Any]) -> NDArray[np.bool_]:
     return np.logical_and.reduce((points >= lo) & (points <= hi), axis=1)
 
 
-def in_unit_cube(box: Box, points: NDArray[Any]) -> NDArray[np.float64]:
+def in_unit_cube(box: Box, points: NDArray[Any]) -> Floats:
     """Return the box scaled to [0, 1]^d, points outside of it clipped to its walls; float64."""
     return np.clip(box.to_unit(points.astype(np.float64)), 0.0, 1.0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Floats
 from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
 from ..embeddings.base import SHARE, BagsLike, BoxLike
@@ -20,7 +21,7 @@ REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
 @checked
 def kde_at(
     bags: BagsLike, points: ArrayLike, bandwidth: float, box: BoxLike | None = None
-) -> NDArray[np.float64]:
+) -> Floats:
     """p̂(y) = (1/n) Σ_j Π_l k_h(x_jl, y_l) of each bag at each point (004, eq. 2.27-2.29).
 
     k_h is the Gaussian (2.28) with its mirror images at the walls of the box, so that p̂

@@ -6,8 +6,9 @@ import operator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Floats, Integers
 from ..bags import BagStore, Box, as_bags
 from ..bags.labelled import Batch, LabelledBags
 from ..bases import BASES, index_set
@@ -61,8 +62,8 @@ class Smoothness:
     """
 
     kind: str
-    candidates: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    candidates: Floats
+    scores: Floats
     n_bags: int
     n_alone: int
     n_outside: int
@@ -198,7 +199,7 @@ def kernel_radius(bandwidth: float) -> float:
     return RESOLVED / (np.pi * bandwidth)
 
 
-def kernel_index_set(n_dims: int, bandwidth: float) -> NDArray[np.int64]:
+def kernel_index_set(n_dims: int, bandwidth: float) -> Integers:
     """Return the cosines of a Gaussian kernel estimate; ParameterError when they are too many."""
     radius = kernel_radius(bandwidth)
     try:
@@ -223,7 +224,7 @@ def check_estimate(kind: str, shape: str, basis: str, out_of_box: str) -> None:
         )
 
 
-def checked_candidates(kind: str, shape: str, candidates: ArrayLike) -> NDArray[np.float64]:
+def checked_candidates(kind: str, shape: str, candidates: ArrayLike) -> Floats:
     """Distinct candidates, ascending; ParameterError for one out of range."""
     values = np.unique(as_array("candidates", candidates, np.float64))
     if values.size == 0 or not np.isfinite(values).all():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from .series_values import midpoints, series_at, series_on_lattice
 
 CANDIDATES_AT_ONCE = 2**16  # points: their values are half a MiB
@@ -16,15 +16,15 @@ SLACK = 0.25
 
 
 def draw_series(
-    coefficients: NDArray[np.float64],
-    indices: NDArray[np.int64],
+    coefficients: Floats,
+    indices: Integers,
     basis: str,
     threshold: float,
     grid: int,
     n: int,
     seed: int,
     stream: int,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return n points of the unit cube, shape (n, d), of max(p − threshold, 0).
 
     ``coefficients``, shape (1, s), are those of p; ``grid`` is the cells per dimension.
@@ -45,9 +45,7 @@ def draw_series(
     )
 
 
-def cell_bounds(
-    middle: NDArray[np.float64], corners: NDArray[np.float64], threshold: float
-) -> NDArray[np.float64]:
+def cell_bounds(middle: Floats, corners: Floats, threshold: float) -> Floats:
     """Return a bound of max(p − threshold, 0) that is hardly exceeded in each cell, (g, …, g).
 
     It is the largest value of p at the cell's midpoint and corners, plus a quarter.
@@ -66,18 +64,15 @@ def cell_bounds(
 
 
 def draw(
-    bounds: NDArray[np.float64],
-    density: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    n: int,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
+    bounds: Floats, density: Callable[[Floats], Floats], n: int, rng: np.random.Generator
+) -> Floats:
     """Return n points of the unit cube, shape (n, d), from a density that lies below its bounds.
 
     A cell is drawn with a probability proportional to its bound, a point in it uniformly, and the
     point is kept with probability density / bound.
     """
     cumulative = np.cumsum(bounds.ravel())
-    kept: list[NDArray[np.float64]] = []
+    kept: list[Floats] = []
     missing, acceptance = n, min(1.0, bounds.size / cumulative[-1])
     while missing > 0:
         n_candidates = min(int(1.1 * missing / acceptance) + 16, CANDIDATES_AT_ONCE)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases.functions import check_basis
 from ..errors import DataError, ParameterError
@@ -68,11 +69,11 @@ class Densities:
         A basis that is not there, or a grid below 1.
     """
 
-    coefficients: NDArray[np.float64]
-    indices: NDArray[np.int64]
+    coefficients: Floats
+    indices: Integers
     basis: str
     box: Box
-    threshold: NDArray[np.float64] | None = None
+    threshold: Floats | None = None
     grid: int | None = None
 
     def __post_init__(self) -> None:
@@ -141,7 +142,7 @@ class Densities:
             f"basis={self.basis!r}, valid={self.is_valid})"
         )
 
-    def at(self, points: ArrayLike) -> NDArray[np.float64]:
+    def at(self, points: ArrayLike) -> Floats:
         """Density values at points in the units of the data, zero outside the box.
 
         Parameters
@@ -169,7 +170,7 @@ class Densities:
         return values
 
     @checked
-    def on_grid(self, n: int | None = None) -> NDArray[np.float64]:
+    def on_grid(self, n: int | None = None) -> Floats:
         """Density values at n midpoints per dimension of the box; `grid_axes` has their places.
 
         Parameters
@@ -200,7 +201,7 @@ class Densities:
         return out.reshape(len(self), *(n,) * self.n_dims)
 
     @checked
-    def grid_axes(self, n: int | None = None) -> list[NDArray[np.float64]]:
+    def grid_axes(self, n: int | None = None) -> list[Floats]:
         """Where `on_grid` evaluates: the n midpoints of each dimension, in the data's units."""
         unit = midpoints(self.resolution if n is None else check_grid(n))
         return [lo + unit * (hi - lo) for lo, hi in zip(self.box.lo, self.box.hi, strict=True)]
@@ -221,7 +222,7 @@ class Densities:
         c = thresholds(self.coefficients, self.indices, self.basis, n)
         return replace(self, threshold=c, grid=n)
 
-    def integral(self) -> NDArray[np.float64]:
+    def integral(self) -> Floats:
         """∫ p of each density, shape (n,): a_0 of a series, of a valid density over its grid."""
         if self.is_valid:
             values = self.on_grid().reshape(len(self), -1)
@@ -230,7 +231,7 @@ class Densities:
         return self.coefficients[:, constant].sum(axis=1)
 
     @checked
-    def l2_distance(self, other: Densities) -> NDArray[np.float64]:
+    def l2_distance(self, other: Densities) -> Floats:
         """(∫ (p_i − q_i)²)^½ of each pair, shape (n,), by Parseval (004, eq. 2.10-2.13).
 
         Parameters
@@ -320,7 +321,7 @@ class Densities:
         in_box = np.clip(self.box.from_unit(points), lo, hi).reshape(-1, self.n_dims)
         return Bags(in_box, n * np.arange(len(self) + 1))
 
-    def _cut(self, values: NDArray[np.float64], rows: slice) -> NDArray[np.float64]:
+    def _cut(self, values: Floats, rows: slice) -> Floats:
         """Return max(values − c, 0) of some densities, in place, if there are thresholds."""
         if self.threshold is not None:
             values -= self.threshold[rows, None]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bases import evaluate_basis
 from ..bases.functions import check_basis, function_scales
 from .series_kernels import fill_products, work_space
@@ -19,12 +19,7 @@ POINTS_PER_BLOCK = 256  # vector loops are long enough, and tables of functions 
 VALUES_PER_BLOCK = 2**17  # of the functions at a block of points: a MiB, which stays in a cache
 
 
-def series_at(
-    coefficients: NDArray[np.float64],
-    indices: NDArray[np.int64],
-    basis: str,
-    unit: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def series_at(coefficients: Floats, indices: Integers, basis: str, unit: Floats) -> Floats:
     """Σ_α a_α φ_α (004, eq. 2.8) at points of the unit cube.
 
     Parameters
@@ -55,12 +50,7 @@ def series_at(
     return out
 
 
-def series_on_lattice(
-    coefficients: NDArray[np.float64],
-    indices: NDArray[np.int64],
-    basis: str,
-    axis: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def series_on_lattice(coefficients: Floats, indices: Integers, basis: str, axis: Floats) -> Floats:
     """Σ_α a_α φ_α at all points with coordinates in ``axis``, shape (n, len(axis)^d).
 
     The coefficients are put into their box of indices, and each dimension is transformed by
@@ -80,12 +70,7 @@ def series_on_lattice(
     return values.reshape(len(coefficients), n_after)
 
 
-def l2_distances(
-    a: NDArray[np.float64],
-    indices_a: NDArray[np.int64],
-    b: NDArray[np.float64],
-    indices_b: NDArray[np.int64],
-) -> NDArray[np.float64]:
+def l2_distances(a: Floats, indices_a: Integers, b: Floats, indices_b: Integers) -> Floats:
     """Return ‖p_i − q_i‖₂ in the unit cube of series on one basis, shape (n,).
 
     By Parseval (004, eq. 2.10-2.13); the index sets may differ.
@@ -97,7 +82,7 @@ def l2_distances(
     return np.sqrt((gap**2).sum(axis=1))
 
 
-def midpoints(n: int) -> NDArray[np.float64]:
+def midpoints(n: int) -> Floats:
     """Midpoints of n equal cells of [0, 1], shape (n,)."""
     return (np.arange(n) + 0.5) / n
 

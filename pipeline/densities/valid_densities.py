@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import qmc
 
+from ..arrays import Floats, Integers
 from .series_values import blocks, midpoints, series_at, series_on_lattice
 
 MOST_DIMS = 3  # beyond, a grid fine enough has too many cells
@@ -17,7 +17,7 @@ LOG2_POINTS = 14  # quasi-random ones, in more dimensions
 VALUES_PER_BLOCK = 2**16  # half a MiB: larger ones cost more in page faults than they save
 
 
-def default_grid(indices: NDArray[np.int64]) -> int:
+def default_grid(indices: Integers) -> int:
     """Midpoints per dimension that resolve a series: four per function, or two if need be.
 
     Two per function are the least whose sums are exact for every function of the series.
@@ -29,9 +29,7 @@ def default_grid(indices: NDArray[np.int64]) -> int:
     return max(2 * n_functions, min(wanted, affordable))
 
 
-def thresholds(
-    coefficients: NDArray[np.float64], indices: NDArray[np.int64], basis: str, grid: int
-) -> NDArray[np.float64]:
+def thresholds(coefficients: Floats, indices: Integers, basis: str, grid: int) -> Floats:
     """Return c of max(p − c, 0) for each series, in units of the uniform density, shape (n,).
 
     Solved on a midpoint grid of ``grid`` a dimension, with more than three dimensions on 2^14
@@ -49,7 +47,7 @@ def thresholds(
     return out
 
 
-def solve_thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def solve_thresholds(values: Floats) -> Floats:
     """Return c with mean(max(v − c, 0)) = 1 for each row v of values, shape (n, m).
 
     max(v − c, 0) is the projection of v on the simplex of mean one. If its k largest values stay,
@@ -66,7 +64,7 @@ def solve_thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=8)
-def quasi_random_points(n_dims: int) -> NDArray[np.float64]:
+def quasi_random_points(n_dims: int) -> Floats:
     """2^14 scrambled Sobol points of the unit cube, the same ones always; read-only."""
     points = qmc.Sobol(n_dims, scramble=True, rng=0).random_base2(LOG2_POINTS)
     points.setflags(write=False)

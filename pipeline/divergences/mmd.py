@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from ..arrays import Floats
 from ..bags import Bags
 from ..errors import BagError
 from .resources import PairCount, add_own, blocks, for_each
@@ -15,7 +15,7 @@ TILE = 1 << 20  # kernel values at a time, in each thread: 8 MiB
 
 def squared_discrepancies(
     X: Bags, Y: Bags | None, bandwidth: float, unbiased: bool, pairs: PairCount
-) -> NDArray[np.float64]:
+) -> Floats:
     """MMD² of every bag of X (rows) and Y (columns), or of X when Y is None.
 
     Raises
@@ -43,7 +43,7 @@ def _scaled(bags: Bags, bandwidth: float) -> Bags:
     return Bags.trusted(points, bags.offsets)
 
 
-def _own_means(bags: Bags, unbiased: bool, name: str) -> NDArray[np.float64]:
+def _own_means(bags: Bags, unbiased: bool, name: str) -> Floats:
     """Mean kernel of the pairs of points of each bag; without a point and itself when unbiased."""
     sizes = bags.sizes
     if unbiased and (sizes == 1).any():
@@ -55,7 +55,7 @@ def _own_means(bags: Bags, unbiased: bool, name: str) -> NDArray[np.float64]:
     return (means * sizes - 1) / (sizes - 1) if unbiased else means
 
 
-def _mean_kernels(X: Bags, Y: Bags | None, pairs: PairCount) -> NDArray[np.float64]:
+def _mean_kernels(X: Bags, Y: Bags | None, pairs: PairCount) -> Floats:
     """Mean kernel of every bag of X with every one of Y.
 
     Of X with itself it is computed above the diagonal, and mirrored.
@@ -73,7 +73,7 @@ def _mean_kernels(X: Bags, Y: Bags | None, pairs: PairCount) -> NDArray[np.float
     return matrix
 
 
-def _row(bag: NDArray[np.float64], columns: Bags) -> NDArray[np.float64]:
+def _row(bag: Floats, columns: Bags) -> Floats:
     """Mean kernel of one bag with each of the columns, in tiles."""
     sums = np.zeros(len(columns))
     for start, stop in blocks(columns.sizes, max_points=max(1, TILE // len(bag))):

@@ -18,9 +18,10 @@ from functools import partial
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from ..arrays import Floats, Integers
 from ..errors import ParameterError
 from ..params import check_choice, check_integer, check_number
-from .neighbours import Block, Floats, Ints, Ranks, SearchableBags, Statistic
+from .neighbours import Block, Ranks, SearchableBags, Statistic
 from .resources import add_own
 
 DIRECTED = ("kl", "renyi")  # the others are symmetric
@@ -162,7 +163,7 @@ def mixture_gap(p: Block, q: SearchableBags, j: int, k: int) -> Floats:
     return p.mean(log_one_plus(p.counts[:, column], inside, (p.sizes[0] - 1) / m))
 
 
-def log_one_plus(n_own: Ints, n_other: Ints, w: float) -> Floats:
+def log_one_plus(n_own: Integers, n_other: Integers, w: float) -> Floats:
     """Return an estimate of log(1 + w o), o the odds that a point is another bag's.
 
     The ball was grown until it held ``n_own`` points, and then found to hold ``n_other`` others.
@@ -180,7 +181,7 @@ def _mixture_rank(n: int, m: int, k: int) -> int:
     return min(n - 1, max(k, math.ceil(k * (n - 1) / m)))
 
 
-def _mixture_ranks(n: int, met: Ints, k: int) -> list[int]:
+def _mixture_ranks(n: int, met: Integers, k: int) -> list[int]:
     return sorted({_mixture_rank(n, m, k) for m in met.tolist()})
 
 

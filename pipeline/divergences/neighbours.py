@@ -9,15 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
+from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..errors import BagError
 from .resources import PairCount, blocks, for_each
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 SAME = 1 + 1e-12  # distances within rounding of a radius are not beyond it
 
@@ -36,7 +33,7 @@ class Ranks:
         Ranks depend on the bag's size, so that bags are worked through in runs of one size.
     """
 
-    of: Callable[[int, Ints], list[int]]
+    of: Callable[[int, Integers], list[int]]
     with_counts: bool = False
     same_size: bool = False
 
@@ -48,11 +45,11 @@ class Block:
     start: int
     stop: int
     points: Floats
-    sizes: Ints
+    sizes: Integers
     ranks: list[int]
     distances: Floats
     log_distances: Floats
-    counts: Ints
+    counts: Integers
 
     def mean(self, values: Floats) -> Floats:
         """Return the mean of one value per point over each bag, shape (stop − start,)."""
@@ -84,7 +81,7 @@ class SearchableBags:
         A bag of k points or fewer.
     """
 
-    def __init__(self, bags: Bags, k: int, ranks: Ranks, met: Ints, name: str) -> None:
+    def __init__(self, bags: Bags, k: int, ranks: Ranks, met: Integers, name: str) -> None:
         short = np.flatnonzero(bags.sizes <= k)
         if len(short):
             bag = int(short[0])
@@ -105,7 +102,7 @@ class SearchableBags:
             for start, stop in blocks(bags.sizes, same_size=ranks.same_size)
         ]
 
-    def _block(self, start: int, stop: int, ranks: Ranks, met: Ints) -> Block:
+    def _block(self, start: int, stop: int, ranks: Ranks, met: Integers) -> Block:
         sizes = self.sizes[start:stop]
         wanted = ranks.of(int(sizes[0]), met)
         distances, logs, counts = [], [], []
@@ -139,7 +136,7 @@ class SearchableBags:
         distances = self.trees[j].query(points, k=[k])[0][:, 0]
         return floored_log(distances, self.log_resolution[j])
 
-    def points_within(self, j: int, points: Floats, radii: Floats) -> Ints:
+    def points_within(self, j: int, points: Floats, radii: Floats) -> Integers:
         """Points of bag j within a radius of each point, shape (n_points,)."""
         return points_within(self.trees[j], points, radii)
 
@@ -163,7 +160,7 @@ def directed_matrix(
     return matrix
 
 
-def points_within(tree: KDTree, points: Floats, radii: Floats) -> Ints:
+def points_within(tree: KDTree, points: Floats, radii: Floats) -> Integers:
     """Points of a tree no farther than a radius, ties included."""
     return tree.query_ball_point(points, SAME * radii, return_length=True)
 

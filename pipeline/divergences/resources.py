@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numba
-import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import DataError
 from ..params import check_integer
 
@@ -59,7 +59,7 @@ class PairCount:
 
 
 def blocks(
-    sizes: NDArray[np.int64], max_points: int = BLOCK_POINTS, same_size: bool = False
+    sizes: Integers, max_points: int = BLOCK_POINTS, same_size: bool = False
 ) -> Iterator[tuple[int, int]]:
     """Ranges (first bag, last bag + 1) of up to ``max_points`` points, at least one bag each.
 
@@ -76,7 +76,7 @@ def blocks(
         yield start, len(sizes)
 
 
-def add_own(matrix: NDArray[np.float64], rows: NDArray[Any], columns: NDArray[Any]) -> None:
+def add_own(matrix: Floats, rows: NDArray[Any], columns: NDArray[Any]) -> None:
     """Add rows_i + columns_j, in place; what was symmetric stays so to the bit."""
     for row, own in zip(matrix, rows, strict=True):
         row += own + columns

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE, RunSample
@@ -164,7 +165,7 @@ class EmbeddingSpec(ABC):
         return self.n_dims
 
     @property
-    def groups(self) -> NDArray[np.int64]:
+    def groups(self) -> Integers:
         """Columns of each marginal, shape (n_groups, g)."""
         sets = list(combinations(range(self.n_dims), self.group_size))
         return np.array(sets, dtype=np.int64)
@@ -233,7 +234,7 @@ class EmbeddingSpec(ABC):
         return int(outside.sum())
 
     @abstractmethod
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """Write embeddings (NaN where "drop" left no point) and each bag's points outside."""
 
     def arguments(self, bags: Bags) -> KernelArguments:
@@ -246,12 +247,12 @@ class EmbeddingSpec(ABC):
         unit = self.box.to_unit(points)
         return np.asarray(((unit < 0) | (unit > 1)).any(axis=1))
 
-    def count_outside(self, bags: Bags) -> NDArray[np.int64]:
+    def count_outside(self, bags: Bags) -> Integers:
         """Return how many points of each bag lie outside the box."""
         before = np.append(0, np.cumsum(self.are_outside(bags.points)))
         return np.diff(before[bags.offsets])
 
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
+    def arrays(self) -> dict[str, Floats]:
         """Return the arrays that `to_dict` leaves out to keep reports short."""
         return {}
 

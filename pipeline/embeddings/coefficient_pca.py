@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..bags import Bags, Box
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
@@ -111,7 +112,7 @@ class CoefficientPCASpec(EmbeddingSpec):
         """See `EmbeddingSpec.feature_names`."""
         return [f"pca{j}" for j in range(self.n_features)]
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         rows = np.empty((len(bags), self.embedding.n_features), out.dtype)
         self.embedding.fill(bags, rows, outside)

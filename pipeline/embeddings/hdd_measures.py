@@ -34,8 +34,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import ParameterError
 from ..params import check_choice, check_integer, check_number
 
@@ -104,21 +104,21 @@ def checked_nodes(lambdas: Sequence[float], weights: Sequence[float]) -> dict[st
     }
 
 
-def _tv_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]:
+def _tv_quantile(u: Floats) -> Floats:
     return 0.5 * np.tan(0.5 * np.pi * u)
 
 
-def _chi2_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]:
+def _chi2_quantile(u: Floats) -> Floats:
     return np.arcsinh(np.tan(0.5 * np.pi * u)) / np.pi
 
 
-def _js_quantile(u: NDArray[np.float64]) -> NDArray[np.float64]:
+def _js_quantile(u: Floats) -> Floats:
     grid, distribution = _js_distribution()
     return np.interp(u, distribution, grid)
 
 
 @lru_cache(maxsize=1)
-def _js_distribution() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _js_distribution() -> tuple[Floats, Floats]:
     """μ([0, λ]) / μ(R₊) for JS on a fine grid; beyond λ = 12 lies less than 1e-18 of it."""
     grid = np.linspace(0.0, 12.0, 200_001)
     density = 1.0 / (np.cosh(np.pi * grid) * (1.0 + 4.0 * grid**2))
@@ -127,7 +127,7 @@ def _js_distribution() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return grid, distribution / distribution[-1]
 
 
-_QUANTILES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+_QUANTILES: dict[str, Callable[[Floats], Floats]] = {
     "tv": _tv_quantile,
     "chi2": _chi2_quantile,
     "js": _js_quantile,

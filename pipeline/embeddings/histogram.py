@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
@@ -70,7 +71,7 @@ class HistogramSpec(MarginalSpec):
         each = "" if self.is_joint else f" per {self.group_size} coordinates"
         return Description(f"histogram of {bins}{each} under {self.distance}")
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         with KERNELS:
             histogram_powers(
@@ -86,7 +87,7 @@ class HistogramSpec(MarginalSpec):
 
 
 @lru_cache(maxsize=8)
-def _tables(lambdas: tuple[float, ...], exponent: float) -> NDArray[np.float64]:
+def _tables(lambdas: tuple[float, ...], exponent: float) -> Floats:
     """Real and imaginary parts of c^{exponent + iλ}, shape (M, 2, COUNTS_IN_TABLE)."""
     counts = np.arange(1, COUNTS_IN_TABLE)
     tables = np.zeros((len(lambdas), 2, COUNTS_IN_TABLE))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..bases.index_sets import MAX_FUNCTIONS
@@ -64,13 +65,13 @@ class MeanMapSpec(EmbeddingSpec):
         width = f"width {self.bandwidth:.3g} of the box"
         return Description(f"mean of {self.n_features} features of a {self.kernel} kernel, {width}")
 
-    def frequencies(self) -> NDArray[np.float64]:
+    def frequencies(self) -> Floats:
         """Columns ω of the kernel's spectrum, shape (n_dims, n_features / 2)."""
         return draw_frequencies(
             self.kernel, self.n_dims, self.n_features // 2, self.bandwidth, self.seed, self.nu
         )
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         turns = _turns(self, out.dtype.name)
         with KERNELS:
@@ -206,7 +207,7 @@ def mmd_squared(
     B: ArrayLike | None = None,
     sizes_B: ArrayLike | None = None,
     unbiased: bool = True,
-) -> NDArray[np.float64]:
+) -> Floats:
     """MMD² of each bag of A from each bag of B, shape (n_A, n_B), from their mean maps.
 
     Biased, ‖μ − μ'‖² (002, eq. 12), it is at least 0 and on average too large, the more the
@@ -233,9 +234,7 @@ def mmd_squared(
     second = first if B is None else _rows(B, "B")
     if first.shape[1] != second.shape[1]:
         raise DataError(f"A has {first.shape[1]} features and B {second.shape[1]}")
-    squares: NDArray[np.float64] = euclidean_distances(
-        first, None if B is None else second, squared=True
-    )
+    squares: Floats = euclidean_distances(first, None if B is None else second, squared=True)
     if not unbiased:
         return squares
     excess = _excess(first, sizes_A, "sizes_A")
@@ -246,7 +245,7 @@ def mmd_squared(
     return squares
 
 
-def _rows(A: ArrayLike, name: str) -> NDArray[np.float64]:
+def _rows(A: ArrayLike, name: str) -> Floats:
     rows = as_array(name, A, np.float64)
     if rows.ndim != 2 or len(rows) == 0:
         raise DataError(f"{name} has shape {rows.shape}; expected (n_bags, n_features)")
@@ -255,7 +254,7 @@ def _rows(A: ArrayLike, name: str) -> NDArray[np.float64]:
     return rows
 
 
-def _excess(rows: NDArray[np.float64], sizes: ArrayLike | None, name: str) -> NDArray[np.float64]:
+def _excess(rows: Floats, sizes: ArrayLike | None, name: str) -> Floats:
     """(1 − ‖μ‖²)/(n − 1): what k(x, x) adds on average to the biased estimate."""
     counts = as_array(name, sizes if sizes is not None else [])
     if counts.shape != (len(rows),) or counts.dtype.kind not in "iu":

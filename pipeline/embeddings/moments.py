@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..bags import Bags, Box
 from ..errors import DataError, ParameterError
 from ..params import check_flag
@@ -62,7 +63,7 @@ class MomentsSpec(EmbeddingSpec):
         pairs = combinations_with_replacement(coordinates, 2) if self.covariance else ()
         return means + [f"cov({a},{b})" for a, b in pairs]
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         with KERNELS:
             moments(*self.arguments(bags), self.covariance, out, outside)

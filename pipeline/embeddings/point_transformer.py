@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Integers
 from ..bags import Bags, Box, as_bags
 from ..bags.box import range_of
 from ..bags.plan import plan_partitions
@@ -113,7 +114,7 @@ class PointTransformerSpec(EmbeddingSpec):
         bags = Bags.trusted(points, np.array([0, len(points)]))
         return self.embedding.are_outside(self.mapped(bags).points)
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         for start, stop in plan_partitions(bags.offsets, 1, POINTS_AT_ONCE):
             try:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..bags import Bags, Box
 from ..bases import BASES, index_set, project
 from ..bases.smoothness import choose_bandwidth, choose_index_set, damping
@@ -41,7 +42,7 @@ class ProjectionSpec(MarginalSpec):
         return values
 
     @property
-    def indices(self) -> NDArray[np.int64]:
+    def indices(self) -> Integers:
         """Multi-indices of one marginal, shape (s / n_groups, g)."""
         return index_set(self.group_size, self.n_per_dim, self.max_norm, self.basis)
 
@@ -71,7 +72,7 @@ class ProjectionSpec(MarginalSpec):
             names += [f"{self.basis}{of}({','.join(map(str, a))})" for a in self.indices.tolist()]
         return names
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         drop = self.out_of_box == "drop"
         outside[:] = project(bags, self.indices, self.groups, self.basis, self.box, out, drop=drop)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..bags import Bags, Box
 from ..errors import BagError, DataError
 
@@ -18,11 +19,7 @@ def check_dims(bags: Bags, n_dims: int) -> None:
 
 
 def refuse_outside(
-    outside: NDArray[np.int64],
-    embeddings: NDArray[Any],
-    out_of_box: str,
-    box: Box,
-    first: int = 0,
+    outside: Integers, embeddings: NDArray[Any], out_of_box: str, box: Box, first: int = 0
 ) -> None:
     """Raise BagError for the first bag that ``out_of_box`` refuses.
 

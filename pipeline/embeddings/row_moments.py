@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
+from ..arrays import Floats
 from ..bags import Bags
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
@@ -19,7 +20,6 @@ from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Folded, Reduction, run_pass
 from ..execution.progress import Progress
 
-Floats = NDArray[np.float64]
 RowsOf = Callable[[Bags], NDArray[Any]]
 # Columns from which few axes are found by products alone: 4,000 in a fifth of the time.
 LANCZOS = 1000

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases.index_sets import MAX_FUNCTIONS
 from ..params import check_integer, check_seed
@@ -56,14 +57,14 @@ class SlicedWassersteinSpec(EmbeddingSpec):
         """See `EmbeddingSpec.describe`."""
         return Description(f"{self.n_quantiles} quantiles along {self.n_directions} directions")
 
-    def directions(self) -> NDArray[np.float64]:
+    def directions(self) -> Floats:
         """Return unit vectors, shape (n_directions, n_dims): orthogonal within blocks of n_dims."""
         drawn = draw_frequencies(
             "gaussian", self.n_dims, self.n_directions, 1.0, self.seed, orthogonal=True
         )
         return np.ascontiguousarray((drawn / np.linalg.norm(drawn, axis=0)).T)
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         with KERNELS:
             sliced_quantiles(
@@ -72,7 +73,7 @@ class SlicedWassersteinSpec(EmbeddingSpec):
 
 
 @lru_cache(maxsize=4)
-def _directions(spec: SlicedWassersteinSpec) -> NDArray[np.float64]:
+def _directions(spec: SlicedWassersteinSpec) -> Floats:
     return spec.directions()
 
 

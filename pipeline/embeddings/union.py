@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bags.labels import take_rows
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
@@ -89,7 +90,7 @@ class UnionSpec(EmbeddingSpec):
             for column in part.feature_names(coordinates)
         ]
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`; all parts count the same points outside."""
         start = 0
         for part, scale, weight in zip(self.parts, self.scales, self.weights, strict=True):
@@ -265,7 +266,7 @@ def _check_each(name: str, values: Sequence[float] | None, n: int) -> tuple[floa
 
 def _median_distances(parts: Sequence[EmbeddingSpec], sample: Iterable[Bags]) -> tuple[float, ...]:
     """Return the median distance of two bags of a sample in each part; 1 without two bags."""
-    found: list[list[NDArray[np.float64]]] = [[] for _ in parts]
+    found: list[list[Floats]] = [[] for _ in parts]
     for bags in sample:
         chosen = take_rows(bags, spread_rows(np.arange(len(bags)), MEDIAN_ROWS))
         for part, rows in zip(parts, found, strict=True):
@@ -276,7 +277,7 @@ def _median_distances(parts: Sequence[EmbeddingSpec], sample: Iterable[Bags]) ->
     return tuple(map(_median_of, found))
 
 
-def _median_of(rows: list[NDArray[np.float64]]) -> float:
+def _median_of(rows: list[Floats]) -> float:
     joined = np.concatenate(rows)
     inside = joined[np.isfinite(joined).all(axis=1)]  # "drop" may have left a bag no point
     return median_distance(spread_rows(inside, MEDIAN_ROWS)) if len(inside) else 1.0

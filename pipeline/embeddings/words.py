@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bags.sampling import spread_rows
 from ..bases.index_sets import MAX_FUNCTIONS
@@ -58,7 +59,7 @@ class BagOfWordsSpec(EmbeddingSpec):
         """See `EmbeddingSpec.describe`."""
         return Description(f"shares of points nearest to each of {self.n_features} words")
 
-    def fill(self, bags: Bags, out: NDArray[Any], outside: NDArray[np.int64]) -> None:
+    def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         centres = np.array(self.centres).reshape(-1, self.n_dims)
         with KERNELS:
@@ -129,7 +130,7 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
         return BagOfWordsSpec(centres, out_of_box=out_of_box, box=box)
 
 
-def _points(sample: ChoiceSample, out_of_box: str, box: Box) -> NDArray[np.float64]:
+def _points(sample: ChoiceSample, out_of_box: str, box: Box) -> Floats:
     """Return the sample's points in the unit cube; outside of it as `out_of_box` has them."""
     unit = np.concatenate([box.to_unit(bags.points) for bags in sample()])
     if out_of_box == "drop":

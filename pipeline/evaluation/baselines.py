@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ..arrays import Floats
 from ..bags import Bags, BagStore
 from ..bags.holdout import Holdout
 from ..bags.labelled import LabelledBags
@@ -69,9 +69,9 @@ class MeansRidge:
     outcome_: Outcome
     features_: MeanFeatures
     ridge: Pipeline
-    mean_coefficients_: NDArray[np.float64]
-    variances: NDArray[np.float64]
-    units: NDArray[np.float64]
+    mean_coefficients_: Floats
+    variances: Floats
+    units: Floats
 
     @classmethod
     def fit(
@@ -103,11 +103,11 @@ class MeansRidge:
         """Squared error of predictions of bags that were left out one by one, in ``units``."""
         return -float(self.ridge[-1].best_score_)
 
-    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+    def decision_rows(self, bags: Bags) -> Floats:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""
         if not len(bags):  # of a task that holds nothing out; scikit-learn takes no empty array
             return np.empty((0, len(self.units)))
-        rows: NDArray[np.float64] = self.ridge.predict(bags.means)
+        rows: Floats = self.ridge.predict(bags.means)
         return rows.reshape(len(bags), -1) * np.sqrt(self.units)
 
 

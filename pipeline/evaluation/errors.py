@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags.splits import hash_index
 from ..regression.outcomes import Outcome, Reals
 from ..units import in_units, units_of_labels
@@ -18,10 +19,10 @@ SAMPLE_SEED = 3  # apart from those of the splits, whose bags are samples of the
 
 ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, counts as none
 
-Rows = NDArray[np.float64]
+Rows = Floats
 
 
-def exponents_of(outcome: Outcome, targets: Rows, scores: Rows | None = None) -> NDArray[np.int64]:
+def exponents_of(outcome: Outcome, targets: Rows, scores: Rows | None = None) -> Integers:
     """Return the units of encoded labels (n, k): 2^e of numbers, 1 of all else.
 
     ``scores`` are what is predicted, whose units columns of zeros have.
@@ -44,7 +45,7 @@ class Sample:
         that the model gives it, in [0, 1], and by the Brier score, Σ (share − truth)² over classes.
     """
 
-    index: NDArray[np.int64]
+    index: Integers
     true: Rows
     predicted: Rows
 
@@ -102,7 +103,7 @@ class Errors:
     outcome: Outcome
     n: int
     n_unlabelled: int
-    exponents: NDArray[np.int64]
+    exponents: Integers
     losses: Rows
     mean: Rows
     scatter: Rows
@@ -139,7 +140,7 @@ class Errors:
             weights=None if self.weights is None else weight,
         )
 
-    def in_units(self, exponents: NDArray[np.int64]) -> Errors:
+    def in_units(self, exponents: Integers) -> Errors:
         """Return the same in other units, none of them smaller."""
         shift = exponents - self.exponents
         return replace(

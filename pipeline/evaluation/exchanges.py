@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..bags import Bags
 from .errors import Rows
 
-Index = NDArray[np.int64]
+Index = Integers
 
 
 def exchange(

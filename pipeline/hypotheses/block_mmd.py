@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..params import check_integer
 from .comparison import TwoSamples, TwoSampleStatistic, require_rows
 from .kernels import Kernel
 from .nulls import normal_null
 from .permutation import draw_orders
 from .registry import Measured
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

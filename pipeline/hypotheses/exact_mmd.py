@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags.sampling import spread_rows
 from .comparison import TwoSamples, TwoSampleStatistic
 from .kernels import AnyKernel, Kernel, NegativeDistance, tiles
@@ -21,8 +22,6 @@ from .nulls import Null, gamma_null, mixture_null, pearson_null, permutation_nul
 from .permutation import TIE, draw_splits
 from .registry import Measured
 from .wild_bootstrap import WILD, wild_null
-
-Floats = NDArray[np.float64]
 
 SPECTRUM_ROWS = 2048  # evenly spread rows that the spectrum of a null is estimated of
 
@@ -203,7 +202,7 @@ class PairSums:
         """1/m + 1/n, which spreads the statistic without a difference."""
         return float(1 / self.n_first[0] + 1 / self.n_second[0])
 
-    def witness(self, units: NDArray[np.int64]) -> Floats:
+    def witness(self, units: Integers) -> Floats:
         """Sum over each unit's rows the mean kernel with the first sample less the second."""
         of_rows = self.to_first / self.n_first[0] - self.to_second / self.n_second[0]
         return np.bincount(units, of_rows).astype(np.float64)

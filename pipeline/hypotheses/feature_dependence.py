@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 
+from ..arrays import Floats
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..params import check_integer, check_number
 from .additive_sums import AdditiveSums
@@ -21,8 +21,6 @@ from .pair_grams import CentredGram
 from .pairs import DependenceStatistic, PairMap, Pairs, product_null
 from .registry import Measured
 from .row_pairs import CrossMoments, RowPair, nystroem_rows
-
-Floats = NDArray[np.float64]
 
 LEAST_SHARE = 1e-6  # of a direction of KCCA: smaller ones change no correlation
 RANK = 1e-4  # of RDC's largest singular value: smaller ones are powers that n rows do not resolve

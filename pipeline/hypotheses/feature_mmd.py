@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..params import check_integer
 from .comparison import TwoSamples, TwoSampleStatistic
 from .features import FourierFeatures
@@ -20,8 +20,6 @@ from .nulls import Null, gamma_null, mixture_null, pearson_null, permutation_nul
 from .permutation import mmd_squared_of_splits, split_sums
 from .registry import Measured
 from .wild_bootstrap import WILD, wild_null
-
-Floats = NDArray[np.float64]
 
 SPREAD = 1e-6  # of features in single precision, of norm 1: less is rounding
 MOST_FREQUENCIES = 2**16  # a permutation of half a megabyte

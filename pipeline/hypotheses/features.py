@@ -13,13 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..random_features.fourier_kernels import sine_cosine
 from ..random_features.hadamard_kernels import walsh_hadamard_rows
 from ..threads import KERNELS
 from .kernels import Kernel
-
-Floats = NDArray[np.float64]
 
 SECONDS_PER_FEATURE = 2e-9  # of a sine and its cosine, or of a kernel value, on one core
 
@@ -93,7 +92,7 @@ class Fastfood:
     """
 
     signs: Floats
-    orders: NDArray[np.int64]
+    orders: Integers
     gaussians: Floats
     lengths: Floats
 
@@ -123,7 +122,7 @@ class Fastfood:
 
 def _block(
     kernel: Kernel, width: int, seed: int, block: int
-) -> tuple[Floats, NDArray[np.int64], Floats, Floats]:
+) -> tuple[Floats, Integers, Floats, Floats]:
     generator = np.random.Generator(np.random.Philox(key=np.array([seed, block], np.uint64)))
     signs = generator.choice([-1.0, 1.0], width)
     order = generator.permutation(width)

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..densities import Densities
 from ..errors import DataError, ParameterError, shown
@@ -30,8 +30,6 @@ from .stein import (
     stein_features,
 )
 from .wild_bootstrap import WILD, wild_null, wild_signs
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

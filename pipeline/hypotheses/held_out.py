@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
+from ..arrays import Floats, Integers
 from ..errors import DataError
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
+Index = Integers
 Criterion = Callable[[Sequence[Floats], Sequence[float]], tuple[float, Floats]]
 """From locations and bandwidths to a value, and its gradient in (locations, log σ), flat."""
 

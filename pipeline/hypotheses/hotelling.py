@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..errors import DataError
-
-Floats = NDArray[np.float64]
 
 ROUNDING = 1e-12  # of the squares of features: smaller variances are those of equal ones
 RIDGE = 1e-9  # of the mean variance: features that depend on each other leave T² finite
@@ -40,7 +38,7 @@ class TSquared:
     shares: Floats
 
 
-def moments(sums: Floats, sizes: NDArray[np.int64]) -> Floats:
+def moments(sums: Floats, sizes: Integers) -> Floats:
     """Return per unit the columns [s, c, c s, c², s sᵀ] that T² is computed of."""
     c = sizes[:, None].astype(np.float64)
     squares = (sums[:, :, None] * sums[:, None, :]).reshape(len(sums), -1)

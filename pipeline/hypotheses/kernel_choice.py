@@ -11,16 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags.sampling import spread_rows
 from .comparison import TwoSamples
 from .exact_mmd import PairSums, null_variance, u_centred
 from .kernels import Kernel, resolve_kernel
 from .permutation import draw_splits
 from .samples import Sample
-
-Floats = NDArray[np.float64]
 
 CRITERIA = ("max_mmd", "t", "tau")
 WIDTHS = np.logspace(-1.5, 1.5, 13)  # times the median distance

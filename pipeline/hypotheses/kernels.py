@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
+from ..arrays import Floats
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import DataError
 from ..params import check_choice, check_fields, check_number
@@ -16,8 +16,6 @@ from ..random_features.base import SCALES
 from ..random_features.frequencies import SPECTRA, draw_frequencies
 from ..random_features.kernel_profiles import LAPLACIAN, kernel_profile
 from ..units import in_units, units_of
-
-Floats = NDArray[np.float64]
 
 TILE = 1024  # rows: the kernel values of a pair of tiles are 8 MiB
 

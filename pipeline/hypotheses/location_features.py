@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..execution.costs import Cost
 from .features import FeatureMap, feature_cost
 from .held_out import kernel_gradient
 from .kernels import Kernel
-
-Floats = NDArray[np.float64]
 
 
 class LocationFeatures(FeatureMap, Protocol):

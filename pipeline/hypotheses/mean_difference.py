@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from .permutation import MOST_PERMUTATIONS, p_values, split_blocks
-
-Floats = NDArray[np.float64]
 
 ENOUGH = 10  # permutations that reach the statistic: p is known to a third, and no stage follows
 STAGE = 10  # times the permutations of the stage before

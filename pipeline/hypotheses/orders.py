@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..errors import DataError
 from .draws import generator_of
 
-Index = NDArray[np.int64]
+Index = Integers
 
 VALUES_PER_BLOCK = 2**22  # of orders in memory at a time: 32 MiB
 

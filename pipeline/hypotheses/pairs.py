@@ -9,16 +9,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..execution.costs import Cost
 from .additive_sums import AdditiveSums
 from .kernels import Kernel, resolve_kernel
 from .nulls import Null, mixture_null, permutation_null
 from .orders import permuted_orders, shifted_orders
 from .registry import Measured, Statistic
-
-Floats = NDArray[np.float64]
 
 MOST_WEIGHTS = 300  # of a mixture; what the others add varies by less than the simulation
 
@@ -42,7 +40,7 @@ class Pairs:
     """
 
     rows: tuple[Floats, ...]
-    units: NDArray[np.int64]
+    units: Integers
     kernel: str
     null: str
     n_permutations: int
@@ -57,7 +55,7 @@ class Pairs:
         """The kernel of each variable."""
         return tuple(resolve_kernel(self.kernel, "median", z) for z in self.rows)
 
-    def orders(self, stream: int = 0) -> Iterator[NDArray[np.int64]]:
+    def orders(self, stream: int = 0) -> Iterator[Integers]:
         """Yield blocks of the orders of a permutation or shift null."""
         seed = (self.seed + stream) % 2**64
         if self.null == "shift":
@@ -68,7 +66,7 @@ class Pairs:
         """Return the null of the statistic's values in `orders`."""
         return replace(permutation_null(observed, values, scale), name=self.null)
 
-    def take(self, chosen: NDArray[np.int64]) -> Pairs:
+    def take(self, chosen: Integers) -> Pairs:
         """Return some of the pairs."""
         units = np.unique(self.units[chosen], return_inverse=True)[1]
         return replace(self, rows=tuple(z[chosen] for z in self.rows), units=units)

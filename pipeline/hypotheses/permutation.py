@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats, Integers
 from ..execution.passes import check_memory
 from .draws import generator_of
 
@@ -16,11 +17,8 @@ TIE = 1e-12  # splits of equal statistics may differ by rounding, and count as e
 
 
 def split_sums(
-    columns: NDArray[np.float64],
-    is_reference: NDArray[np.bool_],
-    n_permutations: int,
-    seed: int,
-) -> NDArray[np.float64]:
+    columns: Floats, is_reference: NDArray[np.bool_], n_permutations: int, seed: int
+) -> Floats:
     """Sum the reference's rows, and again and again as many rows that are drawn at random.
 
     Parameters
@@ -56,7 +54,7 @@ def draw_splits(
     return np.concatenate([is_reference[None], *split_blocks(is_reference, n_permutations, seed)])
 
 
-def draw_orders(n_units: int, n_permutations: int, seed: int) -> Iterator[NDArray[np.int64]]:
+def draw_orders(n_units: int, n_permutations: int, seed: int) -> Iterator[Integers]:
     """Yield orders of units, shape (n_units,): a pure function of the arguments."""
     generator = generator_of(seed, "splits")
     return (generator.permutation(n_units) for _ in range(n_permutations))
@@ -80,11 +78,8 @@ def split_blocks(
 
 
 def mmd_squared_of_splits(
-    sums: NDArray[np.float64],
-    total: NDArray[np.float64],
-    n_reference: ArrayLike,
-    n_new: ArrayLike,
-) -> NDArray[np.float64]:
+    sums: Floats, total: Floats, n_reference: ArrayLike, n_new: ArrayLike
+) -> Floats:
     """Unbiased MMD² of each split from the sums of its features (002, Algorithm 1, A.1).
 
     MMD_u² = ‖μ_1 − μ_2‖² + ‖μ_1‖²/(m − 1) + ‖μ_2‖²/(n − 1) − (m + n − 2)/((m − 1)(n − 1)), which
@@ -103,11 +98,11 @@ def mmd_squared_of_splits(
     first, second = sums / m[..., None], (total - sums) / n[..., None]
     biased = _squares(first - second)
     own = _squares(first) / (m - 1) + _squares(second) / (n - 1)
-    squared: NDArray[np.float64] = biased + own - (m + n - 2) / ((m - 1) * (n - 1))
+    squared: Floats = biased + own - (m + n - 2) / ((m - 1) * (n - 1))
     return squared
 
 
-def p_values(observed: ArrayLike, permuted: NDArray[np.float64]) -> NDArray[np.float64]:
+def p_values(observed: ArrayLike, permuted: Floats) -> Floats:
     """(1 + #{permuted ≥ observed}) / (1 + n_permutations), for each of the observed.
 
     At least 1 / (1 + n_permutations), and never too small: the observed split is one of the
@@ -123,6 +118,6 @@ def p_values(observed: ArrayLike, permuted: NDArray[np.float64]) -> NDArray[np.f
     return (1 + len(ranked) - smaller) / (1 + len(ranked))
 
 
-def _squares(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    squares: NDArray[np.float64] = np.einsum("ij,ij->i", rows, rows)
+def _squares(rows: Floats) -> Floats:
+    squares: Floats = np.einsum("ij,ij->i", rows, rows)
     return squares

@@ -12,14 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import DataError, ParameterError, shown
 from ..params import check_fields
 from .nulls import Null
 from .result import HypothesisResult
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

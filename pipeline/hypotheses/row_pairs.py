@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from ..arrays import Floats, Integers
 from .additive_sums import AdditiveSums
-
-Floats = NDArray[np.float64]
 
 LEAST_EIGENVALUE = 1e-10  # of the largest: Nyström features leave out what is rounding beside it
 
@@ -102,12 +100,12 @@ class RowPair:
             X * (np.sqrt(x) / (x + ridge / 2)), Y * (np.sqrt(y) / (y + ridge / 2)), correlation=True
         )
 
-    def value(self, order: NDArray[np.int64] | slice = slice(None)) -> float:
+    def value(self, order: Integers | slice = slice(None)) -> float:
         """Return the statistic with the rows of Y in another order."""
         cross = self.X.T @ self.Y[order] / len(self.X)
         return _largest_singular(cross) if self.correlation else float(np.vdot(cross, cross))
 
-    def values(self, orders: Iterator[NDArray[np.int64]]) -> Floats:
+    def values(self, orders: Iterator[Integers]) -> Floats:
         """Return the statistic in blocks (m, n) of orders, shape (n_orders,)."""
         return np.array([self.value(order) for block in orders for order in block])
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags import Bags
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.sampling import RunSample, spread_rows
@@ -15,8 +15,6 @@ from ..embeddings import EmbeddingSpec
 from ..execution.passes import Folded, Reduction, check_memory, rows_of, run_pass
 from .features import FeatureMap
 from .thinning import thin_bags
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

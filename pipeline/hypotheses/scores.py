@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import softmax
 
+from ..arrays import Floats, Integers
 from ..densities import Densities
 from ..errors import DataError, ParameterError, shown
 from ..params import as_array
 from ..threads import KERNELS
-
-Floats = NDArray[np.float64]
 
 STEP = 1e-6  # of a box's side: differences of a series then have nine digits
 
@@ -42,7 +41,7 @@ class Scored:
         """Count the points."""
         return len(self.points)
 
-    def __getitem__(self, rows: slice | NDArray[np.int64]) -> Scored:
+    def __getitem__(self, rows: slice | Integers) -> Scored:
         """Return some of the points."""
         return Scored(self.points[rows], self.slopes[rows], self.weights[rows])
 

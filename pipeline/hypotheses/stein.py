@@ -10,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from scipy.spatial.distance import cdist
 
+from ..arrays import Floats
 from .additive_sums import AdditiveSums
 from .held_out import climb
 from .kernels import tiles
 from .scores import Scored
-
-Floats = NDArray[np.float64]
 
 LEAST_DEVIATION = 1e-3  # beside the criterion's deviation: it does not run where both vanish
 

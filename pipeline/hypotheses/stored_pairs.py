@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags import BagStore
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.labels import Targets
@@ -22,7 +22,6 @@ from .row_sources import EmbedBags, EmbeddedRows
 from .samples import read_samples
 from .variables import VariableLike, target_rows
 
-Floats = NDArray[np.float64]
 Sums = TypeVar("Sums", bound=AdditiveSums)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats
 from ..bags import Bags, BagStore
 from ..errors import DataError, shown
 from ..params import as_array
 from .samples import Sample, as_points, as_sample, is_bags, read_samples
 
-Floats = NDArray[np.float64]
 VariableLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """Numbers (n,) or (n, d), texts (n,) that name classes, datetimes (n,), or bags."""
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags.bags import Bags, as_bag, offsets_of
 from ..bags.plan import plan_partitions
 from ..bags.responses import Responses, as_response, as_responses
@@ -137,7 +138,7 @@ def is_whole(targets: object) -> bool:
 
 def columns_of(
     targets: Any, names: Sequence[str], classes: dict[str, list[str]], n_bags: int | None = None
-) -> tuple[dict[str, list[str]], dict[str, NDArray[np.float64]]]:
+) -> tuple[dict[str, list[str]], dict[str, Floats]]:
     """Return the classes, and each target as numbers: a label is its index in the sorted labels.
 
     Parameters

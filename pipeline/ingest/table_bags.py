@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags.bags import AnyRagged, Bags, offsets_of
 from ..bags.responses import Responses
 from ..errors import DataError
@@ -27,7 +28,7 @@ class Labelled(NamedTuple):
 
     ids: NDArray[Any]
     bags: Bags
-    targets: NDArray[np.float64]
+    targets: Floats
     responses: Responses | None = None
     n_without_row: int = 0
 
@@ -169,26 +170,26 @@ def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence
     return Labelled(ids[starts], Bags.trusted(_matrix(rows, "x"), offsets), values[starts])
 
 
-def _sum(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _sum(values: Floats, offsets: Integers) -> Floats:
     """Return the sum of each bag's values that are present; NaN if none is."""
     known = ~np.isnan(values)
     sums = np.add.reduceat(np.where(known, values, 0.0), offsets[:-1])
     return np.where(np.logical_or.reduceat(known, offsets[:-1]), sums, np.nan)
 
 
-def _count(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _count(values: Floats, offsets: Integers) -> Floats:
     return np.add.reduceat((~np.isnan(values)).astype(np.float64), offsets[:-1])
 
 
-def _mean(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _mean(values: Floats, offsets: Integers) -> Floats:
     return _sum(values, offsets) / np.maximum(1.0, _count(values, offsets))
 
 
-def _any(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _any(values: Floats, offsets: Integers) -> Floats:
     return np.minimum(1.0, _sum((values != 0) + 0.0 * values, offsets))
 
 
-def _last(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _last(values: Floats, offsets: Integers) -> Floats:
     rows = np.where(np.isnan(values), -1, np.arange(len(values)))
     last = np.maximum.reduceat(rows, offsets[:-1])
     return np.where(last >= 0, values[last], np.nan)
@@ -224,7 +225,7 @@ def _add_responses(bags: Labelled, rows: pa.Table | None, table: CheckedTable) -
     return bags._replace(responses=responses)
 
 
-def _positions(bags: Labelled, rows: pa.Table, what: str, table: CheckedTable) -> NDArray[np.int64]:
+def _positions(bags: Labelled, rows: pa.Table, what: str, table: CheckedTable) -> Integers:
     """Return the bag of each row of another table."""
     ids = _ids_of(rows)
     positions = np.searchsorted(bags.ids, ids)

@@ -15,8 +15,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags.box import Box
 from ..errors import DataError
 from .table_columns import Columns, Indicator
@@ -56,7 +56,7 @@ class Survey:
     hi: tuple[float, ...]
     id_kind: Kind
     target_kinds: tuple[Kind, ...]
-    points: NDArray[np.float64]
+    points: Floats
     problem: tuple[int, str] | None = None
     sample: tuple[Any, ...] = ()
 
@@ -92,7 +92,7 @@ class CheckedTable:
         return [(scan, list(islice(starts, len(scan.files)))) for scan in scans]
 
     @property
-    def range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def range(self) -> tuple[Floats, Floats]:
         """The least and the largest value of each coordinate."""
         lo = np.min([survey.lo for survey in self.surveys], axis=0)
         return lo, np.max([survey.hi for survey in self.surveys], axis=0)

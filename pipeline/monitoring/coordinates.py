@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags import Bags
 from ..hypotheses.permutation import p_values
 
@@ -44,14 +45,14 @@ class CoordinateShift:
     spread_p_value: float
 
 
-def means_and_spreads(bags: Bags) -> NDArray[np.float64]:
+def means_and_spreads(bags: Bags) -> Floats:
     """Mean and standard deviation of each coordinate in each bag, shape (n_bags, 2 n_dims)."""
     means = bags.means
     squares = (bags.points - np.repeat(means, bags.sizes, axis=0)) ** 2
     return np.hstack([means, np.sqrt(Bags.trusted(squares, bags.offsets).means)])
 
 
-def standardised(moments: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardised(moments: Floats) -> Floats:
     """Columns of mean 0 and standard deviation 1 over all bags; zeros where none differs.
 
     Parameters
@@ -67,7 +68,7 @@ def standardised(moments: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def coordinate_shifts(
-    moments: NDArray[np.float64], is_reference: NDArray[np.bool_], sums: NDArray[np.float64]
+    moments: Floats, is_reference: NDArray[np.bool_], sums: Floats
 ) -> tuple[CoordinateShift, ...]:
     """Return the shift of every coordinate, in the order of coordinates.
 
@@ -93,7 +94,7 @@ def coordinate_shifts(
     )
 
 
-def _shifts(reference: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shifts(reference: Floats, new: Floats) -> Floats:
     """Differences of averages in pooled standard deviations within the sets."""
     m, n = len(reference), len(new)
     within = np.sqrt((m * reference.var(axis=0) + n * new.var(axis=0)) / (m + n - 2))

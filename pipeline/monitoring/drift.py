@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags.sampling import spread_rows
 from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import BagError, DataError
@@ -203,7 +203,7 @@ def _size(sets: tuple[BagSet, BagSet], thin: bool | int) -> int | None:
 
 def _embed(
     spec: EmbeddingSpec, thinned: ThinnedBags, sets: tuple[BagSet, BagSet]
-) -> tuple[NDArray[np.float64], int]:
+) -> tuple[Floats, int]:
     """Embed the bags: A, shape (n_bags, s), and the points outside the box.
 
     A refused bag is named by its set.
@@ -218,7 +218,7 @@ def _embed(
     return embeddings, n_outside
 
 
-def _features(embeddings: NDArray[np.float64], n_features: int, seed: int) -> NDArray[np.float64]:
+def _features(embeddings: Floats, n_features: int, seed: int) -> Floats:
     spec = RandomFourierFeatures(n_features, seed=seed).resolve(
         embeddings.shape[1], lambda n: spread_rows(embeddings, n)
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
-Floats = NDArray[np.float64]
+from ..arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

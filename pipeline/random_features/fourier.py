@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats
 from ..errors import ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..params import check_choice, check_fields, check_integer, check_number, check_seed
@@ -65,10 +66,10 @@ class FourierSpec(BegunWhole):
             least = f"at least {2 * len(blocks)} for a sum of {len(blocks)} kernels"
             raise ParameterError(f"n_features is {self.n_features}; expected {least}")
 
-    def frequencies(self) -> NDArray[np.float64]:
+    def frequencies(self) -> Floats:
         """Columns ω_j, shape (n_inputs, n_features / 2); a pure function of the fields."""
         if self.structure == "dense" and not self.blocks:
-            drawn: NDArray[np.float64] = _drawn(self, "float64")[0]
+            drawn: Floats = _drawn(self, "float64")[0]
             return drawn
         out = np.empty((self.n_inputs, self.n_features // 2))
         self._phases(np.eye(self.n_inputs), out)
@@ -115,7 +116,7 @@ class FourierSpec(BegunWhole):
             del values["structure"]
         return values
 
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
+    def arrays(self) -> dict[str, Floats]:
         """Return nothing: frequencies are drawn again."""
         return {}
 

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..arrays import Floats
+
 FREQUENCIES_PER_BLOCK = 256  # drawn by one counter-based generator; part of the format
 SPECTRA = ("gaussian", "laplacian", "matern")
 
@@ -96,9 +98,7 @@ def draw_hadamard(
     return signs, lengths
 
 
-def _independent(
-    generator: np.random.Generator, kernel: str, n_inputs: int, nu: float
-) -> NDArray[np.float64]:
+def _independent(generator: np.random.Generator, kernel: str, n_inputs: int, nu: float) -> Floats:
     shape = (FREQUENCIES_PER_BLOCK, n_inputs)
     if kernel == "laplacian":
         return generator.standard_cauchy(shape).T
@@ -108,7 +108,7 @@ def _independent(
     return normal
 
 
-def _orthogonal(generator: np.random.Generator, n_inputs: int) -> NDArray[np.float64]:
+def _orthogonal(generator: np.random.Generator, n_inputs: int) -> Floats:
     directions, r = np.linalg.qr(generator.standard_normal((n_inputs, n_inputs)))
     lengths = np.sqrt(generator.chisquare(n_inputs, size=n_inputs))
     return directions * np.sign(np.diag(r)) * lengths

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas
 from sklearn.cluster import kmeans_plusplus
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
+from ..arrays import Floats, Integers
+
+Index = Integers
 
 LANDMARKS = ("rpcholesky", "kmeans++")
 PROPOSALS = 128  # per block: large enough for matrix products, and few of them are rejected

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from ..arrays import Floats, Integers
 from .exchange_kernels import drop_first, solve_columns
-
-Floats = NDArray[np.float64]
 
 SHAPE, RATE = 1e-3, 1e-3  # a₀ and b₀, of targets with variance 1: hardly any prior of the noise
 PENALTIES = np.geomspace(1e-8, 1.0, 49)  # λ per row that are tried: sums allow no smaller ones
@@ -60,12 +59,12 @@ class SpectrumSums:
         scale = np.sqrt(squares[varies] / n)
         return cls(gram, cross[:, varies] / scale, n, share)
 
-    def of_frequencies(self, chosen: NDArray[np.int64]) -> SpectrumSums:
+    def of_frequencies(self, chosen: Integers) -> SpectrumSums:
         """Return the sums of some of the frequencies, in the order given."""
         columns = self.columns(chosen)
         return replace(self, gram=self.gram[np.ix_(columns, columns)], cross=self.cross[columns])
 
-    def columns(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    def columns(self, chosen: Integers) -> Integers:
         """Return where the sines, then the cosines, of frequencies are."""
         return np.concatenate([chosen, chosen + len(self.gram) // 2])
 
@@ -120,7 +119,7 @@ def accept_in_turn(sums: SpectrumSums, penalty: float, log_chances: Floats) -> N
 class _Pair(NamedTuple):
     """Columns that a frequency adds to the Cholesky factor of those that stay."""
 
-    columns: NDArray[np.int64]
+    columns: Integers
     above: Floats  # (2, n)
     corner: Floats  # (2, 2)
     tail: Floats  # (2, q), of R⁻ᵀc
@@ -168,7 +167,7 @@ class _Exchange:
         found: Floats = (self._tail[start:stop] ** 2).sum(axis=0)
         return found
 
-    def _pair(self, start: int, stop: int, columns: NDArray[np.int64]) -> _Pair:
+    def _pair(self, start: int, stop: int, columns: Integers) -> _Pair:
         above = self._sums.gram[np.ix_(columns, self._in[start:stop])]
         solve_columns(self._factor, start, stop, above)
         corner = self._sums.gram[np.ix_(columns, columns)] + self._penalty * np.eye(2)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import Membership
@@ -38,12 +39,12 @@ class FitStatistics:
     n_responses_outside: int = 0
 
     @property
-    def mean_targets(self) -> NDArray[np.float64]:
+    def mean_targets(self) -> Floats:
         """Of the bags fitted, those of validation included; shape (k,)."""
         parts = [part for part in (self.train, self.validation) if part is not None]
         exponents = np.max([part.exponents for part in parts], axis=0)
         total = np.sum([part.in_units(exponents).sum_y for part in parts], axis=0)
-        mean: NDArray[np.float64] = np.ldexp(total / self.weight, exponents)
+        mean: Floats = np.ldexp(total / self.weight, exponents)
         return mean
 
     @property
@@ -112,9 +113,9 @@ class SplitSums:
     def add(
         self,
         embeddings: NDArray[Any],
-        y: NDArray[np.float64],
+        y: Floats,
         apart: NDArray[np.bool_] | None,
-        weights: NDArray[np.float64] | None = None,
+        weights: Floats | None = None,
     ) -> None:
         """Count bags by their embeddings (n, s) and targets (n, k); ``apart`` are held apart.
 
@@ -142,8 +143,8 @@ class SplitSums:
         self,
         builder: StatisticsBuilder | RowsBuilder,
         embeddings: NDArray[Any],
-        y: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
+        y: Floats,
+        weights: Floats | None,
     ) -> None:
         done = 0
         while done < len(embeddings):
@@ -198,11 +199,11 @@ class FitSums:
 
     def count(
         self,
-        index: NDArray[np.int64],
+        index: Integers,
         embeddings: NDArray[Any],
-        y: NDArray[np.float64],
+        y: Floats,
         apart: NDArray[np.bool_] | None,
-        weights: NDArray[np.float64] | None,
+        weights: Floats | None,
     ) -> None:
         """Count bags by their positions; the others as `SplitSums.add` takes them."""
         self._sums.add(embeddings, y, apart, weights)

@@ -13,7 +13,6 @@ from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bags import Bags
 from ..bags.columns import Column
@@ -148,5 +147,5 @@ class _Errors:
 
 
 def _join(*parts: Floats) -> Floats:
-    joined: NDArray[np.float64] = np.concatenate(parts)
+    joined: Floats = np.concatenate(parts)
     return joined

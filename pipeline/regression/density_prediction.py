@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats
 from ..bags import Bags, as_bags, concatenate
 from ..bags.labelled import LabelledBags
 from ..bags.sampling import JUDGED_SAMPLE
@@ -33,7 +34,7 @@ class DensityPrediction:
     """
 
     outcome_: Any
-    mean_coefficients_: NDArray[np.float64]
+    mean_coefficients_: Floats
 
     @property
     def response_spec_(self) -> ProjectionSpec:
@@ -41,7 +42,7 @@ class DensityPrediction:
         spec: ProjectionSpec = self.outcome_.spec
         return spec
 
-    def coefficients(self, bags: Bags) -> NDArray[np.float64]:
+    def coefficients(self, bags: Bags) -> Floats:
         """Predict coefficients of bags in memory, shape (n_bags, r)."""
         raise NotImplementedError
 
@@ -71,7 +72,7 @@ class DensityPrediction:
         *,
         grid: int | None = None,
         project: bool = False,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Evaluate the predicted densities, per unit of volume in the responses' coordinates.
 
         They integrate to one over the response box and are 0 outside.
@@ -95,8 +96,8 @@ class DensityPrediction:
         return self.density_values(as_bags(X), *where(at, grid), project)
 
     def density_values(
-        self, bags: Bags, at: NDArray[np.float64] | None, grid: int | None, project: bool
-    ) -> NDArray[np.float64]:
+        self, bags: Bags, at: Floats | None, grid: int | None, project: bool
+    ) -> Floats:
         """`predict_density` for bags in memory."""
         predicted = self.densities(bags, project)
         with lane():
@@ -121,7 +122,7 @@ class DensityPrediction:
         return 1.0 - residual / total
 
 
-def where(at: ArrayLike | None, grid: int | None) -> tuple[NDArray[np.float64] | None, int | None]:
+def where(at: ArrayLike | None, grid: int | None) -> tuple[Floats | None, int | None]:
     """Return the points, or the size of a grid; ParameterError unless one of them is given."""
     if (at is None) == (grid is None):
         raise ParameterError("give the points at=… or the number of points per dimension grid=…")
@@ -215,7 +216,7 @@ class ProjectedScore:
         return total / len(predicted)
 
 
-def _values_over_box(densities: Densities) -> NDArray[np.float64]:
+def _values_over_box(densities: Densities) -> Floats:
     """Values where `Densities.valid` solves: their means are means over the box."""
     if densities.n_dims <= MOST_DIMS:
         return densities.on_grid()

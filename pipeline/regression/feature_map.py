@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..arrays import Floats
 from ..bags import Bags
 from ..bags.labelled import LabelledBags, naming
 from ..bags.sampling import RunSample
@@ -158,7 +159,7 @@ class FeatureMap:
         beside = {} if self.beside is None else {BESIDE: self.beside.to_dict()}
         return {"embedding": spec_to_dict(self.embedding), SECOND_BASIS: second, **beside}
 
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
+    def arrays(self) -> dict[str, Floats]:
         """Return what a saved model keeps beside the description."""
         second = {} if self.second is None else self.second.arrays()
         return {**self.embedding.arrays(), **second}
@@ -238,7 +239,7 @@ def resolve_features(
     return replace(first, second=second)
 
 
-def warn_of_scale(features: FeatureMap, mean: NDArray[np.float64], n: int) -> None:
+def warn_of_scale(features: FeatureMap, mean: Floats, n: int) -> None:
     """Warn if σ is far from the distances of bags, judged by the mean of n features, (D,)."""
     if features.second is None or n < FEW_BAGS:
         return
@@ -266,7 +267,7 @@ def warn_of_outside(features: FeatureMap, n_outside: int, n_points: int) -> None
         )
 
 
-def sampled_embeddings(source: LabelledBags, first: FeatureMap, n_rows: int) -> NDArray[np.float64]:
+def sampled_embeddings(source: LabelledBags, first: FeatureMap, n_rows: int) -> Floats:
     """Return embeddings of about so many bags, evenly spread runs of them, in double."""
     runs = RunSample.of_about(n_rows)
     try:

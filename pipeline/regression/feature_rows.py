@@ -18,6 +18,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags.labelled import LabelledBags
 from ..bags.splits import Membership
 from ..execution import current_client
@@ -54,13 +55,13 @@ class RowBlock:
     """
 
     stop: int
-    index: NDArray[np.int64]
+    index: Integers
     n_fitted: int
-    y: NDArray[np.float64]
+    y: Floats
     embeddings: NDArray[Any]
     z: NDArray[Any] | None
     counts: tuple[int, ...]
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
 
     def __len__(self) -> int:
         """Count the bags."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..bags import Bags, BagStore
 from ..execution.costs import Cost
@@ -64,7 +63,7 @@ class ScoringModel(Protocol):
         """What it is linear in."""
         ...
 
-    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+    def decision_rows(self, bags: Bags) -> Floats:
         """Return the raw rows that the outcome reads, shape (n_bags, k)."""
         ...
 

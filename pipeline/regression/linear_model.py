@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Integers
 from ..bags import Bags, BagStore, as_bags
 from ..errors import ModelError
 from ..execution import lane
@@ -61,8 +62,8 @@ class LinearModel(BaseEstimator):
 
     outcome_: Outcome
     features_: FeatureMap
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
+    coef_: Floats
+    intercept_: Floats
     precision: str
     alpha_: float
     holdout_: float | dict[str, Any]
@@ -194,7 +195,7 @@ class LinearModel(BaseEstimator):
         self.outcome_.check_finite(out, "a prediction", NOT_FINITE)
         return out, scores
 
-    def _combine(self, features: NDArray[Any], out: NDArray[np.float64]) -> None:
+    def _combine(self, features: NDArray[Any], out: Floats) -> None:
         """Multiply: by sums in float64 for a few targets, by a matrix product for many."""
         if len(self.intercept_) < MANY_TARGETS:
             linear_predictions(features, self.coef_, self.intercept_, out)
@@ -203,7 +204,7 @@ class LinearModel(BaseEstimator):
             np.ldexp((features @ coef.T).astype(np.float64), exponents, out=out)
             out += self.intercept_
 
-    def _coef_in_precision(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def _coef_in_precision(self) -> tuple[NDArray[Any], Integers]:
         """Return the coefficients in working precision and their units, converted once per fit."""
         kept = getattr(self, "_typed_coef", None)
         if kept is None or kept[0] is not self.coef_:

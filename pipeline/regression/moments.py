@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..random_features.completion import Completion
 from ..units import NO_UNIT, in_units, units_of
 from .statistics_kernels import add_sums
@@ -40,12 +41,12 @@ class RidgeMoments:
     """
 
     n: int
-    sum_z: NDArray[np.float64]
-    sum_y: NDArray[np.float64]
-    cross: NDArray[np.float64]
-    sum_yy: NDArray[np.float64]
-    exponents: NDArray[np.int64]
-    weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    sum_z: Floats
+    sum_y: Floats
+    cross: Floats
+    sum_yy: Floats
+    exponents: Integers
+    weights: Floats | None = field(default=None, kw_only=True)
 
     @property
     def weight(self) -> float:
@@ -89,7 +90,7 @@ class RidgeMoments:
         """Return what is known without rows that were counted before."""
         return self._combined(other, operator.sub)
 
-    def in_units(self, exponents: NDArray[np.int64]) -> Self:
+    def in_units(self, exponents: Integers) -> Self:
         """Return the same sums in other units, none of them smaller."""
         shift = self.exponents - exponents
         if not shift.any():
@@ -107,15 +108,15 @@ class RidgeMoments:
         cross = np.ascontiguousarray(by.sums(self.cross.T).T)
         return replace(self, sum_z=by.sums(self.sum_z), cross=cross)
 
-    def centred_cross(self) -> NDArray[np.float64]:
+    def centred_cross(self) -> Floats:
         """ZᵀY − n z̄ȳᵀ, shape (D, k), in the targets' units."""
         return (self.cross - np.outer(self.sum_y, self.sum_z) / self.weight).T
 
-    def centred_yy(self) -> NDArray[np.float64]:
+    def centred_yy(self) -> Floats:
         """Σ (y − ȳ)², shape (k,), in the targets' units."""
         return np.maximum(0.0, self.sum_yy - self.sum_y**2 / self.weight)
 
-    def coefficients(self, solution: NDArray[np.float64]) -> NDArray[np.float64]:
+    def coefficients(self, solution: Floats) -> Floats:
         """See `Summary`."""
         return solution
 
@@ -140,14 +141,9 @@ class MomentsBuilder:
         self._cross = np.zeros((n_targets, n_features))
         self._sum_yy = np.zeros(n_targets)
         self._exponents = np.full(n_targets, NO_UNIT)
-        self._weights: NDArray[np.float64] | None = None
+        self._weights: Floats | None = None
 
-    def add(
-        self,
-        z: NDArray[Any],
-        y: NDArray[np.float64],
-        weights: NDArray[np.float64] | None = None,
-    ) -> None:
+    def add(self, z: NDArray[Any], y: Floats, weights: Floats | None = None) -> None:
         """Count rows: z (n, D), y (n, k), all with weights (n,) or all without."""
         y = self._in_units(y)
         if weights is None:
@@ -174,7 +170,7 @@ class MomentsBuilder:
             weights=self._weights,
         )
 
-    def _in_units(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _in_units(self, y: Floats) -> Floats:
         """Return targets in the units of the sums, which grow first where they are too small."""
         exponents = np.maximum(self._exponents, units_of(y))
         shift = self._exponents - exponents
@@ -185,7 +181,7 @@ class MomentsBuilder:
             self._exponents = exponents
         return in_units(y, exponents)
 
-    def _add_cross(self, z: NDArray[Any], y: NDArray[np.float64]) -> None:
+    def _add_cross(self, z: NDArray[Any], y: Floats) -> None:
         if y.shape[1] < MANY_TARGETS:
             add_sums(z, y, self._sum_z, self._cross)
             return
@@ -197,9 +193,7 @@ class MomentsBuilder:
         self._cross += np.outer(mean, sums)
         self._sum_z += sums
 
-    def _add_weighted_cross(
-        self, z: NDArray[Any], y: NDArray[np.float64], weights: NDArray[np.float64]
-    ) -> None:
+    def _add_weighted_cross(self, z: NDArray[Any], y: Floats, weights: Floats) -> None:
         """Add Σ w z, the products of z with one more target, and Σ w y z."""
         mean = np.zeros(y.shape[1])
         if y.shape[1] < MANY_TARGETS:

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from .cholesky import cholesky
 from .penalties import Penalties
@@ -215,11 +214,7 @@ def _factor(matrix: Floats, alpha: float) -> tuple[Floats, float]:
 
 
 def choose_linear(
-    train: Rows,
-    held_out: Rows | None,
-    n_features: int,
-    penalties: Penalties,
-    units: NDArray[np.float64] | None,
+    train: Rows, held_out: Rows | None, n_features: int, penalties: Penalties, units: Floats | None
 ) -> float:
     """Return the best penalty λ₀ of a ridge on the columns after the features alone.
 

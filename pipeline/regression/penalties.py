@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..errors import DataError
 from .summary import Floats
 
@@ -114,7 +114,7 @@ def search(penalties: Penalties, score: Callable[[float], float], start: int) ->
         best += step
         steps = (i for i in (1, -1) if 0 <= best + i <= last)
         step = next((i for i in steps if at(best + i) < at(best)), None)
-    tried: NDArray[np.int64] = np.array(sorted(found))
+    tried: Integers = np.array(sorted(found))
     return Path(penalties.values[tried], np.array([found[i] for i in tried]))
 
 

@@ -89,7 +89,7 @@ class Posterior(OptionalPart):
         )
         share = ROUNDING if solution.alpha > 0 else rounding
         keep = values > share * summary.trace
-        kept: NDArray[np.float64] = values[keep]
+        kept: Floats = values[keep]
         directions = summary.coefficients(vectors[:, keep]).T
         directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
         freedom = summary.n_weighted - 1 - float(np.sum(kept / (kept + solution.alpha)))

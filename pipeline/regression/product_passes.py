@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..bags.splits import Split
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from .accumulate import FitPass, FitStatistics
@@ -146,9 +147,9 @@ class Product:
     shift: Floats
     psi: NDArray[Any] | None = None
     constants: Floats | None = None
-    exponents: NDArray[np.int64] | None = None
+    exponents: Integers | None = None
 
-    def judging(self, psi: Floats, constants: Floats, exponents: NDArray[np.int64]) -> Product:
+    def judging(self, psi: Floats, constants: Floats, exponents: Integers) -> Product:
         """Return the same with coefficients to be judged."""
         typed = psi.astype(self.directions.dtype)
         return replace(self, psi=typed, constants=constants, exponents=exponents)

@@ -7,9 +7,10 @@ import time
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats
 from ..bags import Bags, BagStore, as_bags
 from ..bags.columns import Column
 from ..bags.holdout import Holdout, HoldoutLike
@@ -65,7 +66,7 @@ class RealPrediction(TargetEstimator):
             both = self.values_and_deviations(as_bags(X))
         return both[:, 0], both[:, 1]
 
-    def values_and_deviations(self, bags: Bags) -> NDArray[np.float64]:
+    def values_and_deviations(self, bags: Bags) -> Floats:
         """Return predictions and their deviations, shape (n_bags, 2) or (n_bags, 2, n_targets)."""
         found = self.predicted(bags, MoreColumns(["std"]))
         return np.stack([found.values, found.more["std"]], axis=1)
@@ -184,7 +185,7 @@ class RealPrediction(TargetEstimator):
             logger.warning("the model has no intervals: %s", error)
         self.report_["seconds"]["calibrate"] = time.perf_counter() - clock
 
-    def _margins(self, coverage: float) -> NDArray[np.float64]:
+    def _margins(self, coverage: float) -> Floats:
         if self.calibration_ is None:
             raise ModelError(
                 "the model has no errors of held-out bags: fit with holdout=.1, or call "

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from ..errors import DataError
 from .cholesky import cholesky
@@ -34,11 +33,11 @@ class RidgeSolution:
     refuses them, see `Outcome.check_finite`.
     """
 
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    coef: Floats
+    intercept: Floats
     alpha: float
-    alphas: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    alphas: Floats
+    scores: Floats
 
 
 def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> int:
@@ -75,9 +74,7 @@ def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:
     return as_solution(summary, solved, alpha)
 
 
-def solve_gcv(
-    summary: Summary, penalties: Penalties, units: NDArray[np.float64] | None = None
-) -> RidgeSolution:
+def solve_gcv(summary: Summary, penalties: Penalties, units: Floats | None = None) -> RidgeSolution:
     """Return the λ of least generalised cross-validation score.
 
     GCV(λ) = (1/n) RSS(λ) / (1 − df(λ)/n)² with df = 1 + Σ e/(e + λ) (the intercept counts one).
@@ -102,7 +99,7 @@ def solve_validation(
     held_out: Summary,
     penalties: Penalties,
     noise: float,
-    units: NDArray[np.float64] | None = None,
+    units: Floats | None = None,
 ) -> RidgeSolution:
     """Return the λ of least error on held-out rows, see `score_validation`, fitted on all."""
     path = score_validation(train, held_out, penalties, noise, units)
@@ -114,7 +111,7 @@ def score_validation(
     held_out: Summary,
     penalties: Penalties,
     noise: float,
-    units: NDArray[np.float64] | None = None,
+    units: Floats | None = None,
 ) -> Path:
     """Return errors of penalties on held-out rows, from what is known of these.
 
@@ -192,9 +189,7 @@ def _path(
     return search(penalties, score, best)
 
 
-def _gcv_score(
-    summary: Summary, solver: Solver, alpha: float, units: NDArray[np.float64] | None
-) -> float:
+def _gcv_score(summary: Summary, solver: Solver, alpha: float, units: Floats | None) -> float:
     if alpha < solver.rounding:
         return np.inf
     df, rounding = solver.degrees_of_freedom(alpha), 1e-6 * summary.size
@@ -240,9 +235,7 @@ def as_solution(
     return RidgeSolution(psi, intercept, float(alpha), path.alphas, path.scores)
 
 
-def relative_error(
-    rows: Summary, squares: NDArray[np.float64], units: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def relative_error(rows: Summary, squares: Floats, units: Floats | None) -> Floats:
     """Divide squares in the rows' units by ``units``, or by the variance of each target."""
     if units is not None:
         return np.ldexp(squares, 2 * rows.exponents) / units

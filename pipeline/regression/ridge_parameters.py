@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags.holdout import Holdout, HoldoutLike
 from ..embeddings import Embedding
 from ..errors import DataError, ParameterError, shown
@@ -24,7 +24,7 @@ from .summary import Summary
 
 MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
 
-PenaltiesLike = Sequence[float] | NDArray[np.float64]
+PenaltiesLike = Sequence[float] | Floats
 
 
 class RidgeParameters:
@@ -85,7 +85,7 @@ class RidgeParameters:
             return Penalties.default(train.weight, self.precision, is_summed(train))
         return Penalties(self.given_penalties())
 
-    def given_penalties(self) -> NDArray[np.float64]:
+    def given_penalties(self) -> Floats:
         """Return the penalties given as numbers, shape (n,); else the default grid of one row."""
         values: float | PenaltiesLike
         if isinstance(self.alpha, str):

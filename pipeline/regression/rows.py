@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import DTypeLike, NDArray
 
+from ..arrays import Integers
 from ..bags.sampling import spread_rows
 from ..execution.costs import Cost
 from ..units import units_of
@@ -36,7 +37,7 @@ class RidgeRows:
 
     z: NDArray[Any]
     y: Floats
-    exponents: NDArray[np.int64]
+    exponents: Integers
     weights: Floats | None = None
 
     @classmethod
@@ -90,7 +91,7 @@ class RidgeRows:
         weights = None if self.weights is None else self.weights[rows]
         return RidgeRows(self.z[rows], self.y[rows], self.exponents, weights)
 
-    def in_units(self, exponents: NDArray[np.int64]) -> RidgeRows:
+    def in_units(self, exponents: Integers) -> RidgeRows:
         """See `Summary`."""
         return replace(self, exponents=exponents)
 

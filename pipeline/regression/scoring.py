@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 
+from ..arrays import Floats
 from ..bags import BagStore
 from ..errors import BagbasisError, DataError
 from ..params import refuse_masked
@@ -65,7 +66,7 @@ def r_squared(
 
 def predictions_of_store(
     model: DoubleBasis, store: BagStore, sample_weight: SampleWeight
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
+) -> tuple[NDArray[Any], NDArray[Any], Floats | None]:
     """Return labels, predictions and weights of the store's bags that `predict_labelled` takes.
 
     Raises

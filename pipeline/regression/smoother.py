@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, BagStore, as_bags
 from ..bags.holdout import Holdout, HoldoutLike
 from ..bags.inputs import BagsLike, LabelsLike, with_responses, with_targets
@@ -148,7 +149,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         return self
 
     @checked
-    def predict(self, X: BagsLike, progress: Progress | None = None) -> NDArray[np.float64]:
+    def predict(self, X: BagsLike, progress: Progress | None = None) -> Floats:
         """Smoothed targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
 
         Parameters
@@ -165,11 +166,11 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             return with_missing(self.outcome_.predict(rows).values, bags.present())
         return self.outcome_.predict(self._smooth(as_bags(X), progress)).values
 
-    def decision_rows(self, bags: Bags) -> NDArray[np.float64]:
+    def decision_rows(self, bags: Bags) -> Floats:
         """Smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""
         return self._smooth(bags, None)
 
-    def coefficients(self, bags: Bags) -> NDArray[np.float64]:
+    def coefficients(self, bags: Bags) -> Floats:
         """Smoothed coefficients of densities for bags in memory, shape (n_bags, r)."""
         return self.decision_rows(bags)
 
@@ -255,7 +256,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         self.outcome_.check_finite(errors, "the leave-one-out error", NOT_FINITE)
         self.bandwidth_ = float(self.bandwidths_[int(np.argmin(self.bandwidth_scores_))])
 
-    def _smooth(self, bags: Bags, progress: Progress | None) -> NDArray[np.float64]:
+    def _smooth(self, bags: Bags, progress: Progress | None) -> Floats:
         if bags.n_dims != self.features_.n_dims:
             raise ModelError(
                 f"the smoother was fitted on bags of dimension {self.features_.n_dims}, these "
@@ -275,8 +276,8 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     def _pass(
         self,
         queries: NDArray[Any],
-        bandwidths: NDArray[np.float64],
-        own: NDArray[np.int64] | None,
+        bandwidths: Floats,
+        own: Integers | None,
         progress: Progress | None,
     ) -> SmootherSums:
         rows = self.training_

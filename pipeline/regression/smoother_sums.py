@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.reading import PARTITION_BYTES
 from ..errors import DataError
@@ -41,7 +42,7 @@ class TrainingBlock:
         Position after the last training bag that is done.
     """
 
-    index: NDArray[np.int64]
+    index: Integers
     embeddings: NDArray[Any]
     halves: NDArray[Any]
     targets: NDArray[Any]
@@ -127,7 +128,7 @@ class StreamedRows(RowsOfBags):
     outcome: Outcome
     precision: str
     centre: NDArray[Any] | float = 0.0
-    exponents: NDArray[np.int64] | None = None
+    exponents: Integers | None = None
 
     @property
     def cost(self) -> Cost:
@@ -176,13 +177,13 @@ class SmootherSums:
     total : shape (n_bandwidths, m, k)
     """
 
-    bandwidths: NDArray[np.float64]
-    top: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    total: NDArray[np.float64]
+    bandwidths: Floats
+    top: Floats
+    weight: Floats
+    total: Floats
 
     @classmethod
-    def empty(cls, bandwidths: NDArray[np.float64], m: int, k: int) -> SmootherSums:
+    def empty(cls, bandwidths: Floats, m: int, k: int) -> SmootherSums:
         """Return the sums over no training bags, of m queries and k targets."""
         n = len(bandwidths)
         return cls(bandwidths, np.full(m, -np.inf), np.zeros((n, m)), np.zeros((n, m, k)))
@@ -198,7 +199,7 @@ class SmootherSums:
         return SmootherSums(self.bandwidths, top, weight, total)
 
     @property
-    def predictions(self) -> NDArray[np.float64]:
+    def predictions(self) -> Floats:
         """Σ w y / Σ w (004, eq. 3.4 and 3.22), shape (n_bandwidths, m, k)."""
         return self.total / self.weight[:, :, None]
 
@@ -212,9 +213,9 @@ class QuerySums:
     """
 
     queries: NDArray[Any]
-    bandwidths: NDArray[np.float64]
+    bandwidths: Floats
     n_targets: int
-    own: NDArray[np.int64] | None = None
+    own: Integers | None = None
     sums: SmootherSums = field(init=False)
 
     def __post_init__(self) -> None:
@@ -264,7 +265,7 @@ def smoothing_cost(n_queries: int, n_bandwidths: int, n_columns: int, n_targets:
     )
 
 
-def _relative(part: NDArray[np.float64], top: NDArray[np.float64]) -> NDArray[np.float64]:
+def _relative(part: Floats, top: Floats) -> Floats:
     """Return part − top ≤ 0, shape (m,); −∞ for a part that saw no training bag."""
     seen = np.isfinite(part)
     return np.where(seen, np.where(seen, part, 0.0) - np.where(seen, top, 0.0), -np.inf)

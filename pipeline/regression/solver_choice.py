@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..arrays import Floats
 from ..errors import ParameterError
 from ..execution.tasks import lane_memory
 from .ridge import rows_serve, solve_bytes
@@ -48,7 +46,7 @@ def fits_exactly(n_bags: int, n_features: int, is_path: bool) -> bool:
     return solve_bytes(n_features, is_path, n_rows) <= lane_memory(here=True)
 
 
-def check_solver(solver: str, alpha: object, grid: NDArray[np.float64], of_sums: str) -> None:
+def check_solver(solver: str, alpha: object, grid: Floats, of_sums: str) -> None:
     """Raise ParameterError if conjugate gradients can not do what is asked.
 
     ``of_sums`` is the parameter, with its value, that needs sums; "" if there is none.

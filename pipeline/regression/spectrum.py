@@ -130,7 +130,7 @@ class Factors:
         self._trace = float(np.trace(self._matrix))
         self._room = np.empty(self._matrix.shape, order="F")
         self.right_side: Floats = summary.right_side()
-        self._last: tuple[float, NDArray[np.float64]] | None = None
+        self._last: tuple[float, Floats] | None = None
         self._solved: dict[float, Floats] = {}
 
     def solve(self, alpha: float) -> Floats:
@@ -162,7 +162,7 @@ class Factors:
     def _float32(self) -> NDArray[np.float32]:
         return np.empty(self._matrix.shape, np.float32, order="F")
 
-    def _factor(self, alpha: float) -> NDArray[np.float64]:
+    def _factor(self, alpha: float) -> Floats:
         if self._last is None or self._last[0] != alpha:
             self._last = None  # it is written over
             np.copyto(self._room, self._matrix)

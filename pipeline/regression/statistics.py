@@ -30,7 +30,7 @@ class RidgeStatistics(RidgeMoments):
         The upper triangle of ZᵀZ, packed by rows.
     """
 
-    gram: NDArray[np.float64]
+    gram: Floats
 
     @property
     def size(self) -> int:
@@ -53,12 +53,12 @@ class RidgeStatistics(RidgeMoments):
         return float(self.diagonal.sum())
 
     @property
-    def diagonal(self) -> NDArray[np.float64]:
+    def diagonal(self) -> Floats:
         """Of ZᵀZ, shape (D,)."""
         row = np.arange(self.n_features)
         return self.gram[row * self.n_features - row * (row - 1) // 2]
 
-    def centred_gram(self, shift: float = 0.0) -> NDArray[np.float64]:
+    def centred_gram(self, shift: float = 0.0) -> Floats:
         """ZᵀZ − n z̄z̄ᵀ + shift·I, shape (D, D); only the upper triangle is set."""
         square = np.empty((self.n_features, self.n_features))
         unpack_centred(self.gram, self.sum_z, float(self.weight), float(shift), square)
@@ -104,11 +104,11 @@ class RidgeStatistics(RidgeMoments):
         )
         return ours, theirs, both
 
-    def matrix(self, shift: float = 0.0) -> NDArray[np.float64]:
+    def matrix(self, shift: float = 0.0) -> Floats:
         """See `Summary`."""
         return self.centred_gram(shift).T
 
-    def right_side(self) -> NDArray[np.float64]:
+    def right_side(self) -> Floats:
         """See `Summary`."""
         return self.centred_cross()
 
@@ -153,7 +153,7 @@ class StatisticsBuilder:
         self._rows = _block_rows(n_features, self._dtype.itemsize)
         self._z = np.empty((self._rows, n_features), dtype=dtype)
         self._y = np.empty((self._rows, n_targets))
-        self._weights: NDArray[np.float64] | None = None
+        self._weights: Floats | None = None
         self._filled = 0
         self._moments = MomentsBuilder(n_features, n_targets)
         self.square = np.empty((n_features, n_features), dtype) if scratch is None else scratch
@@ -163,7 +163,7 @@ class StatisticsBuilder:
         """Return the block's next rows, to be filled with features: up to n_rows of them."""
         return self._z[self._filled : self._filled + n_rows]
 
-    def commit(self, y: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> None:
+    def commit(self, y: Floats, weights: Floats | None = None) -> None:
         """Count the next rows of the room as filled, with targets (n, k), perhaps weights (n,)."""
         stop = self._filled + len(y)
         self._y[self._filled : stop] = y
@@ -175,12 +175,7 @@ class StatisticsBuilder:
         if stop == self._rows:
             self._flush()
 
-    def add(
-        self,
-        z: NDArray[Any],
-        y: NDArray[np.float64],
-        weights: NDArray[np.float64] | None = None,
-    ) -> None:
+    def add(self, z: NDArray[Any], y: Floats, weights: Floats | None = None) -> None:
         """Add existing rows: z (n, D), y (n, k), weights (n,); weights always or never."""
         done = 0
         while done < len(z):

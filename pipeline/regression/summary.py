@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from ..arrays import Floats, Integers
 
 
 class Summary(Protocol):
@@ -19,7 +16,7 @@ class Summary(Protocol):
     """
 
     @property
-    def exponents(self) -> NDArray[np.int64]:
+    def exponents(self) -> Integers:
         """Of the targets' units, shape (k,); see `units.units_of`."""
 
     @property
@@ -61,7 +58,7 @@ class Summary(Protocol):
     def __add__(self, other: Any, /) -> Summary:  # noqa: ANN401 - a summary of its own kind
         """Return what is known of both sets of rows."""
 
-    def in_units(self, exponents: NDArray[np.int64]) -> Summary:
+    def in_units(self, exponents: Integers) -> Summary:
         """Return the same with targets in other units, none of them smaller."""
 
     def statistics(self) -> Any:  # noqa: ANN401  # `RidgeStatistics`, which imports this

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags.labelled import LabelledBags
 from ..bags.labels import Targets
 from ..bags.targets import EXACT, check_integers, is_missing
@@ -16,7 +17,7 @@ MAX_CLASSES = 10_000  # more distinct labels are taken for real numbers
 MAX_NUMBERS = 20  # more distinct whole numbers of a store are no classes, unless it names them
 
 
-def refuse_numbers(source: LabelledBags, codes: NDArray[np.float64]) -> None:
+def refuse_numbers(source: LabelledBags, codes: Floats) -> None:
     """Raise DataError for a target of a store that has no classes, and values unlike labels."""
     [name] = source.target_names or ("",)
     whole = (codes == np.round(codes)).all()
@@ -67,14 +68,14 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
     return names, codes
 
 
-def _numeric(labels: NDArray[Any]) -> NDArray[np.float64]:
+def _numeric(labels: NDArray[Any]) -> Floats:
     try:
         return labels.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"y holds a label that is neither text nor a number ({error})") from error
 
 
-def distinct_labels(source: LabelledBags) -> NDArray[np.float64]:
+def distinct_labels(source: LabelledBags) -> Floats:
     """Return the distinct labels, sorted."""
     found = np.empty(0)
     for _, _, labels in source.label_blocks():
@@ -86,7 +87,7 @@ def distinct_labels(source: LabelledBags) -> NDArray[np.float64]:
     return found
 
 
-def as_integers(codes: NDArray[np.float64]) -> NDArray[Any]:
+def as_integers(codes: Floats) -> NDArray[Any]:
     """Return whole numbers as integers, unless one of them may stand for its neighbours too."""
     whole = (codes == np.round(codes)) & (np.abs(codes) <= EXACT)
     return codes.astype(np.int64) if whole.all() else codes

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats
 from ..bags import Bags, BagStore
 from ..bags.holdout import HoldoutLike
 from ..bags.inputs import with_responses
@@ -228,7 +229,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         """
         return self._predict(X)
 
-    def coefficients(self, bags: Bags) -> NDArray[np.float64]:
+    def coefficients(self, bags: Bags) -> Floats:
         """Return what `predict` gives for bags in memory."""
         return self.decision_rows(bags)
 

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import Floats, Integers
 from ..bags import Bags, BagStore
 from ..bags.columns import Column
 from ..errors import DataError
 
-Floats = NDArray[np.float64]
 SampleWeight = str | ArrayLike | None
 """What ``sample_weight=`` takes: one number ≥ 0 per bag, or a column of a store."""
 
@@ -46,7 +46,7 @@ class Weights:
         """
         return None if given is None else cls(Column.of(data, "sample_weight", given))
 
-    def of(self, index: NDArray[np.int64], y: Floats) -> Floats:
+    def of(self, index: Integers, y: Floats) -> Floats:
         """Return the weights of bags by their positions, and by their encoded labels (n, k).
 
         Raises
@@ -79,7 +79,7 @@ class Weights:
         return replace(self, column=Column.of(data, "sample_weight", self.column.name))
 
 
-def as_weights(name: str, values: NDArray[Any], index: NDArray[np.int64]) -> Floats:
+def as_weights(name: str, values: NDArray[Any], index: Integers) -> Floats:
     """Return weights as float64; DataError for one that is negative or infinite."""
     if values.dtype.kind not in "biuf":
         raise DataError(f"{name} has dtype {values.dtype}; expected numbers ≥ 0")

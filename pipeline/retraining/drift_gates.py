@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags import concatenate
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
@@ -36,8 +36,6 @@ from ..monitoring import DriftResult, drift_test
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import Outcome
 from .settings import DriftGate, Spending
-
-Floats = NDArray[np.float64]
 
 ALARMS = {
     "inputs": "the new bags drifted",

@@ -16,9 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..arrays import Integers
 from ..bags import BagStore
 from ..bags.changes import Changes
 from ..errors import StoreError, WriterBusyError
@@ -126,7 +124,7 @@ class State:
         """The length of the store's log of changes, as far as the sums know it."""
         return int(self.store.get(CHANGES, 0))
 
-    def changed(self, store: BagStore) -> NDArray[np.int64]:
+    def changed(self, store: BagStore) -> Integers:
         """Return which bags of the sums were removed or relabelled since, ascending."""
         bags = store.changes.since(self.n_changes).bags
         return bags[(bags >= self.start) & (bags < self.stop)]

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpstrf
 
+from ..arrays import Floats
 from ..errors import DataError, ParameterError
 from ..params import as_array, check_integer, check_number, check_seed, checked
-
-Floats = NDArray[np.float64]
 
 MOST_PLACES = 10_000  # their covariance is 800 MB
 MOST_COMPONENTS = 1_000

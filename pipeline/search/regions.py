@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Integers
 from ..bags import Bags
 from ..errors import DataError, ParameterError, shown
 from ..params import as_array, checked, is_iterable
 from ..regression import DoubleBasisClassifier
 from .field import MOST_PLACES, Field, Floats
-
-Integers = NDArray[np.int64]
 
 UNREACHED = 0.01  # of f's variance over a region: less than this an observation does not change it
 POINTS_PER_BATCH = 2**20  # of bags made at once: 32 MiB of four coordinates

@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags import BagStore
 from ..bags.column_splits import GroupSplit
 from ..bags.holdout import Holdout, HoldoutLike
@@ -286,13 +286,13 @@ class _Tuner:
             if place >= n_kept or room < 0:
                 del self._held[c]
 
-    def _units(self, held_out: Summary) -> NDArray[np.float64] | None:
+    def _units(self, held_out: Summary) -> Floats | None:
         """Return the outcome's units, scaled so that the held-out mean has an error of 1."""
         units = self.outcome.units()
         if units is None:
             return None
         variance = np.ldexp(held_out.centred_yy() / held_out.weight, 2 * held_out.exponents)
-        scaled: NDArray[np.float64] = units * (np.mean(variance / units) or 1.0)
+        scaled: Floats = units * (np.mean(variance / units) or 1.0)
         return scaled
 
     def _penalties(self, train: Summary, rung: Rung) -> Penalties:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags.plan import Range
 from ..bags.splits import Membership
 from ..execution.costs import Cost
@@ -20,8 +21,6 @@ from ..regression.feature_map import ROWS_PER_BLOCK
 from ..regression.ridge import RidgeSolution
 from ..regression.weights import Weights
 from .scoring import CachedBags, CachedBatch, block_ranges
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ class Losses:
         Squared errors as in `Score.error`, which is their weighed mean, and the bags' weights.
     """
 
-    index: NDArray[np.int64]
+    index: Integers
     values: Floats
     weights: Floats
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Integers
 from ..bags.plan import Range
 from ..errors import ParameterError
 
@@ -117,7 +117,7 @@ def plan_rungs(order: RunOrder, first_bags: int, n_candidates: int, eta: int) ->
 
 
 @lru_cache(maxsize=4)
-def _permutation(n_runs: int, seed: int) -> NDArray[np.int64]:
+def _permutation(n_runs: int, seed: int) -> Integers:
     """From the raw bits of a counter-based generator, whose stream no version of numpy changes."""
     bits = np.random.Philox(key=np.array([seed, 0], np.uint64)).random_raw(n_runs)
     return np.argsort(bits, kind="stable")

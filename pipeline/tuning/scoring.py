@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats, Integers
 from ..bags.labelled import LabelledBags
 from ..bags.labels import take_rows
 from ..bags.plan import Range, split_evenly
@@ -42,9 +43,9 @@ class CachedBatch:
         Position in tuning's order after the block.
     """
 
-    index: NDArray[np.int64]
+    index: Integers
     coefficients: NDArray[np.float32]
-    targets: NDArray[np.float64]
+    targets: Floats
     stop: int
 
 
@@ -87,7 +88,7 @@ class CachedBags(RowsOfBags):
         """Do nothing: bags are refused, and named, where they are embedded."""
         return nullcontext()
 
-    def _encode(self, runs: Sequence[Range]) -> NDArray[np.float64]:
+    def _encode(self, runs: Sequence[Range]) -> Floats:
         """Targets of the bags of some runs; NaN without a label, or kept out of fitting."""
         out = np.full((sum(b - a for a, b in runs), self.outcome.n_targets), np.nan)
         done = 0
