@@ -97,7 +97,7 @@ MODEL_EXAMPLES: dict[str, Example] = {
     ),
     "regression.DoubleBasisClassifier.score": lambda w: (
         w.classifier.score,
-        {"X": w.arrays, "y": [0, 1] * (N // 2)},
+        {"X": w.arrays, "y": w.classes},
     ),
     "regression.DoubleBasisRegressor.score": lambda w: (
         w.regressor.score,

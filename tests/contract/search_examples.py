@@ -18,7 +18,7 @@ def _field() -> search.Field:
 
 
 def _search(w: World) -> search.PatternSearch:
-    return search.PatternSearch(_field(), search.BagRegions(w.classifier, REGIONS, 0))
+    return search.PatternSearch(_field(), search.BagRegions(w.classifier, REGIONS, "a"))
 
 
 SEARCH_EXAMPLES: dict[str, Example] = {
@@ -34,7 +34,7 @@ SEARCH_EXAMPLES: dict[str, Example] = {
     ),
     "search.BagRegions": lambda w: (
         search.BagRegions,
-        {"model": w.classifier, "regions": REGIONS, "label": 0},
+        {"model": w.classifier, "regions": REGIONS, "label": "a"},
     ),
     "search.PatternSearch": lambda w: (
         lambda **values: search.PatternSearch(**values).suggest(),
