@@ -143,7 +143,8 @@ class Embeddings(Experiment[Sizes]):
                 )
                 for i, name in enumerate(names)
             ]  # fmt: skip
-            lines(axis, curves, "bags", "error over that of the best constant")
+            beside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}  # on no point
+            lines(axis, curves, "bags", "error over that of the best constant", legend=beside)
             axis.set_xticks(range(len(results)), labels=[r.params["data"] for r in results])
 
 
