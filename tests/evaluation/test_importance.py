@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from bagbasis import (
     Bags,
@@ -163,11 +165,11 @@ def one_by_one(base, exchanged, donors, units, w, codes):
     return drop, len(parts) * parts.var(ddof=1)
 
 
-@pytest.mark.parametrize("n_groups", [12, 5])
-def test_drop_and_error_equal_an_oracle(n_groups):
-    """Of weighted bags in groups, and of one target beside another."""
-    rng = np.random.default_rng(2)
-    n, repeats = 12, 3
+@hypothesis.given(st.integers(2, 12), st.integers(0, 12), st.integers(1, 4), st.integers(0, 999))
+def test_drop_and_error_equal_an_oracle(n_groups, n_more, repeats, seed):
+    """Of weighted bags in groups, or each its own, and of one target beside another."""
+    rng = np.random.default_rng(seed)
+    n = n_groups + n_more
     codes = np.arange(n) % n_groups
     donors = np.array([draw_donors(codes, rng) for _ in range(repeats)])
     base, units = rng.random((2, n, 2))

@@ -16,11 +16,13 @@ from numba.core.dispatcher import Dispatcher
 import bagbasis
 
 from .embedding_entries import embeddings
+from .fourier_entries import random_features
 from .hdd_entries import hdd_embeddings
 from .implementation import Implementation
+from .series_entries import projections
 from .table import IMPLEMENTATIONS, TIMED
 
-EMBEDDINGS = [entry.name for entries in (embeddings(), hdd_embeddings()) for entry in entries]
+FEATURES = (projections, embeddings, hdd_embeddings, random_features)
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
@@ -38,10 +40,14 @@ def test_peer_equals_the_oracle(name):
     assert_equals_oracle(entry, entry.peer)
 
 
-@settings(max_examples=60)
-@given(st.sampled_from(EMBEDDINGS), st.integers(0, 2**32 - 1), st.integers(1, 5))
-def test_drawn_bags(name, seed, n):
-    """Embeddings of any first n of the ragged sizes, of any points."""
+@pytest.mark.parametrize("room", FEATURES)
+@settings(max_examples=30)
+@given(st.data(), st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_drawn_bags(room, data, seed, n):
+    """Features of any first n of the ragged sizes, of any points."""
+    # a median is of all bags together
+    names = [entry.name for entry in room() if entry.name != "median distance"]
+    name = data.draw(st.sampled_from(names))
     entry = IMPLEMENTATIONS[name]
     assert_equals_oracle(entry, entry.implementation, np.random.default_rng(seed), n)
 

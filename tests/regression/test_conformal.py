@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bagbasis import connect, load_model
 from bagbasis.bags.splits import HOLDOUT_SEED, Split
@@ -34,6 +37,19 @@ def test_coverage(coverage):
     assert_promised((errors[:, 99:] <= np.array(margins)[:, None]).mean(axis=1), coverage)
 
 
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=40), st.integers(1, 99))
+def test_a_margin_is_the_least_error_that_enough_others_reach(errors, percent):
+    """Of m errors ⌈(m + 1) · coverage⌉ do not exceed it; where m is too few, that is said."""
+    calibration = Calibration(np.sort(errors)[:, None])
+    enough = Fraction(percent, 100) * (len(errors) + 1)
+    reached = [e for e in errors if sum(other <= e for other in errors) >= enough]
+    if reached:
+        assert calibration.margins(percent / 100) == [min(reached)]
+    else:
+        with pytest.raises(ParameterError, match="held-out bags"):
+            calibration.margins(percent / 100)
+
+
 def test_coverage_by_groups():
     """Large groups are easy, small ones hard: a bag of a new group is covered as promised, if one
     bag of each group counts, and much less often if all do."""
@@ -48,9 +64,9 @@ def test_coverage_by_groups():
         old = groups < 19  # ⌈20 · .9⌉ = 18 of 19: .9 exactly
         new = np.flatnonzero(np.diff(groups, prepend=-1) * (groups >= 19))  # one bag of each
         for counts, found in shares.items():
-            given = {"groups": groups[old]} if counts else {}
+            grouped = {"groups": groups[old]} if counts else {}
             known = [bag for bag, is_old in zip(bags, old, strict=True) if is_old]
-            model.conformalize(known, y[old], **given)
+            model.conformalize(known, y[old], **grouped)
             low, high = model.predict_interval([bags[i] for i in new], 0.9)
             found.append(((low <= y[new]) & (y[new] <= high)).mean())
     assert_promised(shares[True], 0.9)
