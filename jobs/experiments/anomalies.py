@@ -22,6 +22,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
+from bagbasis.arrays import Floats
 from bagbasis.datasets import Digits
 
 from ..terminal import Callback
@@ -31,8 +32,6 @@ from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, bars, finish
 from .kit.verdicts import SURE, lead, listing, standard_error
 from .learning import draw_bags
-
-Floats = NDArray[np.float64]
 
 OURS = ("leverage", "Mahalanobis of features", "Mahalanobis of coefficients")
 PEERS = ("one-class SVM, our Gram", "isolation forest, moments")

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis import BagStore
+from bagbasis.arrays import Floats
 from bagbasis.embeddings import ProjectionSpec
 from bagbasis.execution import lane
 from bagbasis.regression.penalties import Penalties
 from bagbasis.regression.ridge import RidgeSolution, solve_validation
 from bagbasis.regression.statistics import RidgeStatistics, StatisticsBuilder
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.float32]
 Pairs = tuple[Rows, Rows]
 """Coefficients of bags and of their responses, on the same functions: (n, s) each."""

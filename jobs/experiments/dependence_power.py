@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagbasis.arrays import Floats
 from bagbasis.hypotheses import NFSIC, independence_test
 
 from .power_over_sizes import PowerOverSizes, Test
 
-Floats = NDArray[np.float64]
 Drawn = tuple[Floats, Floats]
 
 FREQUENCY = 2.0  # ω of the sinusoid

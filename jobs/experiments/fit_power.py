@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagbasis.arrays import Floats
 from bagbasis.hypotheses import FSSD, MixtureScore, fit_test
 
 from .power_over_sizes import PowerOverSizes, Test
-
-Floats = NDArray[np.float64]
 
 DIMS = 3
 NORMAL = MixtureScore(np.zeros(DIMS))

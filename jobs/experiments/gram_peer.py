@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.kernel_ridge import KernelRidge
 
 from bagbasis import Bags
+from bagbasis.arrays import Floats
 from bagbasis.divergences import PSDRepair, divergence_matrix, kernel_matrix, median_scale
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

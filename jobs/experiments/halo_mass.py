@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
+from bagbasis.arrays import Floats
 
 from ..terminal import Callback
 from .data.halos import APERTURE, WINDOW, Clusters, clusters
@@ -24,8 +24,6 @@ from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, RED, STAR, bars
 from .kit.verdicts import lead_text, standard_error
 from .learning import Learner
-
-Floats = NDArray[np.float64]
 
 JS, L2, JOINT = OURS = ("JS, |v|", "L2, |v|", "JS, |v| and R")
 POWER, CLEANED, RICHNESS, BOOSTING, BOTH, GRAM = PEERS = (

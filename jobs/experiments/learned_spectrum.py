@@ -17,6 +17,7 @@ from bagbasis import (
     MomentsEmbedding,
     ProjectionEmbedding,
 )
+from bagbasis.arrays import Floats
 from bagbasis.bags.labelled import box_of_bags
 from bagbasis.datasets import Digits, GMMComponents
 
@@ -27,8 +28,6 @@ from .kit.notes import remarks
 from .kit.plots import BLACK, BLUE, GREY, ORANGE, Curve, bars, finish, lines
 from .kit.verdicts import SURE, lead, listing, standard_error
 from .learning import ALPHAS, Learner, Model, draw_bags
-
-Floats = NDArray[np.float64]
 
 MEDIAN, TUNED, LEARNED = METHODS = ("Gaussian, median width", "Gaussian, best width", "learned")
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the median that the second one is chosen from

@@ -10,7 +10,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from bagbasis import (
@@ -24,12 +23,12 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
 )
+from bagbasis.arrays import Floats
 from bagbasis.bags import concatenate
 from bagbasis.datasets import Dataset
 
 from ..config import Section
 
-Floats = NDArray[np.float64]
 Training = tuple[Bags | BagStore, Any]
 """Bags with their targets, or a store with its own and None."""
 Model = DoubleBasisRegressor | DoubleBasisClassifier

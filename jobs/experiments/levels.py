@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
+from bagbasis.arrays import Floats
 from bagbasis.embeddings import MeanMapEmbedding
 from bagbasis.hypotheses import (
     FIT,
@@ -42,7 +43,6 @@ N_BAGS = (60, 40)  # of each sample, of 10 to 30 points around a mean of deviati
 N_SERIES = (300, 240)  # of normal numbers with correlations ½^lag
 MEMORY = 10.0  # of the wild bootstrap of these
 WITHIN = 3.0  # standard errors of a rate
-Floats = NDArray[np.float64]
 
 
 class Sizes(Scale):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 
 from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbedding
+from bagbasis.arrays import Floats
 from bagbasis.datasets import GMMComponents
 
 from ..terminal import Callback
@@ -39,7 +40,6 @@ N_PROJECTIONS = 50  # POT's default
 MULTIPLIERS = (0.5, 1.0, 2.0, 4.0)  # σ over the median distance, of embeddings
 
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Labelled = tuple[Bags, Floats]
 Distance = Callable[[Any, Any], float]
 

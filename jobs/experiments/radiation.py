@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
 from bagbasis import Bags, DoubleBasisRegressor, ProjectionEmbedding
+from bagbasis.arrays import Floats
 
 from ..terminal import Callback
 from .data.photons import BOX, SOURCES, background, energies, inject
@@ -24,8 +25,6 @@ from .kit.notes import remarks
 from .kit.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Curve, lines
 from .kit.verdicts import SURE, lead, listing, standard_error
 from .learning import Learner, Model
-
-Floats = NDArray[np.float64]
 
 LIST_MODE, SHARE = OURS = ("list mode regression", "share of source photons")
 COUNTS, WINDOWS, COMPONENTS, FILTER = PEERS = (

@@ -21,6 +21,7 @@ from scipy.ndimage import gaussian_filter
 from scipy.stats import rankdata
 from sklearn.decomposition import PCA
 
+from bagbasis.arrays import Floats
 from bagbasis.hypotheses import HypothesisResult
 
 from .evaluation import BLUE, ORANGE, new_figure, save_figure
@@ -31,7 +32,6 @@ BINS, SMOOTH = 64, 2.5  # of an axis of a drawn density, and the width of its ke
 CENTRAL = (0.002, 0.998)  # of the rows are drawn: one wild row does not flatten the rest
 LARGEST, SMALLEST = 500.0, 15.0  # areas of locations, in points²
 
-Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 Counts = Callable[[Index, Index, int], tuple[Floats, Floats]]
 """From the bins of rows on two axes, and the number of bins, to the two densities, (n, n) each."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 R = TypeVar("R")
@@ -44,3 +45,16 @@ class StateKeeper(Protocol):
     def save(self, name: str, arrays: dict[str, NDArray[Any]]) -> None:
         """Keep arrays, whole or not at all."""
         ...
+
+
+class KeptState:
+    """Base of dataclasses of arrays and numbers that a `StateKeeper` keeps."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the fields as arrays."""
+        return {name: np.asarray(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def of(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """Return the state that had these `arrays`."""
+        return cls(**{k: v if v.ndim else v.item() for k, v in arrays.items()})

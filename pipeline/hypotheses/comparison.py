@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags.sampling import MEDIAN_ROWS
 from ..errors import DataError
 from ..execution.passes import check_memory
@@ -19,8 +20,6 @@ from .kernels import Kernel
 from .registry import Measured, Statistic
 from .samples import Sample
 from .wild_bootstrap import WILD, wild_degrees, wild_factors, wild_waves
-
-Floats = NDArray[np.float64]
 
 MOST_BUCKETS = 4096  # units that sums are kept of: 512 features of each are 16 MiB
 LEAST_BUCKETS = 16  # of a sample beside a very large one

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..errors import DataError, ParameterError
 from ..params import as_array, check_integer, check_share
 from .comparison import TwoSamples, TwoSampleStatistic
@@ -26,8 +26,6 @@ from .location_features import KernelsAt, LocationFeatures, SmoothedWaves
 from .nulls import Null, chi_square_null, permutation_null
 from .permutation import split_sums
 from .registry import Measured
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

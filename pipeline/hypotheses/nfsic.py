@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from ..arrays import Floats
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import DataError
 from ..execution.costs import Cost
@@ -24,8 +25,6 @@ from .kernels import Kernel
 from .nulls import Null, chi_square_null
 from .pairs import DependenceStatistic, PairMap, Pairs
 from .registry import Measured
-
-Floats = NDArray[np.float64]
 
 SECONDS_PER_VALUE = 3e-9  # of one coordinate of a row's distance to a location
 RIDGE = 1e-5  # γ; the products of two kernels have variances from about 1e-3 to 0.25

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from ..arrays import Floats
 from .draws import generator_of
 from .permutation import p_values
-
-Floats = NDArray[np.float64]
 
 QUANTILES = 999  # of a law that is known: enough for a histogram
 NEGLIGIBLE = 1e-9  # of the largest weight of a mixture: smaller ones change no digit of a p-value

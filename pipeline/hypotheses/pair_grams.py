@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..bags.sampling import spread_rows
 from ..execution.passes import check_memory
 from ..threads import KERNELS
 from .kernels import AnyKernel, tiles
 from .pairing_kernels import permuted_products
-
-Floats = NDArray[np.float64]
 
 SKEW_ROWS = 1024  # of a law's third moment: it errs by a few percent, in a tenth of a second
 

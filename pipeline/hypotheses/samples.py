@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from ..arrays import Floats
 from ..bags import Bags, BagStore, Box, concatenate
 from ..bags.labelled import box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE, spread_rows
@@ -24,7 +25,6 @@ from .result import plural
 from .row_sources import ArrayRows, EmbeddedRows
 from .thinning import BagSet, as_bag_set, check_thin, thinning_size
 
-Floats = NDArray[np.float64]
 SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """An array (n, d) or (n,) is a sample of points; anything else a sample of bags."""
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import fftconvolve
 
+from ..arrays import Floats
 from .draws import generator_of
 from .nulls import Null, permutation_null
-
-Floats = NDArray[np.float64]
 
 WILD = "wild_bootstrap"
 

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
+from ..arrays import Floats
 from ..bags.sampling import spread_rows
 from ..errors import DataError, ParameterError
 from ..execution import lane
-from ..execution.keepers import StateKeeper
+from ..execution.keepers import KeptState, StateKeeper
 from ..execution.passes import check_memory
 from ..params import as_array, check_choice, check_integer, check_number, check_seed
 from ..sklearn_bases import validated
@@ -32,7 +33,6 @@ from .spectrum_evidence import (
 
 logger = logging.getLogger(__name__)
 
-Floats = NDArray[np.float64]
 # Of the width that is given: sweeps begin where the evidence is largest, for from a width that is
 # far off they hardly move.
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -49,7 +49,7 @@ NEEDS_LABELS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(KeptState):
     """What a number of sweeps have come to: all that the next one depends on.
 
     Attributes
@@ -72,16 +72,6 @@ class Sweep:
     scale: float
     log_evidence: float
     generator: NDArray[np.uint64]
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the fields as arrays."""
-        return {name: np.asarray(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def of(cls, arrays: dict[str, NDArray[Any]]) -> Sweep:
-        """Return the sweep that had these `arrays`."""
-        values: dict[str, Any] = {k: v if v.ndim else v.item() for k, v in arrays.items()}
-        return cls(**values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Floats
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from .base import Arrays, ArraySpec
 from .completion import BegunWhole
 from .fourier import complete_sines
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

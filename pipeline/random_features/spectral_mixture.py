@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, logsumexp
 
-Floats = NDArray[np.float64]
+from ..arrays import Floats
+
 Index = NDArray[np.int64]
 Generator = np.random.Generator
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from ..execution.keepers import KeptState
 from .cholesky import cholesky
 from .summary import Floats
 
@@ -89,7 +89,7 @@ def _factor(product: Floats, shift: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Iterate:
+class Iterate(KeptState):
     """Where conjugate gradients stand: enough to go on with the same bits.
 
     Attributes
@@ -120,16 +120,6 @@ class Iterate:
         """Of which columns the objective hardly falls any more, shape (c,)."""
         small = self.falls.sum(axis=0) <= TOLERANCE * np.maximum(self.objective, 0.0)
         return small | (self.product <= 0)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the fields as arrays."""
-        return {name: np.asarray(value) for name, value in vars(self).items()}
-
-    @classmethod
-    def of(cls, arrays: dict[str, NDArray[Any]]) -> Iterate:
-        """Return the iterate that had these `arrays`."""
-        step = {"step": int(arrays["step"])}
-        return cls(**{**arrays, **step})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.integrate import cumulative_trapezoid
 
 from bagbasis import Bags
+from bagbasis.arrays import Floats
 
 from .samples import bags_by_owner
 
-Floats = NDArray[np.float64]
 Owners = NDArray[np.int64]
 """The halo of each galaxy."""
 

@@ -11,9 +11,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from bagbasis import DoubleBasisClassifier, MomentsEmbedding, RandomFourierFeatures
+from bagbasis.arrays import Floats
 from bagbasis.search import BagRegions, Field, ProbitRegions, RegionClassifier
-
-Floats = NDArray[np.float64]
 
 NOISE = 0.01  # variance of an observation's error
 STEEPNESS = 20.0  # c of Φ(c · mean + b)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from bagbasis import Bags
+from bagbasis.arrays import Floats
 
 from .samples import bags_by_owner
 
-Floats = NDArray[np.float64]
 Owners = NDArray[np.int64]
 Lines = Mapping[float, float]
 """Intensities of lines, by energy; only their ratios matter."""

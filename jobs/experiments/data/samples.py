@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from bagbasis import Bags
+from bagbasis.arrays import Floats
 from bagbasis.bags.bags import offsets_of
-
-Floats = NDArray[np.float64]
 
 # Of `Patches`.
 FIRING = (0.3, 1.2)  # Beta parameters of the rate at which a part makes a filter fire

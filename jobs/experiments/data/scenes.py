@@ -15,9 +15,9 @@ from sklearn.datasets import load_sample_images
 from sklearn.decomposition import PCA
 
 from bagbasis import Bags
+from bagbasis.arrays import Floats
 from bagbasis.bags.bags import offsets_of
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 WINDOW, PATCH = 32, 8  # pixels of an image's and of a patch's side

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+
+from bagbasis.arrays import Floats
 
 from .experiment import Result, Table
 
-Floats = NDArray[np.float64]
 Column = str | Callable[[pd.DataFrame], Any]
 """The name of a frame's column, or what makes one of the frame."""
 

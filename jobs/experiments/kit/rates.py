@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagbasis.arrays import Floats
 from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.progress import part_of
 
 from ...terminal import Callback
 
-Floats = NDArray[np.float64]
 Test = Callable[[int], float]
 """From the number of a data set to a p-value."""
 

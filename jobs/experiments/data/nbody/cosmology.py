@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
+from bagbasis.arrays import Floats
 from bagbasis.errors import ParameterError
 from bagbasis.params import check_number
 
@@ -17,8 +18,6 @@ CMB_TEMPERATURE = 2.7255  # K
 SIGMA8_RADIUS = 8.0  # Mpc/h
 A_EARLY = 1e-3  # matter dominates: Λ is 1e-9 of it
 K_RANGE = (1e-5, 1e2)  # h/Mpc; beyond it nothing adds to σ8
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
+from bagbasis.arrays import Floats
+
 from .cosmology import Growth
 
-Floats = NDArray[np.float64]
 Modes = NDArray[np.complex128]
 
 

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from bagbasis.arrays import Floats
 from bagbasis.threads import KERNELS
 
 from .cosmology import Growth
 from .initial_conditions import wavenumbers, wrap
 from .mesh_kernels import add_interpolated, attraction, deposit
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
