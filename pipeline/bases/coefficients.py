@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..arrays import EitherPrecision, Floats, Integers, by_precision
 from ..bags import Bags, Box
 from ..threads import KERNELS
 from .functions import check_basis, function_scales
@@ -17,7 +17,7 @@ from .index_sets import Prefixes, prefix_runs
 from .projection_kernels import project_bags
 
 Indices = Integers
-KernelArguments = tuple[NDArray[Any], Indices, Indices, Indices, NDArray[Any], NDArray[Any], bool]
+KernelArguments = tuple[EitherPrecision, Indices, Indices, Indices, Floats, Floats, bool]
 """See `kernel_arguments`."""
 
 PARTS_PER_THREAD = 8  # ranges of bags with equally many points: threads that end early take more
@@ -85,19 +85,22 @@ def kernel_arguments(
 
     Returns
     -------
-    points, offsets : the bags'
+    points : (float32, float64), see `by_precision`
+    offsets : the bags'
     parts : int64, shape (n_parts + 1,)
         Ranges of bags with about equal work, one parallel iteration each.
     groups : int64, shape (n_groups, g)
         The columns of each marginal.
-    lo, inverse : shape (d,), of the finer of the points' dtype and ``dtype``
-        x ↦ (x − lo) · inverse scales the box to [0, 1].
+    lo, inverse : float64, shape (d,)
+        x ↦ (x − lo) · inverse scales the box to [0, 1]. They hold numbers of the finer of the
+        points' dtype and ``dtype``.
     drop : bool
         Leave points outside the box out; else they are clipped to its walls.
     """
     lo, inverse = scaling(box, bags.points.dtype, dtype)
     parts = equal_parts(bags.offsets, PARTS_PER_THREAD * numba.get_num_threads())
-    return bags.points, bags.offsets, parts, groups, lo, inverse, drop
+    points = by_precision(bags.points)
+    return points, bags.offsets, parts, groups, lo, inverse, drop
 
 
 @lru_cache(maxsize=64)
@@ -110,8 +113,8 @@ def _walk(raw: bytes, shape: tuple[int, int], basis: str) -> tuple[Prefixes, Flo
 
 def scaling(
     box: Box, points_dtype: np.dtype[Any], out_dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(lo, 1 / width), in the finer of the two precisions.
+) -> tuple[Floats, Floats]:
+    """(lo, 1 / width), rounded to the finer of the two precisions.
 
     The walls are those that the points can hold: a point on a wall is then scaled to exactly 0,
     or to at most 1, where the rounding of another width would put it outside.
@@ -120,7 +123,7 @@ def scaling(
     lo, hi = (np.array(wall, dtype=points_dtype).astype(dtype) for wall in (box.lo, box.hi))
     exact = (np.array(box.hi) - np.array(box.lo)).astype(dtype)
     width = np.where(hi > lo, hi - lo, exact)
-    return lo, (1 / width).astype(dtype)
+    return lo.astype(np.float64), (1 / width).astype(dtype).astype(np.float64)
 
 
 def equal_parts(offsets: Integers, n_parts: int) -> Integers:

@@ -76,14 +76,22 @@ def _paired_dots(left, right, table, m, count, sums, at_left, at_right):
 @njit(cache=True, fastmath=FAST)
 def load_block(points, start, m, columns, lo, inverse, drop, x):
     """Scale a block to [0, 1] and transpose it; returns points kept and points outside."""
-    zero, one = x.dtype.type(0), x.dtype.type(1)
+    of = x.dtype.type
+    zero, one = of(0), of(1)
     beyond = zero  # how far, in sum: a test in floats vectorises where a count does not
+    single, double = points
     for j in range(len(columns)):
         c = columns[j]
-        low, factor = lo[c], inverse[c]
-        row, column = x[j], points[start : start + m, c]
-        for b in range(m):
-            row[b] = x.dtype.type((column[b] - low) * factor)
+        row = x[j]
+        if len(double):
+            low, factor, column = lo[c], inverse[c], double[start : start + m, c]
+            for b in range(m):
+                row[b] = of((column[b] - low) * factor)
+        else:
+            # as narrow as the block, if that is float32 too: twice as many to a register
+            near, scale, narrow = of(lo[c]), of(inverse[c]), single[start : start + m, c]
+            for b in range(m):
+                row[b] = (narrow[b] - near) * scale
         for b in range(m):
             v = row[b]
             w = v if v > zero else zero
@@ -196,14 +204,16 @@ def project_bags(
 
     Parameters
     ----------
-    points : float32 or float64, shape (n_points, d)
+    points : (float32, float64), each of shape (n_points, d) or (0, d)
+        The bags' points in their own dtype, and none in the other: see `arrays.by_precision`.
     offsets : int64, shape (n_bags + 1,)
     parts : int64, shape (n_parts + 1,)
         Bag ranges of about equal work, one parallel iteration each.
     groups : int64, shape (n_groups, g)
         Columns of each marginal; one group of all columns without marginals.
-    lo, inverse : shape (d,), of the finer of the points' and out's dtype
-        x ↦ (x − lo) · inverse scales the box to [0, 1].
+    lo, inverse : float64, shape (d,)
+        x ↦ (x − lo) · inverse scales the box to [0, 1], in the finer of the points' and out's
+        dtype, which holds them exactly.
     drop : bool
         Leave points outside the box out; else they are clipped to its walls.
     basis : COSINE, TRIGONOMETRIC or LEGENDRE

@@ -115,9 +115,11 @@ def spread_bags(
     n_cells, n = n_grid**g, n_grid + 2 * half
     for part in prange(len(parts) - 1):
         # bags of fewer than three dimensions have weights of 1 in the first
-        widths = np.where(np.arange(3) < 3 - g, 1, 2 * half)
-        tables = np.ones((3, 2 * half, BLOCK), out.dtype)
-        first = np.zeros((3, BLOCK), np.int64)
+        widths = (1 if g < 3 else 2 * half, 1 if g < 2 else 2 * half, 2 * half)
+        tables = np.empty((3, 2 * half, BLOCK), out.dtype)
+        tables[:] = 1
+        first = np.empty((3, BLOCK), np.int64)
+        first[:] = 0
         x = np.empty((g, BLOCK), out.dtype)
         scratch = np.empty((4, BLOCK), out.dtype)
         sums = np.empty(n**g, np.float64)

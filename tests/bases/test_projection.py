@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
 from bagbasis import Bags
+from bagbasis.arrays import by_precision
 from bagbasis.bags import Box
 from bagbasis.bases import BASES, index_set, project
+from bagbasis.bases.coefficients import kernel_arguments
 from tests.oracles.ragged import random_bags
 from tests.oracles.series import project_by_loop
 
@@ -19,6 +22,19 @@ def coefficients(bags, indices, basis="cosine", box=None, dtype=np.float64, **op
     out = np.empty((len(bags), len(indices)), dtype=dtype)
     box = box or Box.unit(bags.n_dims)
     return out, project(bags, indices, ALL[bags.n_dims], basis, box, out, **options)
+
+
+def test_one_compilation_serves_both_precisions():
+    """Kernels see arguments of one type, whatever the dtype of points and of outputs."""
+    types = set()
+    for dtype in (np.float32, np.float64):
+        bags = Bags.from_list(random_bags(np.random.default_rng(0), [3, 5], 2, dtype))
+        arguments = kernel_arguments(bags, ALL[2], Box.unit(2), False, np.dtype(dtype))
+        given = np.ones((4, 2), dtype)
+        types.add((*map(numba.typeof, arguments), numba.typeof(by_precision(given))))
+        (kept,) = (array for array in by_precision(given) if len(array))
+        assert kept is given
+    assert len(types) == 1
 
 
 @pytest.mark.parametrize("basis", BASES)

@@ -85,7 +85,7 @@ def _densities(
     out = np.empty((len(bags), columns.shape[1]), dtype=dtype)
     with KERNELS:
         reflected_densities(
-            np.clip(unit, 0, 1).astype(dtype),
+            np.clip(unit, 0, 1).astype(dtype, order="C"),  # one kernel, not one per layout
             ~beyond if spec.out_of_box == "drop" else np.ones(len(unit), dtype=bool),
             bags.offsets,
             columns,
