@@ -7,11 +7,12 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from bagbasis.versions import version
 
@@ -50,15 +51,7 @@ def render(
         worries += [f"{before}{text}" for text in part.worries]
     seeds = seeds_of(config)
     header |= {"seeds": ", ".join(f"{k} {v}" for k, v in seeds.items())} if seeds else {}
-    environment = Environment(
-        autoescape=True,
-        loader=PackageLoader(__package__, ""),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["cell"] = cell_text
-    return environment.get_template("page.html").render(
+    return _template().render(
         title=f"bags {job}",
         job=job,
         header=facts(header | versions()),
@@ -67,6 +60,20 @@ def render(
         config=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True) if config else "",
         size=SIZE,
     )
+
+
+@cache
+def _template() -> Template:
+    """Return the page's template, compiled once for all pages of a process."""
+    environment = Environment(
+        autoescape=True,
+        loader=PackageLoader(__package__, ""),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cell"] = cell_text
+    return environment.get_template("page.html")
 
 
 def seeds_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -88,6 +95,7 @@ def versions() -> dict[str, str]:
     return found | ({"commit of bagbasis": commit} if commit else {})
 
 
+@cache  # what this process has imported does not change with the checkout
 def _commit() -> str | None:
     """Return the commit of the repository that tracks this file, if one does."""
     here, git = Path(__file__).resolve(), shutil.which("git")

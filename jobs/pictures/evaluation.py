@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bagbasis.storage.files import writing
 
 DOTS_PER_INCH = 120  # of the PNG files
+LAYOUT = "constrained"  # half of the time of a picture
 MOST_VALUES = 30  # of an integer target that gets one violin per value
 MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
@@ -29,7 +30,7 @@ Array = NDArray[Any]
 
 def new_figure(width: float, height: float) -> Figure:
     """Make a figure on the Agg canvas; nothing is global, so any thread may draw."""
-    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout="constrained")
+    figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout=LAYOUT)
     FigureCanvasAgg(figure)
     return figure
 

@@ -58,8 +58,9 @@ WHOLE = [case for case in CASES if case[1:] in ((None, 2), (2, 4))]
 
 @pytest.fixture(autouse=True)
 def _coarse_pictures(monkeypatch):
-    """Fewer pixels: drawing is most of what these tests would wait for."""
+    """Fewer pixels, put anywhere: drawing is most of what these tests would wait for."""
     monkeypatch.setattr("bagbasis.jobs.pictures.evaluation.DOTS_PER_INCH", 60)
+    monkeypatch.setattr("bagbasis.jobs.pictures.evaluation.LAYOUT", None)
 
 
 def make_store(folder, n_dims):

@@ -229,13 +229,17 @@ def test_moto_icechunk_reader_sees_one_snapshot(bucket):
 @pytest.mark.usefixtures("impatient")
 def test_moto_connection_lost_in_an_append(store, moto):
     """A connection that breaks off in the middle of an append is one error of ours that names the
-    store; it is as it was, and the next append succeeds."""
+    store; it is as it was, and the next append succeeds.
+
+    Icechunk tries a request ten times, within half a minute, and fifty times all requests together:
+    a bag of many objects is given up within seconds.
+    """
     append_batch(store)
-    bags, targets, ids, _ = batch(1)
+    bag = np.zeros((200 * 8, 2), dtype=np.float32)
 
     def append_losing():
         with store.appending() as session, moto.losing("PUT .*/data/s/(chunks|manifests)"):
-            session.write(Bags.from_list(bags), targets, ids)
+            session.write(Bags.from_list([bag]), [[1.0]], [BATCH])
             session.commit()
 
     with pytest.raises(StoreError, match=r"^icechunk\+s3://.*; nothing was committed"):
