@@ -19,6 +19,9 @@ from .lazy_dask import dask_system, distributed
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
 COMPILING = "compiling kernels (once)"
 M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
+# Order of a matrix: of 885 rows, a Cholesky factor takes one thread of OpenBLAS 7 ms, and two of
+# them no less, but 20 to 40 ms of their cores, most of which they wait for each other.
+SMALL_ORDER = 1024
 
 
 def lane_cores() -> int:
@@ -69,6 +72,16 @@ def lane() -> Iterator[int]:
                 yield cores
         finally:
             numba.set_num_threads(before)
+
+
+@contextmanager
+def threads_for(order: int) -> Iterator[None]:
+    """Leave BLAS one thread if matrices are of `SMALL_ORDER` at most, until the block ends."""
+    if order > SMALL_ORDER:
+        yield
+        return
+    with KERNELS, _thread_pools().limit(limits=1, user_api="blas"):
+        yield
 
 
 @contextmanager

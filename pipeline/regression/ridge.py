@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from ..errors import DataError
+from ..execution.lanes import threads_for
 from .cholesky import cholesky
 from .penalties import Path, Penalties, search, try_all
 from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
@@ -66,12 +67,13 @@ def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:
     norm.
     """
     check_rows(summary)
-    if alpha == 0:
-        spectrum = Spectrum(summary)
-        solved = spectrum.back(spectrum.least_norm(noise * summary.trace))
-    else:
-        solved = _solve_one(summary, alpha)
-    return as_solution(summary, solved, alpha)
+    with threads_for(summary.size):
+        if alpha == 0:
+            spectrum = Spectrum(summary)
+            solved = spectrum.back(spectrum.least_norm(noise * summary.trace))
+        else:
+            solved = _solve_one(summary, alpha)
+        return as_solution(summary, solved, alpha)
 
 
 def solve_gcv(summary: Summary, penalties: Penalties, units: Floats | None = None) -> RidgeSolution:
@@ -84,14 +86,15 @@ def solve_gcv(summary: Summary, penalties: Penalties, units: Floats | None = Non
     """
     check_rows(summary)
     summary = summary.scored()
-    solver = _solver(summary, penalties)
+    with threads_for(summary.size):
+        solver = _solver(summary, penalties)
 
-    def score(alpha: float) -> float:
-        return _gcv_score(summary, solver, alpha, units)
+        def score(alpha: float) -> float:
+            return _gcv_score(summary, solver, alpha, units)
 
-    path = _path(summary, penalties, solver, score)
-    best = solver.back(solver.solve(path.best))
-    return as_solution(summary, best, path.best, path)
+        path = _path(summary, penalties, solver, score)
+        best = solver.back(solver.solve(path.best))
+        return as_solution(summary, best, path.best, path)
 
 
 def solve_validation(
@@ -151,13 +154,14 @@ def _errors(
     check_rows(train)
     if not penalties.searched and len(penalties) <= SPECTRUM_FACTORS:
         return try_all(penalties, lambda alpha: error(solve(train, alpha, noise)))
-    solver = _solver(train, penalties)
+    with threads_for(train.size):
+        solver = _solver(train, penalties)
 
-    def score(alpha: float) -> float:
-        solved = solver.back(solver.solve(alpha))
-        return error(as_solution(train, solved, alpha))
+        def score(alpha: float) -> float:
+            solved = solver.back(solver.solve(alpha))
+            return error(as_solution(train, solved, alpha))
 
-    return _path(train, penalties, solver, score)
+        return _path(train, penalties, solver, score)
 
 
 def _refitted(train: Summary, held_out: Summary, noise: float, path: Path) -> RidgeSolution:

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagbasis import BagStore, DoubleBasisRegressor
 from bagbasis.execution import lane
-from bagbasis.execution.lanes import CORES_VARIABLE, lane_cores
+from bagbasis.execution.lanes import CORES_VARIABLE, SMALL_ORDER, lane_cores, threads_for
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.threads import KERNELS
 
@@ -50,6 +50,18 @@ def test_threads_inside_and_after(monkeypatch, cores):
         raise KeyError
     assert numba.get_num_threads() == 1
     assert blas_threads() == {1}
+
+
+def test_small_matrices_have_one_thread_of_blas(monkeypatch):
+    """Numba keeps the cores of the lane, and so does BLAS where matrices are larger."""
+    cores = min(2, numba.config.NUMBA_NUM_THREADS)
+    monkeypatch.setenv(CORES_VARIABLE, str(cores))
+    with lane():
+        for order, n_threads in ((SMALL_ORDER, 1), (SMALL_ORDER + 1, cores)):
+            with threads_for(order):
+                assert blas_threads() == {n_threads}
+                assert numba.get_num_threads() == cores
+            assert blas_threads() == {cores}
 
 
 def test_lane_within_a_lane(monkeypatch):
