@@ -15,7 +15,7 @@ from .bags import Bags
 from .box import Box, range_of
 from .labels import Labels, ResponseBags, Targets, take_rows
 from .plan import Range
-from .reading import PARTITION_BYTES, partitions, prefetch
+from .reading import PARTITION_BYTES, partitions, prefetch, read_runs
 from .responses import Responses
 from .sampling import RunSample
 from .schema import FILLS
@@ -251,7 +251,7 @@ class LabelledBags:
         data, ranges = self.data, runs.ranges(self.start, self.end)
         if isinstance(data, Bags):
             return (data[a:b] for a, b in ranges)
-        read = prefetch(lambda r: data.read(*r), ranges)
+        read = read_runs(data, ranges)
         if not data.meta.n_changes:
             return read
         return (bags[bags.sizes > 0] for bags in read if bags.n_points)

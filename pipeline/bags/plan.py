@@ -62,6 +62,12 @@ def split_evenly(n_items: int, n_parts: int) -> list[Range]:
     return [(a, b) for a, b in pairwise(ends) if b > a]
 
 
+def ranges_of(index: Integers) -> list[Range]:
+    """Return ascending positions as ranges of consecutive ones."""
+    parts = np.split(index, np.flatnonzero(np.diff(index) != 1) + 1)
+    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
+
+
 def sample_ranges(n_items: int, n_runs: int, run_length: int) -> list[Range]:
     """Return up to ``n_runs`` evenly spread, disjoint runs; everything if it is no larger.
 

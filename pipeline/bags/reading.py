@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TypeVar
 
+from .bags import Bags
 from .plan import Range, plan_partitions
 from .snapshot import Snapshot
 
 PARTITION_BYTES = 2**25  # of points read at a time: half a second from an object store
+GAP_VALUES = 2**17  # coordinates that are read sooner than another read begins, which takes 2 ms
 
 T = TypeVar("T")
 
@@ -46,3 +49,21 @@ def prefetch(load: Callable[[Range], T], ranges: Sequence[Range]) -> Generator[T
             upcoming = pool.submit(load, following)
             yield value
         yield upcoming.result()
+
+
+def read_runs(store: Snapshot, runs: Sequence[Range]) -> Iterator[Bags]:
+    """Yield the bags of each run, ascending; runs with short gaps between them are read at once."""
+    values = store.n_points * store.n_dims / max(1, store.n_bags)
+    most = PARTITION_BYTES // store.dtype.itemsize
+    spans: list[list[Range]] = []
+    for start, stop in runs:
+        near = spans and (start - spans[-1][-1][1]) * values <= GAP_VALUES
+        if near and (stop - spans[-1][0][0]) * values <= most:
+            spans[-1].append((start, stop))
+        else:
+            spans.append([(start, stop)])
+    with closing(prefetch(lambda r: store.read(*r), [(s[0][0], s[-1][1]) for s in spans])) as read:
+        for span, bags in zip(spans, read, strict=True):
+            first = span[0][0]
+            for start, stop in span:
+                yield bags[start - first : stop - first]

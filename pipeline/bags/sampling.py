@@ -58,8 +58,9 @@ def median_distance(sample: NDArray[Any]) -> float:
     rows = np.asarray(sample, dtype=np.float64)
     rows = rows - rows.mean(axis=0)
     squares = (rows**2).sum(axis=1)
-    distances = squares[:, None] + squares - 2 * rows @ rows.T
-    upper = distances[np.triu_indices(len(rows), 1)]
-    median = float(np.sqrt(max(0.0, np.median(upper)))) if len(upper) else 0.0
+    distances, products = squares[:, None] + squares, 2 * rows @ rows.T
+    distances -= products
+    lower = distances[np.tri(len(rows), k=-1, dtype=bool)]
+    median = float(np.sqrt(max(0.0, np.median(lower)))) if len(lower) else 0.0
     # the differences of squares above are exact to about 1e-15 of the largest square
     return median if median > 1e-7 * float(np.sqrt(squares.max())) else 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 from ..bags.labelled import LabelledBags
 from ..bags.labels import take_rows
-from ..bags.plan import Range, split_evenly
+from ..bags.plan import Range, ranges_of, split_evenly
 from ..bags.splits import Membership
 from ..execution import Progress
 from ..execution.costs import Cost, count_tasks
@@ -25,13 +25,15 @@ from ..regression.outcomes import Outcome
 from ..regression.rows import rows_cost
 from ..regression.statistics import statistics_cost
 from ..regression.weights import Weights
-from .cache import RowCache
-from .order import RunOrder
+from .cache import OpenCache, RowCache
+from .order import MAX_BLOCK_BYTES, RunOrder
+
+POINTS_AT_ONCE = 2**21  # of small blocks that are read, embedded and counted together: about 1 s
 
 
 @dataclass(frozen=True)
 class CachedBatch:
-    """A block of bags that are used.
+    """The bags of some blocks that are used.
 
     Attributes
     ----------
@@ -40,7 +42,7 @@ class CachedBatch:
     coefficients : float32, shape (n, s)
     targets : float64, shape (n, k)
     stop : int
-        Position in tuning's order after the block.
+        Position in tuning's order after the blocks.
     """
 
     index: Integers
@@ -68,51 +70,60 @@ class CachedBags(RowsOfBags):
     def batches(
         self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
     ) -> Iterator[CachedBatch]:
-        """One batch per block; ``start`` is where a block begins, in tuning's order."""
-        targets, coefficients = self.targets.open(), self.coefficients.open()
-        length = self.order.block_length
-        for block in range(start // length, -(-stop // length)):
-            runs = self.order.runs(block)
-            y, rows = targets.read(block), coefficients.read(block)
-            if y is None:
-                y = self._encode(runs)
-                targets.write(block, y)
-            used = ~np.isnan(y[:, 0])
-            if rows is None:
-                rows = self._embed(runs, used, max_bytes)
-                coefficients.write(block, rows)
-            index = np.concatenate([np.arange(*run) for run in runs])
-            yield CachedBatch(index[used], rows[used], y[used], self.order.bags_before(block + 1))
+        """Batches of whole blocks; ``start`` is where one begins, in tuning's order."""
+        caches, length = (self.targets.open(), self.coefficients.open()), self.order.block_length
+        first, last = start // length, -(-stop // length)
+        points = max(1, self.n_points * length // max(1, self.n_bags))
+        row_bytes = 4 * self.features.n_embedded + 8 * self.outcome.n_targets
+        limits = (rows_per_block // length, POINTS_AT_ONCE // points)
+        step = max(1, min(*limits, MAX_BLOCK_BYTES // (row_bytes * length)))
+        for block in range(first, last, step):
+            yield self._batch(range(block, min(block + step, last)), *caches, max_bytes)
 
     def naming(self, index: Index) -> AbstractContextManager[None]:
         """Do nothing: bags are refused, and named, where they are embedded."""
         return nullcontext()
 
-    def _encode(self, runs: Sequence[Range]) -> Floats:
-        """Targets of the bags of some runs; NaN without a label, or kept out of fitting."""
-        out = np.full((sum(b - a for a, b in runs), self.outcome.n_targets), np.nan)
-        done = 0
-        for (start, stop), rows, labels in self.bags.label_blocks(runs):
+    def _batch(
+        self, blocks: range, targets: OpenCache, coefficients: OpenCache, max_bytes: int
+    ) -> CachedBatch:
+        """Return consecutive blocks as one batch; what is missing of them is read at once."""
+        runs = [run for block in blocks for run in self.order.runs(block)]
+        index = np.concatenate([np.arange(*run) for run in runs])
+        y = targets.filled(blocks, lambda rows: self._encode(index[rows]))
+        used = ~np.isnan(y[:, 0])
+        rows = coefficients.filled(
+            blocks, lambda rows: self._embed(index[rows], used[rows], max_bytes)
+        )
+        stop = self.order.bags_before(blocks.stop)
+        return CachedBatch(index[used], rows[used], y[used], stop)
+
+    def _encode(self, index: Integers) -> Floats:
+        """Targets of some bags; NaN without a label, or kept out of fitting."""
+        out = np.full((len(index), self.outcome.n_targets), np.nan)
+        order = np.argsort(index)
+        places = index[order]
+        for (start, _), rows, labels in self.bags.label_blocks(ranges_of(places)):
             if len(rows):
                 with self.bags.naming(start + rows):
-                    out[done + rows], _ = self.outcome.encode(labels)
-            done += stop - start
+                    encoded, _ = self.outcome.encode(labels)
+                out[order[np.searchsorted(places, start + rows)]] = encoded
         return out
 
     def _embed(
-        self, runs: Sequence[Range], used: NDArray[np.bool_], max_bytes: int
+        self, index: Integers, used: NDArray[np.bool_], max_bytes: int
     ) -> NDArray[np.float32]:
-        """Coefficients of the bags of some runs; zeros where a bag is not used."""
-        out = np.zeros((len(used), self.features.n_embedded), dtype=np.float32)
-        done, present = 0, np.flatnonzero(self.bags.present(runs))
-        for batch in LabelledBags(self.bags.data).batches_of(runs, max_bytes=max_bytes):
-            at = present[done : done + len(batch)]
+        """Coefficients of some bags; zeros where a bag is not used."""
+        out = np.zeros((len(index), self.features.n_embedded), dtype=np.float32)
+        order = np.argsort(index)
+        places, every = index[order], LabelledBags(self.bags.data)
+        for batch in every.batches_of(ranges_of(places), max_bytes=max_bytes):
+            at = order[np.searchsorted(places, batch.index)]
             rows = np.flatnonzero(used[at])
             if len(rows):
                 with self.bags.naming(batch.index[rows]):
                     chosen = take_rows(batch.bags, rows)
                     out[at[rows]] = self.features.embed(chosen, np.float32)[0]
-            done += len(batch)
         return out
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bagbasis.bags.bags import offsets_of
-from bagbasis.bags.plan import plan_partitions, sample_ranges, split_evenly
+from bagbasis.bags.plan import plan_partitions, ranges_of, sample_ranges, split_evenly
 from bagbasis.errors import ParameterError
 from tests.oracles.ragged import partitions_by_loop
 
@@ -100,3 +100,11 @@ def test_sample_ranges(n_items, n_runs, run_length):
     assert all(a[1] <= b[0] for a, b in pairwise(ranges))
     assert ranges[0][0] == 0
     assert ranges[-1][1] == n_items or n_runs == 1
+
+
+@given(st.sets(st.integers(0, 60)))
+def test_ranges_of_positions(positions):
+    """The fewest ranges that hold the positions, and nothing else."""
+    ranges = ranges_of(np.array(sorted(positions), np.int64))
+    assert [i for start, stop in ranges for i in range(start, stop)] == sorted(positions)
+    assert all(a[1] < b[0] for a, b in pairwise(ranges))

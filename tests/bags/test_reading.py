@@ -10,7 +10,7 @@ import pytest
 from zarr.abc.store import RangeByteRequest, SuffixByteRequest
 from zarr.storage import LocalStore
 
-from bagbasis.bags import BagStore
+from bagbasis.bags import BagStore, reading
 from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.reading import partitions, prefetch
 from bagbasis.bags.sampling import RunSample
@@ -33,6 +33,7 @@ def ragged_store(path, sizes, chunk_points=8):
 
 
 SIZES = (3, 40, 1, 1, 100, 7, 9, 16, 8, 8, 30, 2, 2, 60, 5)
+RUNS = [(0, 2), (6, 8), (13, 15)]
 
 
 def test_batches_give_all_bags_in_order(tmp_path):
@@ -58,6 +59,20 @@ def test_a_sample_is_runs_of_bags(tmp_path):
     assert_same_bags(everything, bags)
     empty = BagStore.create(tmp_path / "empty.zarr", 2)
     assert list(LabelledBags(empty).sample(RunSample(3, 5))) == []
+
+
+@pytest.mark.parametrize(("values", "n_reads"), [(0, 3), (2 * 20 * 5, 1)])
+def test_runs_of_a_sample_with_short_gaps_are_one_read(tmp_path, monkeypatch, values, n_reads):
+    """Whatever is read at once, the bags are those of the runs; partitions stay the limit."""
+    store, bags = ragged_store(tmp_path / "s.zarr", SIZES)
+    calls, read = [], BagStore.read
+    monkeypatch.setattr(BagStore, "read", lambda *given: calls.append(given) or read(*given))
+    monkeypatch.setattr(reading, "GAP_VALUES", values)
+    for limit in (2**20, 4):
+        monkeypatch.setattr(reading, "PARTITION_BYTES", limit)
+        for part, start in zip(reading.read_runs(store, RUNS), (0, 6, 13), strict=True):
+            assert_same_bags(part, bags[start : start + 2])
+    assert len(calls) == n_reads + 3
 
 
 def test_a_partition_takes_about_the_bytes_asked_for(tmp_path):

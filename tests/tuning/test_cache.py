@@ -104,6 +104,28 @@ def test_damaged_block_counts_as_missing(tmp_path, harm):
     check(opened.read(0), 0)
 
 
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_what_is_missing_of_many_blocks_is_made_at_once(tmp_path, is_damaged):
+    """Only the rows of missing and damaged blocks are asked for, by their places, and kept."""
+    opened, made = cache_at(tmp_path).open(), []
+
+    def make(places):
+        made.append(places)
+        return everything[places]
+
+    everything = np.concatenate([rows_of(block) for block in range(3)])
+    opened.write(1, rows_of(1))
+    if is_damaged:
+        (damaged,) = objects(tmp_path)
+        damaged.write_bytes(damaged.read_bytes()[:-9])
+    for _ in range(2):
+        np.testing.assert_array_equal(opened.filled(range(3), make), everything)
+    (places,) = made
+    kept = range(0) if is_damaged else range(LENGTH, 2 * LENGTH)
+    assert places.tolist() == [i for i in range(N) if i not in kept]
+    np.testing.assert_array_equal(opened.filled(range(1, 3), make), everything[LENGTH:])
+
+
 KILLED = """
 import os, sys
 from pathlib import Path
