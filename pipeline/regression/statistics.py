@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..random_features.completion import Completion
 from .moments import MomentsBuilder, RidgeMoments
 from .statistics_kernels import add_triangle, gram_float32, gram_float64, unpack_centred
 from .summary import Floats, Judge
+from .tile_products import TileProducts, tile_bytes, tiles_serve
 
 BLOCK_ROWS = 8192  # rows of the block that goes through one SYRK: with fewer the product is slower
 BLOCK_BYTES = 2**28  # of it, at most
@@ -136,8 +138,8 @@ class StatisticsBuilder:
     """Collects rows in a block and adds each full block into `RidgeStatistics`.
 
     Blocks go through one SYRK (and, with many targets, one GEMM) in the working precision and are
-    added into float64. Which rows form a block depends only on their position, so the result does
-    not depend on how they arrive.
+    added into float64; `TileProducts` take SYRK's place where they serve. Which rows form a block
+    depends only on their position, so the result does not depend on how they arrive.
 
     Memory: the packed float64 triangle, one D × D square and one block of rows.
     """
@@ -199,9 +201,19 @@ class StatisticsBuilder:
         self._moments.add(z, y, weights)
         if weights is not None:
             z *= np.sqrt(weights)[:, None].astype(z.dtype)
-        (gram_float32 if self._dtype == np.float32 else gram_float64)(z, self.square)
-        add_triangle(self._gram, self.square)
+        self._add_products(z)
         self._filled = 0
+
+    def _add_products(self, z: NDArray[Any]) -> None:
+        if z.dtype == np.float32 and tiles_serve(*z.shape):
+            self._tiles.add(self._gram, z, self.square)
+            return
+        (gram_float32 if z.dtype == np.float32 else gram_float64)(z, self.square)
+        add_triangle(self._gram, self.square)
+
+    @cached_property
+    def _tiles(self) -> TileProducts:
+        return TileProducts(len(self.square))
 
 
 def statistics_cost(n_features: int, n_targets: int, precision: str, n_parts: int = 1) -> Cost:
@@ -213,7 +225,8 @@ def statistics_cost(n_features: int, n_targets: int, precision: str, n_parts: in
     itemsize, d = np.dtype(precision).itemsize, n_features
     packed = 8 * (d * (d + 1) // 2 + n_targets * (d + 2) + d)
     block = _block_rows(d, itemsize) * (itemsize * d + 8 * n_targets)
-    building = itemsize * d * d + n_parts * (packed + block)
+    tiles = tile_bytes(d) if np.dtype(precision) == np.float32 else 0  # on any machine: see `Cost`
+    building = itemsize * d * d + n_parts * (packed + block + tiles)
     return Cost(
         seconds_per_bag=d * d * SECONDS_PER_PRODUCT,
         bytes_per_bag=8 * n_targets,

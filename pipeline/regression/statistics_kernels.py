@@ -60,6 +60,25 @@ def add_triangle(packed, square):
             _add_row(packed, square, n - 1 - pair)
 
 
+@njit(cache=True, nogil=True)
+def _add_shifted_row(packed, square, a, b, i):
+    n = square.shape[0]
+    target = packed[row_start(i, n) : row_start(i + 1, n)]
+    source, left, right = square[i, i:], a[i:], b[i:]
+    for j in range(n - i):
+        target[j] += source[j] + (a[i] * right[j] + b[i] * left[j])
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def add_shifted_triangle(packed, square, a, b):
+    """Add the upper triangle of ``square`` + a bᵀ + b aᵀ to ``packed``; a, b float64 (D,)."""
+    n = square.shape[0]
+    for pair in prange((n + 1) // 2):
+        _add_shifted_row(packed, square, a, b, pair)
+        if n - 1 - pair > pair:
+            _add_shifted_row(packed, square, a, b, n - 1 - pair)
+
+
 @njit(cache=True, parallel=True, nogil=True)
 def unpack_centred(packed, sums, n_rows, shift, square):
     """Upper triangle of square = packed − sums sumsᵀ / n_rows + shift · I, float64."""
