@@ -3,6 +3,7 @@ forked from a server that has imported the library once; the order of files keep
 what is imported and collected is no garbage, and nobody looks for any in it; files lie in memory,
 where there is room: a new store syncs twenty of them, and a disk takes its time for each."""
 
+import atexit
 import gc
 import multiprocessing
 import os
@@ -77,14 +78,9 @@ def kernel(shell):
 
 def pytest_collection_finish():
     """Leave half a million objects, which stay to the end, out of all later searches."""
-    gc.collect()
     gc.freeze()
     gc.enable()
-
-
-def pytest_unconfigure():
-    """Let libraries take leave of their objects."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)  # libraries take leave of their objects; pytest has looked by then
 
 
 def pytest_collection_modifyitems(items):

@@ -16,8 +16,11 @@ def drop_first(R, u, start, stop, row, tail):
     What is left is RᵀR + vvᵀ for the row v that goes: rotations add it, which rounding can not
     make indefinite. ``row`` (n,) and ``tail`` (q,) are scratch.
     """
-    row[start:stop] = R[start, start:stop]
-    tail[:] = u[start]
+    # loops: numba compiles numpy's broadcasting, messages and all, for parts of arrays
+    for i in range(start, stop):
+        row[i] = R[start, i]
+    for q in range(len(tail)):
+        tail[q] = u[start, q]
     for k in range(start + 1, stop):
         length = np.hypot(R[k, k], row[k])
         c, s = R[k, k] / length, row[k] / length

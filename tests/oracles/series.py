@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,10 @@ def product_function(basis: str, alpha: Sequence[int], x: ArrayLike) -> NDArray[
     for j, k in enumerate(alpha):
         value = value * basis_function(basis, int(k), points[:, j])
     return value
+
+
+def _factor(basis: str, points: NDArray, j: int, k: int) -> NDArray[np.float64]:
+    return basis_function(basis, k, points[:, j])
 
 
 def index_set_by_loop(
@@ -88,8 +93,11 @@ def project_by_loop(
             n_outside[i] = max(n_outside[i], outside)
             if len(kept) == 0:
                 continue
+            once = cache(partial(_factor, basis, kept))  # indices share functions of one dimension
             for a, alpha in enumerate(indices):
-                values = product_function(basis, alpha, kept)
+                values = np.ones(len(kept))
+                for j, k in enumerate(alpha):
+                    values = values * once(j, int(k))
                 means[i, g * len(indices) + a] = (values**2 if squared else values).mean()
     return means, n_outside
 
