@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bagbasis.storage.files import writing
 
 DOTS_PER_INCH = 120  # of the PNG files
-LAYOUT = "constrained"  # half of the time of a picture
+LAYOUT: Literal["constrained"] | None = "constrained"  # half of the time of a picture
 MOST_VALUES = 30  # of an integer target that gets one violin per value
 MOST_BINS = 60  # of a histogram
 MOST_PANELS = 9  # targets that are drawn
