@@ -87,8 +87,14 @@ class Sample:
             sums = self.data.bucket_sums(features, self.bucket_length)
             return sums[np.unique(self.positions // self.bucket_length)]
         total: Floats = np.empty(0)
+        is_each = np.array_equal(self.units, np.arange(len(self)))  # a unit has one row
         for start in range(0, len(self), FEATURE_ROWS):
             columns = features(self.rows[start : start + FEATURE_ROWS])
+            if is_each:
+                if not len(total):
+                    total = np.empty((self.n_units, columns.shape[1]))
+                total[start : start + len(columns)] = columns
+                continue
             units = self.units[start : start + len(columns)]
             found, of = np.unique(units, return_inverse=True)
             members = csr_array((np.ones(len(of)), (of, np.arange(len(of)))))

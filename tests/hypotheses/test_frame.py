@@ -125,6 +125,19 @@ def test_points_and_bags():
     assert (pooled.unit, len(pooled)) == ("point", 20)
 
 
+def test_sums_of_units_of_one_row(monkeypatch):
+    """They are the rows' features in double, block after block, without a sum; units that come in
+    another order than the rows are summed."""
+    monkeypatch.setattr("bagbasis.hypotheses.samples.FEATURE_ROWS", 3)
+    points = np.random.default_rng(0).random((8, 2))
+    [sample] = read_samples({"a": points})
+    found = sample.feature_sums(lambda rows: rows.astype(np.float32))
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, points.astype(np.float32))
+    [turned] = read_samples({"a": points}, groups={"a": np.arange(8)[::-1]})
+    np.testing.assert_array_equal(turned.feature_sums(lambda rows: rows), points[::-1])
+
+
 def test_bags_are_thinned_and_embedded(tmp_path):
     """In memory and stored alike; bags that are too small are left out, and their groups, too."""
     rng = np.random.default_rng(0)

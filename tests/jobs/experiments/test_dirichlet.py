@@ -17,10 +17,10 @@ from tests.jobs.experiments.contract import Contract, make, result
 class TestDirichletParameters(Contract):
     name = "dirichlet"
     sizes: ClassVar = {
-        "n_train": 2000,
-        "n_test": 500,
-        "n_classical": 500,
-        "candidates": {"n_choose": 1000},
+        "n_train": 1000,
+        "n_test": 300,
+        "n_classical": 300,
+        "candidates": {"n_choose": 500, "n_features": 256},
     }
 
     def test_lowest_error_at_every_n(self, results):

@@ -10,7 +10,7 @@ from tests.jobs.experiments.contract import Contract
 
 class TestEmbeddings(Contract):
     name = "embeddings"
-    sizes: ClassVar = {"n_train": 60, "n_test": 40, "n_trees": 5}
+    sizes: ClassVar = {"n_train": 40, "n_test": 20, "n_features": 16, "n_trees": 5}
 
     def test_methods(self, report, results):
         """Every method on every set of bags; auto learns, and is behind itself by nothing."""

@@ -18,12 +18,16 @@ from tests.jobs.experiments.contract import Contract
 class TestFastMMD(Contract):
     name = "fastmmd"
     sizes: ClassVar = {
+        "n_points": 600,
+        "power_ratio": 16.0,
+        "ratios": [16.0],
         "n_spread": 20,
         "n_tests": 8,
         "n_null": 8,
-        "sizes": [250, 500],
-        "dims": [8, 64],
-        "size_of_dims": 300,
+        "sizes": [125, 250],
+        "dims": [4, 32],
+        "size_of_dims": 150,
+        "frequencies_of_dims": 128,
         "bandwidths": [0.1, 10.0],
     }
 

@@ -22,8 +22,11 @@ class TestComponentCounting(Contract):
     sizes: ClassVar = {
         "n_train": [300, 1000],
         "n_test": 500,
+        "n_features": 500,
         "n_choose": 300,
-        "kl": {200: [60, 60]},
+        "choose_features": 250,
+        "multipliers": [2.0],
+        "kl": {200: [40, 40]},
         "n_em": {200: 10},
     }
 

@@ -15,10 +15,10 @@ CLASSICAL = ["AIC", "BIC", "CV"]
 class TestGMMOrder(Contract):
     name = "gmm-order"
     sizes: ClassVar = {
-        "n_train": 1500,
-        "n_test": 300,
+        "n_train": 1000,
+        "n_test": 200,
         "n_classical": 4,
-        "candidates": {"n_choose": 1500},
+        "candidates": {"n_choose": 1000, "n_features": 256},
     }
 
     def test_lowest_error_at_every_n(self, results):

@@ -15,7 +15,9 @@ from tests.jobs.experiments.contract import Contract, make
 
 class TestImageClasses(Contract):
     name = "images"
-    sizes: ClassVar = {"tasks": {"digits": {"n_choose": 300}}}
+    sizes: ClassVar = {
+        "tasks": {"digits": {"n_choose": 300, "choose_features": 250, "n_per_dim": 6}}
+    }
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
@@ -18,6 +20,7 @@ LEAST_R2 = {"entropies": 0.983, "coefficients": 0.988, "random features": 0.978}
 
 class TestJSGram(Contract):
     name = "js-gram"
+    sizes: ClassVar = {"n_mixtures": 20, "n_features": 3500}
 
     def test_at_least_as_good_as_the_paper(self, report, results):
         """JS from entropies, coefficients and random features is nearer to the truth than

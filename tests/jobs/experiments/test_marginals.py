@@ -15,7 +15,14 @@ from tests.jobs.experiments.contract import Contract
 
 class TestMarginals(Contract):
     name = "marginals"
-    sizes: ClassVar = {"n_train": 20, "n_test": 40, "n_features": 500, "choose_features": 250}
+    sizes: ClassVar = {
+        "n_train": 20,
+        "n_test": 30,
+        "n_points": 60,
+        "n_classes": 8,
+        "n_features": 300,
+        "choose_features": 150,
+    }
 
     def test_order_of_the_methods(self, results):
         """HDD is ahead of L2 and of histograms, and level with MMD; all are far from guessing.

@@ -20,7 +20,7 @@ from tests.jobs.experiments.contract import Contract, make, result
 
 class TestRectify2LPT(Contract):
     name = "rectify-2lpt"
-    sizes: ClassVar = {"train_boxes": 16, "test_boxes": 4, "n_rounds": 3}
+    sizes: ClassVar = {"train_boxes": 10, "test_boxes": 2, "n_rounds": 1}
 
     def test_order_of_the_methods(self, results, report):
         """The 3BE beats 2LPT, the LSE and the average on boxes held out, and the LSE does not beat

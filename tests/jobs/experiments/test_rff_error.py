@@ -28,7 +28,7 @@ LARGEST = {100: 0.154, 1000: 0.0493}  # E max error of paired features, measured
 
 class TestFeatureError(Contract):
     name = "rff-error"
-    sizes: ClassVar = {"n_features": [100, 500, 1000]}
+    sizes: ClassVar = {"n_features": [100, 500, 1000], "n_repeats": 100}
 
     @pytest.fixture(scope="class")
     @classmethod

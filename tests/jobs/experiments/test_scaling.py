@@ -41,6 +41,10 @@ class TestScaling(Contract):
     sizes: ClassVar = {
         "ladders": {"N": [512, 1024, 2048], "n": [16, 64, 256], "s": [4, 16, 64]},
         "n_rounds": 1,
+        "graph_bags": [1000, 1_000_000, 1_000_000_000],
+        "simulated": [[20, 0.1]],
+        "simulated_tasks": 20,
+        "idle_seconds": 0.1,
     }
 
     def test_memory_is_flat_over_bags(self, results):

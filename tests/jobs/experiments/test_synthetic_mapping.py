@@ -13,7 +13,12 @@ from tests.jobs.experiments.contract import Contract, make, result
 
 class TestSyntheticMapping(Contract):
     name = "synthetic-mapping"
-    sizes: ClassVar = {"n_train": [2000, 8000], "n_test": 1500}
+    sizes: ClassVar = {
+        "n_train": [1000, 4000],
+        "n_test": 1000,
+        "most_pairs": 1_000_000,
+        "candidates": {"n_choose": 1000},
+    }
 
     def test_no_worse_than_the_smoother(self, results, report):
         """The 2BE has less error than Kernel-Kernel, and both learn more of more and larger bags.
