@@ -14,6 +14,7 @@ from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from .accumulate import FitPass, FitStatistics
 from .feature_rows import BLOCK_BYTES, FeatureRows, RowBlock
 from .moments import MomentsBuilder, RidgeMoments
+from .product_kernels import STRIPES, row_products
 from .summary import Floats, Summary
 
 # Of the rows that go through both products of a step: cached for one column, and for many of them
@@ -191,15 +192,8 @@ class ProductSums:
         z = block.features(self._features, self._room)
         n = len(block) if self._takes_all else block.n_fitted
         given = self._product
-        sums = np.zeros_like(given.directions)
-        for start in range(0, n, self._slice):
-            part = z[start : min(n, start + self._slice)]
-            u = part @ given.directions - given.shift
-            if block.weights is not None:
-                u *= block.weights[start : start + len(part), None]
-            self._sums += u.sum(axis=0)
-            sums += part.T @ u.astype(z.dtype)
-        self._products += sums
+        weights = None if block.weights is None else block.weights[:n]
+        (self._multiply_one if len(given.shift) == 1 else self._multiply)(z[:n], weights)
         if given.psi is not None and n < len(block):
             y = np.ldexp(block.y[n:], -given.exponents)  # type: ignore[operator]
             y = np.tile(y, given.psi.shape[1] // y.shape[1])
@@ -207,6 +201,27 @@ class ProductSums:
             if block.weights is not None:
                 squares *= block.weights[n:, None]
             self._squares += squares.sum(axis=0)
+
+    def _multiply_one(self, z: NDArray[Any], weights: Floats | None) -> None:
+        """Count rows with one direction: by a kernel, as BLAS would read them twice."""
+        given, d = self._product, z.shape[1]
+        sums, totals = np.zeros((STRIPES, d), z.dtype), np.zeros(STRIPES)
+        direction, shift = np.ascontiguousarray(given.directions[:, 0]), float(given.shift[0])
+        row_products(z, np.empty(0) if weights is None else weights, direction, shift, sums, totals)
+        self._products += sums.sum(axis=0, dtype=np.float64)[:, None]
+        self._sums += totals.sum()
+
+    def _multiply(self, z: NDArray[Any], weights: Floats | None) -> None:
+        given = self._product
+        sums = np.zeros_like(given.directions)
+        for start in range(0, len(z), self._slice):
+            part = z[start : start + self._slice]
+            u = part @ given.directions - given.shift
+            if weights is not None:
+                u *= weights[start : start + len(part), None]
+            self._sums += u.sum(axis=0)
+            sums += part.T @ u.astype(z.dtype)
+        self._products += sums
 
     def finish(self) -> Products:
         """Return those of all blocks."""
