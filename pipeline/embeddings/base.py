@@ -21,7 +21,7 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE, RunSample
-from ..bases.coefficients import KernelArguments, kernel_arguments
+from ..bases.coefficients import kernel_arguments
 from ..errors import DataError, ParameterError
 from ..execution.costs import Cost
 from ..execution.progress import Progress
@@ -39,6 +39,10 @@ BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
 """Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
 BoxLike = Box | Sequence[Sequence[float]]
 """A box: as such, or one (lo, hi) per dimension."""
+
+
+PointArguments = tuple[NDArray[Any], Integers, Integers, Integers, Floats, Floats, bool]
+"""See `EmbeddingSpec.arguments`."""
 
 
 @dataclass(frozen=True)
@@ -237,10 +241,14 @@ class EmbeddingSpec(ABC):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """Write embeddings (NaN where "drop" left no point) and each bag's points outside."""
 
-    def arguments(self, bags: Bags) -> KernelArguments:
+    def arguments(self, bags: Bags) -> PointArguments:
         """Return the first arguments of a kernel that takes bags point by point, in double."""
         drop = self.out_of_box == "drop"
-        return kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
+        # of one dtype: to ask for it per point takes moments 1.8 times as long
+        _, offsets, parts, groups, lo, inverse, drops = kernel_arguments(
+            bags, self.groups, self.box, drop, np.dtype(np.float64)
+        )
+        return bags.points, offsets, parts, groups, lo, inverse, drops
 
     def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which points, shape (n, n_dims), lie outside the box."""

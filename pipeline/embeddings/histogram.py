@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers, by_precision
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
@@ -81,7 +81,7 @@ class HistogramSpec(MarginalSpec):
                 np.array(self.lambdas),
                 np.sqrt(self.weights),
                 _tables(self.lambdas, self.exponent),
-                by_precision(out),
+                out,
                 outside,
             )
 

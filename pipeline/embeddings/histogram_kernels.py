@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .confine_kernels import confine, write_row
+from .confine_kernels import confine
 
 
 @njit(cache=True)
@@ -14,7 +14,7 @@ def _count(points, start, stop, columns, lo, inverse, drop, n_bins, x, counts):
     counts[:] = 0
     kept, outside = 0, 0
     for row in range(start, stop):
-        inside = confine(points, row, columns, lo, inverse, x)
+        inside = confine(points[row], columns, lo, inverse, x)
         outside += not inside
         if inside or not drop:
             kept += 1
@@ -77,18 +77,17 @@ def histogram_powers(
     rates, weights : float64, shape (M,)
     tables : float64, shape (M, 2, n)
         Real and imaginary parts of c^{exponent + i·rate} for counts c < n.
-    out : (float32, float64), shape (n_bags, n_groups · n_parts · n_bins^g), written
-        See `arrays.by_precision`. NaN where no point was kept.
+    out : float32 or float64, shape (n_bags, n_groups · n_parts · n_bins^g), written
+        NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written
         Points of the bag outside the box, in the group where they are most.
     """
     n_groups, g = groups.shape
     n_cells = n_bins**g
-    width = out[0].shape[1] // n_groups
+    width = out.shape[1] // n_groups
     for part in prange(len(parts) - 1):
         counts = np.empty(n_cells, np.int64)
         x = np.empty(g, np.float64)
-        values = np.empty(n_groups * width, np.float64)
         for i in range(parts[part], parts[part + 1]):
             n_outside[i] = 0
             for group in range(n_groups):
@@ -107,7 +106,7 @@ def histogram_powers(
                 n_outside[i] = max(n_outside[i], outside)
                 at = group * width
                 if kept == 0:
-                    values[at : at + width] = np.nan
+                    out[i, at : at + width] = np.nan
                     continue
                 for m in range(len(rates)):
                     _powers(
@@ -117,7 +116,6 @@ def histogram_powers(
                         rates[m],
                         weights[m],
                         tables[m],
-                        values[at:],
+                        out[i, at:],
                     )
                     at += n_cells if rates[m] == 0 else 2 * n_cells
-            write_row(values, out, i)

@@ -97,7 +97,7 @@ def mean_sines_cosines(points, offsets, parts, groups, lo, inverse, drop, turns,
                 products[:] = 0
                 squares[:] = 0
                 for row in range(first, min(first + BLOCK, offsets[i + 1])):
-                    inside = confine(points, row, columns, lo, inverse, x)
+                    inside = confine(points[row], columns, lo, inverse, x)
                     outside += not inside
                     if drop and not inside:
                         continue

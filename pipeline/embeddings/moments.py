@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Integers, by_precision
+from ..arrays import Integers
 from ..bags import Bags, Box
 from ..errors import DataError, ParameterError
 from ..params import check_flag
@@ -66,7 +66,7 @@ class MomentsSpec(EmbeddingSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         with KERNELS:
-            moments(*self.arguments(bags), self.covariance, by_precision(out), outside)
+            moments(*self.arguments(bags), self.covariance, out, outside)
         if self.center is not None and self.scale is not None:
             out -= np.array(self.center, out.dtype)
             out /= np.array(self.scale, out.dtype)

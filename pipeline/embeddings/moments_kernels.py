@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .confine_kernels import confine, write_row
+from .confine_kernels import confine
 
 
 @njit(cache=True, parallel=True)
@@ -19,22 +19,20 @@ def moments(points, offsets, parts, groups, lo, inverse, drop, covariance, out, 
     points, offsets, parts, groups, lo, inverse, drop
         See `bases.kernel_arguments`; one group of all columns.
     covariance : bool
-    out : (float32, float64), shape (n_bags, d) or (n_bags, d + d (d + 1) / 2), written
-        See `arrays.by_precision`. NaN where no point was kept.
+    out : float32 or float64, shape (n_bags, d) or (n_bags, d + d (d + 1) / 2), written
+        NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written
     """
     columns = groups[0]
     d = len(columns)
-    width = out[0].shape[1]
     for part in prange(len(parts) - 1):
         x, mean = np.empty(d, np.float64), np.empty(d, np.float64)
         products = np.empty((d, d), np.float64)
-        values = np.empty(width, np.float64)
         for i in range(parts[part], parts[part + 1]):
             kept, outside = 0, 0
             mean[:] = 0
             for row in range(offsets[i], offsets[i + 1]):
-                inside = confine(points, row, columns, lo, inverse, x)
+                inside = confine(points[row], columns, lo, inverse, x)
                 outside += not inside
                 if inside or not drop:
                     kept += 1
@@ -42,18 +40,16 @@ def moments(points, offsets, parts, groups, lo, inverse, drop, covariance, out, 
                         mean[j] += x[j]
             n_outside[i] = outside
             if kept == 0:
-                values[:] = np.nan
-                write_row(values, out, i)
+                out[i] = np.nan
                 continue
             for j in range(d):
                 mean[j] /= kept
-                values[j] = mean[j]
+                out[i, j] = mean[j]
             if not covariance:
-                write_row(values, out, i)
                 continue
             products[:] = 0
             for row in range(offsets[i], offsets[i + 1]):
-                inside = confine(points, row, columns, lo, inverse, x)
+                inside = confine(points[row], columns, lo, inverse, x)
                 if inside or not drop:
                     for j in range(d):
                         x[j] -= mean[j]
@@ -63,6 +59,5 @@ def moments(points, offsets, parts, groups, lo, inverse, drop, covariance, out, 
             at = d
             for j in range(d):
                 for k in range(j, d):
-                    values[at] = products[j, k] / kept
+                    out[i, at] = products[j, k] / kept
                     at += 1
-            write_row(values, out, i)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers, by_precision
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases.index_sets import MAX_FUNCTIONS
 from ..params import check_integer, check_seed
@@ -68,11 +68,7 @@ class SlicedWassersteinSpec(EmbeddingSpec):
         """See `EmbeddingSpec.fill`."""
         with KERNELS:
             sliced_quantiles(
-                *self.arguments(bags),
-                _directions(self),
-                self.n_quantiles,
-                by_precision(out),
-                outside,
+                *self.arguments(bags), _directions(self), self.n_quantiles, out, outside
             )
 
 

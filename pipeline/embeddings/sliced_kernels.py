@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .confine_kernels import confine, write_row
+from .confine_kernels import confine
 
 
 @njit(cache=True, parallel=True)
@@ -21,31 +21,28 @@ def sliced_quantiles(
     directions : float64, shape (n_directions, d)
         Of unit length.
     n_quantiles : int
-    out : (float32, float64), shape (n_bags, n_directions * n_quantiles), written
-        See `arrays.by_precision`. Divided by the root of its length; NaN where no point was kept.
+    out : float32 or float64, shape (n_bags, n_directions * n_quantiles), written
+        Divided by the root of its length; NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written
     """
     columns = groups[0]
     d = len(columns)
-    width = out[0].shape[1]
-    scale = 1.0 / np.sqrt(width)
+    scale = 1.0 / np.sqrt(out.shape[1])
     for part in prange(len(parts) - 1):
         longest = 0
         for i in range(parts[part], parts[part + 1]):
             longest = max(longest, offsets[i + 1] - offsets[i])
         unit = np.empty((longest, d), np.float64)
         values = np.empty(longest, np.float64)
-        means = np.empty(width, np.float64)
         for i in range(parts[part], parts[part + 1]):
             kept, outside = 0, 0
             for row in range(offsets[i], offsets[i + 1]):
-                inside = confine(points, row, columns, lo, inverse, unit[kept])
+                inside = confine(points[row], columns, lo, inverse, unit[kept])
                 outside += not inside
                 kept += inside or not drop
             n_outside[i] = outside
             if kept == 0:
-                means[:] = np.nan
-                write_row(means, out, i)
+                out[i] = np.nan
                 continue
             for k in range(len(directions)):
                 for row in range(kept):
@@ -55,8 +52,7 @@ def sliced_quantiles(
                     values[row] = value
                 ordered = values[:kept]
                 ordered.sort()
-                _interval_means(ordered, scale, means[k * n_quantiles : (k + 1) * n_quantiles])
-            write_row(means, out, i)
+                _interval_means(ordered, scale, out[i, k * n_quantiles : (k + 1) * n_quantiles])
 
 
 @njit(cache=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ..arrays import Floats, Integers, by_precision
+from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bags.sampling import spread_rows
 from ..bases.index_sets import MAX_FUNCTIONS
@@ -63,7 +63,7 @@ class BagOfWordsSpec(EmbeddingSpec):
         """See `EmbeddingSpec.fill`."""
         centres = np.array(self.centres).reshape(-1, self.n_dims)
         with KERNELS:
-            word_shares(*self.arguments(bags), centres, by_precision(out), outside)
+            word_shares(*self.arguments(bags), centres, out, outside)
 
 
 class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .confine_kernels import confine, write_row
+from .confine_kernels import confine
 
 
 @njit(cache=True, parallel=True)
@@ -18,8 +18,8 @@ def word_shares(points, offsets, parts, groups, lo, inverse, drop, centres, out,
         See `bases.kernel_arguments`; one group of all columns.
     centres : float64, shape (n_words, d)
         In the unit cube.
-    out : (float32, float64), shape (n_bags, n_words), written
-        See `arrays.by_precision`. NaN where no point was kept.
+    out : float32 or float64, shape (n_bags, n_words), written
+        NaN where no point was kept.
     n_outside : int64, shape (n_bags,), written
     """
     columns = groups[0]
@@ -27,12 +27,11 @@ def word_shares(points, offsets, parts, groups, lo, inverse, drop, centres, out,
     for part in prange(len(parts) - 1):
         x = np.empty(d, np.float64)
         counts = np.empty(n_words, np.int64)
-        roots = np.empty(n_words, np.float64)
         for i in range(parts[part], parts[part + 1]):
             counts[:] = 0
             kept, outside = 0, 0
             for row in range(offsets[i], offsets[i + 1]):
-                inside = confine(points, row, columns, lo, inverse, x)
+                inside = confine(points[row], columns, lo, inverse, x)
                 outside += not inside
                 if drop and not inside:
                     continue
@@ -47,5 +46,4 @@ def word_shares(points, offsets, parts, groups, lo, inverse, drop, centres, out,
                 counts[nearest] += 1
             n_outside[i] = outside
             for k in range(n_words):
-                roots[k] = np.sqrt(counts[k] / kept) if kept else np.nan
-            write_row(roots, out, i)
+                out[i, k] = np.sqrt(counts[k] / kept) if kept else np.nan
