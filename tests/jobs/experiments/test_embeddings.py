@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
+import pytest
+
+from bagbasis.jobs.experiments import embeddings
 from bagbasis.jobs.experiments.embeddings import AUTO, DATA, PEERS, SINGLES
 from tests.jobs.experiments.contract import Contract
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_rounds():
+    """Boosting in 5 rounds: the default's 100 are a thousand trees for ten digits."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"):
+            patch.setattr(embeddings, name, partial(getattr(embeddings, name), max_iter=5))
+        yield
 
 
 class TestEmbeddings(Contract):

@@ -13,6 +13,7 @@ import pytest
 from bagbasis.errors import ParameterError
 from bagbasis.execution import current_client
 from bagbasis.jobs.experiments import scaling_measures
+from bagbasis.jobs.experiments import simulated_cluster as simulated_cluster_module
 from bagbasis.jobs.experiments.kit.frame import column, frame
 from bagbasis.jobs.experiments.kit.timing import exponent
 from bagbasis.jobs.experiments.scaling_measures import Size, cpu_seconds, random_store
@@ -46,6 +47,14 @@ class TestScaling(Contract):
         "simulated_tasks": 20,
         "idle_seconds": 0.1,
     }
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def _one_process(cls):
+        """Simulated workers share one; that there are more is tested below."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(simulated_cluster_module, "PROCESSES", 1)
+            yield
 
     def test_memory_is_flat_over_bags(self, results):
         """From three partitions on, 64 MiB more of points and 32 MiB more of features leave the
