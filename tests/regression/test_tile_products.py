@@ -6,6 +6,10 @@ for both is tested through `StatisticsBuilder`, as fits use it.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numba
 import numpy as np
 import pytest
@@ -134,6 +138,23 @@ def test_a_builder_takes_them_where_they_serve():
     np.testing.assert_allclose(gram, truth, atol=2e-6 * n)
     z[1234, 77] = np.nan
     assert not collected(z, y, np.float32).is_finite
+
+
+def test_a_processor_without_them():
+    """None are used, and asking for them is an error: the process would end by a signal."""
+    script = (
+        "from bagbasis.errors import BagbasisError\n"
+        "from bagbasis.regression.tile_products import TileProducts, tiles_serve\n"
+        "assert not tiles_serve(10_000, 10_000)\n"
+        "try:\n"
+        "    TileProducts(64)\n"
+        "except BagbasisError as error:\n"
+        "    print(error)\n"
+    )
+    environment = {**os.environ, "NUMBA_CPU_FEATURES": "+sse2,+avx2"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert "has no tiles" in done.stdout
 
 
 def test_fits_agree_with_double_precision():
