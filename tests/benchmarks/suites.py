@@ -82,7 +82,7 @@ def floor(n_bags: int = 200_000, n_features: int = 4096) -> list[Row]:
             lambda: _fit(store, n_features, 1e-3 * n_bags, "cholesky"),
             syrk,
             repeats=3,
-            target="≤ 1.4",
+            target="≤ 1.15",
             floor=True,
         )
     ]
