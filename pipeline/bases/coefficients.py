@@ -19,6 +19,8 @@ from .projection_kernels import project_bags
 Indices = Integers
 KernelArguments = tuple[EitherPrecision, Indices, Indices, Indices, Floats, Floats, bool]
 """See `kernel_arguments`."""
+PointArguments = tuple[NDArray[Any], Indices, Indices, Indices, Floats, Floats, bool]
+"""The same with the bags' points as they are; see `EmbeddingSpec.arguments`."""
 
 PARTS_PER_THREAD = 8  # ranges of bags with equally many points: threads that end early take more
 

@@ -21,7 +21,7 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, BagStore, Box, as_bags
 from ..bags.labelled import LabelledBags, box_of_bags
 from ..bags.sampling import CHOICE_SAMPLE, RunSample
-from ..bases.coefficients import kernel_arguments
+from ..bases.coefficients import PointArguments, kernel_arguments
 from ..errors import DataError, ParameterError
 from ..execution.costs import Cost
 from ..execution.progress import Progress
@@ -39,10 +39,6 @@ BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
 """Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
 BoxLike = Box | Sequence[Sequence[float]]
 """A box: as such, or one (lo, hi) per dimension."""
-
-
-PointArguments = tuple[NDArray[Any], Integers, Integers, Integers, Floats, Floats, bool]
-"""See `EmbeddingSpec.arguments`."""
 
 
 @dataclass(frozen=True)
@@ -244,11 +240,9 @@ class EmbeddingSpec(ABC):
     def arguments(self, bags: Bags) -> PointArguments:
         """Return the first arguments of a kernel that takes bags point by point, in double."""
         drop = self.out_of_box == "drop"
-        # of one dtype: to ask for it per point takes moments 1.8 times as long
-        _, offsets, parts, groups, lo, inverse, drops = kernel_arguments(
-            bags, self.groups, self.box, drop, np.dtype(np.float64)
-        )
-        return bags.points, offsets, parts, groups, lo, inverse, drops
+        given = kernel_arguments(bags, self.groups, self.box, drop, np.dtype(np.float64))
+        # points of one dtype: to ask for it per point takes moments 1.8 times as long
+        return bags.points, *given[1:]
 
     def are_outside(self, points: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which points, shape (n, n_dims), lie outside the box."""

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit, prange
 
 from .tile_instructions import (
+    ROW_BYTES,
     clear_tile,
     configure_tiles,
     load_tile,
@@ -92,6 +93,27 @@ def pack_rows(z, centre, left, right, sums, scratch, scratch_bits):
                 _transpose(right[part, group, step], left[part, group, step])
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _load_left(address, to_group):
+    load_tile(4, address, ROW_BYTES)
+    load_tile(5, address + to_group, ROW_BYTES)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _load_right(address, to_group):
+    load_tile(6, address, ROW_BYTES)
+    load_tile(7, address + to_group, ROW_BYTES)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _multiply_loaded():
+    """Add the products of two groups on the left with two on the right to the first four tiles."""
+    multiply_tiles(0, 4, 6)
+    multiply_tiles(1, 4, 7)
+    multiply_tiles(2, 5, 6)
+    multiply_tiles(3, 5, 7)
+
+
 @njit(cache=True, nogil=True)
 def _multiply_block(left, right, to_low, to_group, n_steps, out):
     """Write the products of two groups of features on each side, float32 (32, 32).
@@ -106,36 +128,18 @@ def _multiply_block(left, right, to_low, to_group, n_steps, out):
     clear_tile(3)
     for step in range(n_steps):
         a, b = left + step * TILE_BYTES, right + step * TILE_BYTES
-        load_tile(6, b + to_low, 64)
-        load_tile(7, b + to_low + to_group, 64)
-        load_tile(4, a, 64)
-        load_tile(5, a + to_group, 64)
-        multiply_tiles(0, 4, 6)
-        multiply_tiles(1, 4, 7)
-        multiply_tiles(2, 5, 6)
-        multiply_tiles(3, 5, 7)
-        load_tile(4, a + to_low, 64)
-        load_tile(5, a + to_low + to_group, 64)
-        multiply_tiles(0, 4, 6)
-        multiply_tiles(1, 4, 7)
-        multiply_tiles(2, 5, 6)
-        multiply_tiles(3, 5, 7)
-        load_tile(6, b, 64)
-        load_tile(7, b + to_group, 64)
-        multiply_tiles(0, 4, 6)
-        multiply_tiles(1, 4, 7)
-        multiply_tiles(2, 5, 6)
-        multiply_tiles(3, 5, 7)
+        _load_right(b + to_low, to_group)
+        _load_left(a, to_group)
+        _multiply_loaded()
+        _load_left(a + to_low, to_group)
+        _multiply_loaded()
+        _load_right(b, to_group)
+        _multiply_loaded()
     for step in range(n_steps):
         a, b = left + step * TILE_BYTES, right + step * TILE_BYTES
-        load_tile(4, a, 64)
-        load_tile(5, a + to_group, 64)
-        load_tile(6, b, 64)
-        load_tile(7, b + to_group, 64)
-        multiply_tiles(0, 4, 6)
-        multiply_tiles(1, 4, 7)
-        multiply_tiles(2, 5, 6)
-        multiply_tiles(3, 5, 7)
+        _load_left(a, to_group)
+        _load_right(b, to_group)
+        _multiply_loaded()
     store_tile(0, out, 128)
     store_tile(1, out + 64, 128)
     store_tile(2, out + 2048, 128)

@@ -116,7 +116,7 @@ class OpenCache:
             found = [self.read(block) for block in blocks]
         else:
             split = [rows[at.start - start : at.stop - start] for at in places]
-            found = [None if np.isinf(part).any() else part for part in split]
+            found = [_unless_missing(part) for part in split]
         missing = [i for i, part in enumerate(found) if part is None]
         if missing:
             wanted = [np.arange(places[i].start, places[i].stop) - start for i in missing]
@@ -133,7 +133,7 @@ class OpenCache:
             rows = np.asarray(self._array[self._bags(block)])
         except Exception:  # whatever a codec makes of damaged bytes
             return None
-        return None if np.isinf(rows).any() else rows
+        return _unless_missing(rows)
 
     def write(self, block: int, rows: NDArray[Any]) -> None:
         """Keep a block; StoreError where it can not be written."""
@@ -143,6 +143,11 @@ class OpenCache:
     def _bags(self, block: int) -> slice:
         length = self._cache.block_length
         return slice(block * length, min((block + 1) * length, self._cache.n_bags))
+
+
+def _unless_missing(rows: NDArray[Any]) -> NDArray[Any] | None:
+    """Return the rows, or None where the array's fill value says that none were written."""
+    return None if np.isinf(rows).any() else rows
 
 
 def discard_others(folder: str, identity: str) -> None:
