@@ -215,6 +215,14 @@ def as_bags(data: Bags | Sequence[ArrayLike] | NDArray[Any]) -> Bags:
     return Bags.from_list(data)
 
 
+def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:
+    """Return the bags of ascending ``rows``, as a view when they are consecutive."""
+    if len(rows) == 0:
+        return bags[:0]
+    first, last = int(rows[0]), int(rows[-1])
+    return bags[first : last + 1] if last - first + 1 == len(rows) else bags[rows]
+
+
 def concatenate(parts: Sequence[AnyRagged]) -> AnyRagged:
     """Join bags, or responses, one part behind the other."""
     return type(parts[0]).trusted(

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BagError, DataError
-from .bags import Bags
+from .bags import Bags, take_rows
 from .box import Box, range_of
-from .labels import Labels, ResponseBags, Targets, take_rows
+from .labels import Labels, ResponseBags, Targets
 from .plan import Range
 from .reading import PARTITION_BYTES, partitions, prefetch, read_runs
 from .responses import Responses

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .bags import AnyRagged
+from .bags import take_rows
 from .plan import Range
 from .reading import pair_partitions, partitions
 from .responses import Responses
@@ -131,11 +131,3 @@ class ResponseBags:
     def partitions(self, store: BagStore, start: int, stop: int, max_bytes: int) -> list[Range]:
         """See `Labels`."""
         return pair_partitions(store, start, stop, max_bytes)
-
-
-def take_rows(bags: AnyRagged, rows: NDArray[np.int64]) -> AnyRagged:
-    """Return the bags of ascending ``rows``, as a view when they are consecutive."""
-    if len(rows) == 0:
-        return bags[:0]
-    first, last = int(rows[0]), int(rows[-1])
-    return bags[first : last + 1] if last - first + 1 == len(rows) else bags[rows]

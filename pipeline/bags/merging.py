@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import DataError, ParameterError
 from ..params import checked
+from .bags import take_rows
 from .box import Box
-from .labels import take_rows
 from .reading import partitions
 from .store import BagStore
 

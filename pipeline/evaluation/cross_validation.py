@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
+from ..bags.bags import take_rows
 from ..bags.columns import Column
 from ..bags.labelled import Batch, LabelledBags
-from ..bags.labels import take_rows
 from ..bags.splits import ListedBags
 from ..errors import DataError, ParameterError
 from ..execution import Progress

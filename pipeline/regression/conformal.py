@@ -27,7 +27,6 @@ from .outcomes import Outcome
 from .saving import OptionalPart
 from .summary import Floats
 
-COVERAGE = 0.9
 CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than serve
 MOST_BAGS = 10_000  # the coverage of more differs from what is promised by less than .003
 

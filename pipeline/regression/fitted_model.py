@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from ..bags import Bags, BagStore
 from ..execution.costs import Cost
-from .conformal import COVERAGE
 from .feature_map import FeatureMap
 from .outcomes import Outcome, Prediction
 from .summary import Floats
+
+COVERAGE = 0.9
 
 
 class MoreColumns(NamedTuple):

@@ -18,8 +18,8 @@ from ..errors import DataError, ModelError
 from ..execution import Progress
 from ..params import checked
 from .checkpoints import CheckpointsLike
-from .conformal import COVERAGE, Calibration
-from .fitted_model import Array, BagsLike, MoreColumns
+from .conformal import Calibration
+from .fitted_model import COVERAGE, Array, BagsLike, MoreColumns
 from .linear_model import NOT_FINITE
 from .outcomes import Reals
 from .problem import Problem, TrainingBags

@@ -27,8 +27,7 @@ from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
-from .conformal import COVERAGE
-from .fitted_model import NO_COLUMNS, FittedModel, MoreColumns
+from .fitted_model import COVERAGE, NO_COLUMNS, FittedModel, MoreColumns
 from .outcome_base import Layout, Prediction
 from .prediction import prediction_ranges
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..bags.bags import take_rows
 from ..bags.labelled import LabelledBags
-from ..bags.labels import take_rows
 from ..bags.plan import Range, ranges_of, split_evenly
 from ..bags.splits import Membership
 from ..execution import Progress
