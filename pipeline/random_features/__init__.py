@@ -5,13 +5,7 @@ from .fourier import FourierSpec, RandomFourierFeatures
 from .learned import LearnedFourierFeatures
 from .learned_spec import LearnedSpec
 from .nystroem import NystroemFeatures, NystroemSpec
-
-RANDOM_FEATURES: dict[str, type[RandomFeatures]] = {
-    "fourier": RandomFourierFeatures,
-    "nystroem": NystroemFeatures,
-    "learned": LearnedFourierFeatures,
-}
-DEFAULT_FEATURES = "fourier"  # what a description without a name is of
+from .registered import DEFAULT_FEATURES, RANDOM_FEATURES
 
 __all__ = [
     "DEFAULT_FEATURES",

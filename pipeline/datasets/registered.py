@@ -1,0 +1,55 @@
+"""Every dataset by its name; others may be registered beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+
+from ..errors import ParameterError
+from ..params import checked
+from .base import Dataset
+from .density_mapping import DensityMapping
+from .digits import Digits
+from .dirichlet import Dirichlet
+from .gmm_components import GMMComponents
+from .synthetic_mapping import SyntheticMapping
+
+DATASETS: dict[str, type[Dataset]] = {}
+
+
+@checked
+def register_dataset(cls: type[Dataset]) -> type[Dataset]:
+    """Put a dataset into `DATASETS` under its ``name``; returns the class, to decorate it with.
+
+    Raises
+    ------
+    ParameterError
+        Another class has that name already.
+    """
+    if DATASETS.get(cls.name, cls) is not cls:
+        raise ParameterError(f"dataset {cls.name!r} is registered already; choose another name")
+    DATASETS[cls.name] = cls
+    return cls
+
+
+for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, SyntheticMapping):
+    register_dataset(_cls)
+
+
+@checked
+def make_dataset(name: str, **params: object) -> Dataset:
+    """Make the dataset of that name in `DATASETS`.
+
+    Raises
+    ------
+    ParameterError
+        An unknown name or parameter, or a value out of range; names it.
+    """
+    if name not in DATASETS:
+        raise ParameterError(f"unknown dataset {name!r}; there are {sorted(DATASETS)}")
+    known = [field.name for field in fields(DATASETS[name])]
+    for key in params:
+        if key not in known:
+            raise ParameterError(f"dataset {name!r} has no parameter {key!r}; it has {known}")
+    make: Callable[..., Dataset] = DATASETS[name]
+    return make(**params)

@@ -1,0 +1,40 @@
+"""Every embedding by its name, and specs as dictionaries that carry the name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..params import checked
+from .base import EmbeddingSpec
+from .coefficient_pca import REDUCED
+from .kinds import from_name, with_name
+from .point_transformer import PointTransformer, PointTransformerSpec
+
+# name: (what people configure, what travels). A new embedding is its module and a line of `PARTS`.
+EMBEDDINGS: dict[str, tuple[Any, Any]] = {
+    **REDUCED,
+    "point_transformer": (PointTransformer, PointTransformerSpec),
+}
+
+
+@checked
+def spec_to_dict(spec: EmbeddingSpec) -> dict[str, Any]:
+    """JSON-able, with the embedding's registered name."""
+    return with_name(spec, EMBEDDINGS)
+
+
+@checked
+def spec_from_dict(
+    values: dict[str, Any], arrays: Mapping[str, NDArray[Any]] | None = None
+) -> EmbeddingSpec:
+    """Return the inverse of `spec_to_dict` and of `EmbeddingSpec.arrays`.
+
+    Raises
+    ------
+    ModelError
+        A name that this version does not know.
+    """
+    return from_name(values, EMBEDDINGS, arrays)
