@@ -1,0 +1,87 @@
+"""Checks of parameters by a table of constraints: of a function's, and of an instance's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from .constraints import Constraint
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Table = Mapping[str, Constraint[Any]]
+"""What each parameter may be, by its name."""
+
+
+def checked(
+    table: Table | None = None, /, **more: Constraint[Any]
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator for a function: it refuses arguments that a table does not accept.
+
+    The function gets plain values: an int where a caller gave one of numpy's. The table becomes
+    the function's attribute ``PARAMETERS``. Parameters that it does not name are not checked.
+
+    Parameters
+    ----------
+    table : mapping, optional
+        Constraints by name, as ``PARAMETERS`` of a class.
+    **more : Constraint
+        Others, or other ones for the same names.
+
+    Raises
+    ------
+    ParameterError
+        Raised by the function returned; names the parameter.
+    """
+    constraints = {**(table or {}), **more}
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        unknown = constraints.keys() - signature.parameters.keys()
+        if unknown:
+            raise TypeError(f"{function.__qualname__} has no parameters {sorted(unknown)}")
+
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature.bind(*args, **kwargs)
+            given = bound.arguments
+            for name in given.keys() & constraints.keys():
+                given[name] = constraints[name].check(name, given[name])
+            return function(*bound.args, **bound.kwargs)
+
+        call.PARAMETERS = constraints  # type: ignore[attr-defined]  # for tests and help
+        return call
+
+    return decorate
+
+
+def check_parameters(instance: object, of: str = "") -> dict[str, Any]:
+    """Return the parameters of an instance as plain values, checked by its ``PARAMETERS``.
+
+    Parameters
+    ----------
+    instance : object
+        Of a class with a table ``PARAMETERS``; a parameter is the attribute of the same name.
+    of : str
+        Added to the names in messages: "of the drift gates".
+
+    Raises
+    ------
+    ParameterError
+        The first that its constraint does not accept.
+    """
+    table: Table = getattr(instance, "PARAMETERS")  # noqa: B009 - of any class that has one
+    end = f" {of}" if of else ""
+    return {name: one.check(name + end, getattr(instance, name)) for name, one in table.items()}
+
+
+def keep_checked(instance: object) -> None:
+    """Check the fields of a frozen dataclass and keep them as plain values; see `check_parameters`.
+
+    It is called by ``__post_init__``.
+    """
+    for name, value in check_parameters(instance).items():
+        object.__setattr__(instance, name, value)

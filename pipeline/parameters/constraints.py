@@ -1,0 +1,321 @@
+"""What a parameter may be, as data: `Integer(ge=1) | None_`.
+
+A table of constraints, one per parameter, is all that a class or a function says about its
+parameters. Checks, the sections of configs, their help and the values that tests try are read from
+it. Nothing here imports numpy, so that a wrong config is refused before numpy is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import inf
+from numbers import Integral
+from numbers import Real as RealNumber
+from typing import Any, Generic, TypeVar
+
+from ..errors import ParameterError, shown
+
+T = TypeVar("T", covariant=True)
+U = TypeVar("U")
+
+SHOWN_CHARACTERS = 80  # of a refused value: what is wanted stands behind it, and should be read
+SEEDS = 2**64  # the counter-based generators take keys of unsigned 64-bit integers
+
+
+class UnfitError(ValueError):
+    """A value that a constraint does not accept; `Constraint.check` turns it into our error."""
+
+
+class Constraint(ABC, Generic[T]):
+    """What a parameter may be; ``a | b`` accepts what either accepts."""
+
+    @abstractmethod
+    def take(self, value: object) -> T:
+        """Return the value as a plain one: an int for numpy's, a list of such; else UnfitError."""
+
+    @abstractmethod
+    def words(self, name: str) -> str:
+        """Say what is accepted, of a parameter of this name: "a number, 0 < alpha < 1"."""
+
+    def check(self, name: str, value: object) -> T:
+        """Return the value as `take` does.
+
+        Raises
+        ------
+        ParameterError
+            Not accepted; names the parameter, the beginning of the value, and what is wanted.
+        """
+        try:
+            return self.take(value)
+        except UnfitError:
+            text = f"{name} is {brief(value)}; expected {self.words(name)}"
+            raise ParameterError(text) from None
+
+    def accepts(self, value: object) -> bool:
+        """Return whether `check` would return."""
+        try:
+            self.take(value)
+        except UnfitError:
+            return False
+        return True
+
+    def __or__(self, other: Constraint[U]) -> Either[T | U]:
+        members = (part for one in (self, other) for part in members_of(one))
+        return Either(tuple(members))
+
+
+def members_of(constraint: Constraint[Any]) -> tuple[Constraint[Any], ...]:
+    """Return the alternatives of a constraint: itself, if it is no union."""
+    return constraint.members if isinstance(constraint, Either) else (constraint,)
+
+
+def brief(value: object) -> str:
+    """Return what a refusal shows of a value: its beginning and end."""
+    text = shown(value)
+    if len(text) <= SHOWN_CHARACTERS:
+        return text
+    tail = SHOWN_CHARACTERS // 4
+    return f"{text[: SHOWN_CHARACTERS - tail - 3]} … {text[-tail:]}"
+
+
+@dataclass(frozen=True)
+class Either(Constraint[T]):
+    """What one of several constraints accepts; the first that does takes the value."""
+
+    members: tuple[Constraint[Any], ...]
+
+    def take(self, value: object) -> T:
+        """See `Constraint.take`."""
+        for member in self.members:
+            if member.accepts(value):
+                taken: T = member.take(value)
+                return taken
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        return " or ".join(member.words(name) for member in self.members)
+
+
+@dataclass(frozen=True)
+class Integer(Constraint[int]):
+    """Python's and numpy's integers from ``ge`` to ``le``; True and False are none."""
+
+    ge: int | None = None
+    le: int | None = None
+    even: bool = False
+
+    def take(self, value: object) -> int:
+        """See `Constraint.take`."""
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise UnfitError
+        number = int(value)
+        below = self.ge is not None and number < self.ge
+        above = self.le is not None and number > self.le
+        if below or above or (self.even and number % 2):
+            raise UnfitError
+        return number
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        kind = "an even integer" if self.even else "an integer"
+        if self.le is None:
+            return kind if self.ge is None else f"{kind} ≥ {self.ge}"
+        if self.le == SEEDS - 1:
+            return f"{kind} ≥ {self.ge} and below 2^64"
+        return f"{kind} ≤ {self.le}" if self.ge is None else f"{kind} from {self.ge} to {self.le}"
+
+
+@dataclass(frozen=True)
+class Real(Constraint[float]):
+    """Finite real numbers within bounds; ``kind`` is what messages call them."""
+
+    ge: float | None = None
+    le: float | None = None
+    gt: float | None = None
+    lt: float | None = None
+    kind: str = "number"
+
+    def take(self, value: object) -> float:
+        """See `Constraint.take`."""
+        number = _as_float(value)
+        if not (-inf < number < inf) or not self._is_within(number):
+            raise UnfitError
+        return number
+
+    def _is_within(self, number: float) -> bool:
+        return (
+            (self.ge is None or number >= self.ge)
+            and (self.gt is None or number > self.gt)
+            and (self.le is None or number <= self.le)
+            and (self.lt is None or number < self.lt)
+        )
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        least = "" if self.ge is None else f"{self.ge:g} ≤" if self.gt is None else ""
+        lower = least or ("" if self.gt is None else f"{self.gt:g} <")
+        upper = "" if self.lt is None else f"< {self.lt:g}"
+        upper = upper or ("" if self.le is None else f"≤ {self.le:g}")
+        if lower and upper:
+            return f"a {self.kind}, {lower} {name} {upper}"
+        if lower:
+            bound = f" ≥ {self.ge:g}" if self.ge is not None else f" > {self.gt:g}"
+            return f"a {self.kind}{bound}"
+        return f"a {self.kind} {upper}".rstrip()
+
+
+@dataclass(frozen=True)
+class OneOf(Constraint[Any]):
+    """One of some texts or integers; True is not 1, and 1.0 is not either."""
+
+    choices: tuple[str | int, ...]
+
+    def __init__(self, *choices: str | int) -> None:
+        object.__setattr__(self, "choices", choices)
+
+    def take(self, value: object) -> str | int:
+        """See `Constraint.take`."""
+        is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+        if (isinstance(value, str) or is_integer) and value in self.choices:
+            return self.choices[self.choices.index(value)]
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        listed = list(self.choices)
+        return repr(listed[0]) if len(listed) == 1 else f"one of {listed}"
+
+
+@dataclass(frozen=True)
+class _None(Constraint[None]):
+    def take(self, value: object) -> None:
+        if value is not None:
+            raise UnfitError
+
+    def words(self, name: str) -> str:
+        return "None"
+
+
+@dataclass(frozen=True)
+class _Boolean(Constraint[bool]):
+    def take(self, value: object) -> bool:
+        if isinstance(value, bool) or _is_numpy(value, "bool"):
+            return bool(value)
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True)
+class _Text(Constraint[str]):
+    def take(self, value: object) -> str:
+        if isinstance(value, str):
+            return str.__str__(value)  # of numpy's texts a plain one
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        return "a text"
+
+
+@dataclass(frozen=True)
+class _Path(Constraint["os.PathLike[str]"]):
+    def take(self, value: object) -> os.PathLike[str]:
+        if isinstance(value, os.PathLike):
+            return value
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        return "a path"
+
+
+@dataclass(frozen=True)
+class _Function(Constraint[Callable[..., Any]]):
+    def take(self, value: object) -> Callable[..., Any]:
+        if callable(value):
+            return value
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        return "a function"
+
+
+@dataclass(frozen=True)
+class _Items(Constraint[Iterable[Any]]):
+    def take(self, value: object) -> Iterable[Any]:
+        if isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0:
+            return value
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        return "something to iterate over"
+
+
+None_ = _None()
+Boolean = _Boolean()
+"""True or False, of Python or numpy; 1 and 0 are neither."""
+Text = _Text()
+Url: Either[str | os.PathLike[str]] = Text | _Path()
+"""A URL or a path."""
+Function = _Function()
+Items = _Items()
+"""What can be iterated over; an array without axes looks as if it could."""
+Seed = Integer(0, SEEDS - 1)
+Share = Real(gt=0, lt=1, kind="share")
+ShareOrZero = Real(ge=0, lt=1, kind="share")
+
+
+@dataclass(frozen=True)
+class Instance(Constraint[Any]):
+    """An instance of a class of ours; the class is named, so that it need not be imported."""
+
+    name: str
+
+    def take(self, value: object) -> object:
+        """See `Constraint.take`."""
+        if any(_is_ours(kind) and kind.__name__ == self.name for kind in type(value).__mro__):
+            return value
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
+
+
+@dataclass(frozen=True)
+class Open(Constraint[Any]):
+    """Anything at all: arrays and the like, which are checked where they are read."""
+
+    meaning: str = "anything"
+
+    def take(self, value: object) -> object:
+        """See `Constraint.take`."""
+        return value
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        return self.meaning
+
+
+def _as_float(value: object) -> float:
+    """Return a real number as a float; NaN, which no bound admits, for anything else."""
+    if isinstance(value, RealNumber) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:  # an integer of more than 308 digits
+            return inf
+    return float("nan")
+
+
+def _is_numpy(value: object, name: str) -> bool:
+    numpy = sys.modules.get("numpy")  # what nobody has imported has no values
+    return numpy is not None and isinstance(value, getattr(numpy, name))
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == __package__.partition(".")[0]

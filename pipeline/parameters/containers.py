@@ -1,0 +1,91 @@
+"""Constraints of lists, pairs and mappings, whose items have constraints of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, KeysView, Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+from .constraints import Constraint, Items, Open, UnfitError, members_of
+
+
+@dataclass(frozen=True)
+class ListOf(Constraint[Any]):
+    """Items in an order, at least ``least``: a list, a tuple, an array, the keys of a mapping."""
+
+    item: Constraint[Any]
+    least: int = 0
+
+    def take(self, value: object) -> Any:  # noqa: ANN401 - a tuple for a tuple, else a list
+        """See `Constraint.take`."""
+        items = _listed(value)
+        if len(items) < self.least:
+            raise UnfitError
+        taken = [self.item.take(one) for one in items]
+        return tuple(taken) if isinstance(value, tuple) else taken
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        each = " or ".join(_many(one.words(name)) for one in members_of(self.item))
+        at_least = f" of at least {self.least}," if self.least > 1 else ""
+        return f"a list{at_least} of {each}"
+
+
+@dataclass(frozen=True)
+class Pair(Constraint[Any]):
+    """Two values in an order, such as (lo, hi)."""
+
+    first: Constraint[Any]
+    second: Constraint[Any]
+
+    def take(self, value: object) -> Any:  # noqa: ANN401 - a tuple for a tuple, else a list
+        """See `Constraint.take`."""
+        items = _listed(value)
+        if len(items) != 2:
+            raise UnfitError
+        taken = self.first.take(items[0]), self.second.take(items[1])
+        return taken if isinstance(value, tuple) else list(taken)
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        return f"a pair ({self.first.words(name)}, {self.second.words(name)})"
+
+
+@dataclass(frozen=True)
+class MappingOf(Constraint[Any]):
+    """A mapping whose keys and values are constrained."""
+
+    key: Constraint[Any]
+    value: Constraint[Any]
+
+    def take(self, value: object) -> dict[Any, Any]:
+        """See `Constraint.take`."""
+        if not isinstance(value, Mapping):
+            raise UnfitError
+        return {self.key.take(k): self.value.take(v) for k, v in value.items()}
+
+    def words(self, name: str) -> str:
+        """See `Constraint.words`."""
+        if isinstance(self.key, Open):
+            return "a mapping"
+        key, value = _many(self.key.words(name)), _many(self.value.words(name))
+        return f"a mapping from {key} to {value}"
+
+
+def is_iterable(value: object) -> bool:
+    """Return whether a value has items; an array without axes looks as if it had."""
+    return Items.accepts(value)
+
+
+def _listed(value: object) -> list[Any]:
+    """Return items that are in an order: lists, arrays, pandas' indexes, the keys of a dict."""
+    is_ordered = isinstance(value, KeysView) or not isinstance(value, (Set, Mapping, str, bytes))
+    if isinstance(value, Collection) and is_iterable(value) and is_ordered:
+        return list(value)
+    raise UnfitError
+
+
+def _many(words: str) -> str:
+    """Return words for several: "even integers ≥ 2" for "an even integer ≥ 2"."""
+    return re.sub(r"^an? ((?:even )?\w+)", r"\1s", words)
