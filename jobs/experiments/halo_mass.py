@@ -16,7 +16,7 @@ from bagbasis import Bags, DoubleBasisRegressor, HDDEmbedding, ProjectionEmbeddi
 from bagbasis.arrays import Floats
 
 from ..terminal import Callback
-from .data.halos import APERTURE, WINDOW, Clusters, clusters
+from .data.halos import APERTURE, LARGEST_VELOCITY, Clusters, clusters
 from .gram_peer import GramPeer
 from .kit.experiment import Experiment, Measure, Params, Result, Scale, Table
 from .kit.frame import column, frame
@@ -63,7 +63,7 @@ class Sizes(Scale):
     @property
     def methods(self) -> dict[str, list[Any]]:
         """The embeddings to choose from, by method."""
-        box = [(0.0, WINDOW), (0.0, APERTURE)]
+        box = [(0.0, LARGEST_VELOCITY), (0.0, APERTURE)]
         k = max(self.functions)
         return {
             JS: [HDDEmbedding("js", k, bandwidth=h, box=box[:1]) for h in self.bandwidths],
@@ -180,7 +180,7 @@ def by_power_laws(train: Clusters, test: Clusters, has_interlopers: bool) -> dic
 
 
 def velocity_spread(bags: Bags, has_interlopers: bool) -> Floats:
-    """Return σ_v of each bag, the root mean square of |v|, which ends at `WINDOW`.
+    """Return σ_v of each bag, the root mean square of |v|, which ends at `LARGEST_VELOCITY`.
 
     With interlopers it is that of the normal part of a mixture of a normal and a uniform law,
     fitted by maximum likelihood.
@@ -194,7 +194,7 @@ def velocity_spread(bags: Bags, has_interlopers: bool) -> Floats:
     for _ in range(N_STEPS):
         density = np.sqrt(2 / (np.pi * variance))[owner] * np.exp(-squares / (2 * variance)[owner])
         member = share[owner] * density
-        member /= member + (1 - share)[owner] / WINDOW
+        member /= member + (1 - share)[owner] / LARGEST_VELOCITY
         total = np.bincount(owner, member, n)
         variance = np.maximum(np.bincount(owner, member * squares, n) / total, LEAST**2)
         share = total / bags.sizes

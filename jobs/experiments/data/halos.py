@@ -30,7 +30,10 @@ ANISOTROPY = (-0.1, 0.5)  # β: 1 − tangential / radial variance of velocities
 STRETCH = 0.15  # deviation of the logarithms of a halo's axes, of places and velocities alike
 MERGING, SHARE = 0.25, (0.1, 0.4)  # of halos that have a second clump, and of its galaxies
 BULK, APART = (0.5, 1.5), (0.3, 0.8)  # its velocity over V200, and its distance over R200
-APERTURE, WINDOW = 1.6, 4.0  # of the cylinder that is observed: its radius, and the largest |v|
+APERTURE, LARGEST_VELOCITY = (
+    1.6,
+    4.0,
+)  # of the cylinder that is observed: its radius, and the largest |v|
 FIELD, CROWDING = 20.0, 0.5  # median number of interlopers, deviation of its logarithm
 
 RADII = np.geomspace(1e-3, 1e3, 300)  # over the scale radius: where profiles are tabulated
@@ -44,7 +47,7 @@ class Clusters:
     Attributes
     ----------
     bags : Bags
-        float64, in the box [0, WINDOW] × [0, APERTURE].
+        float64, in the box [0, LARGEST_VELOCITY] × [0, APERTURE].
     log_mass : float64, shape (n_bags,)
     """
 
@@ -82,7 +85,7 @@ def observe(mass: Floats, rng: np.random.Generator) -> tuple[Floats, Owners]:
     owner = np.repeat(np.arange(len(mass)), counts)
     places, velocities = galaxies(mass, owner, rng)
     seen = np.column_stack([np.abs(velocities[:, 2]), np.hypot(*places[:, :2].T)])
-    kept = (seen <= [WINDOW, APERTURE]).all(axis=1)
+    kept = (seen <= [LARGEST_VELOCITY, APERTURE]).all(axis=1)
     return seen[kept], owner[kept]
 
 
@@ -90,7 +93,7 @@ def interlopers(n: int, rng: np.random.Generator) -> tuple[Floats, Owners]:
     """Return galaxies of the field, uniform in n cylinders, and whose they are."""
     owner = np.repeat(np.arange(n), rng.poisson(rng.lognormal(np.log(FIELD), CROWDING, n)))
     radii = APERTURE * rng.random(len(owner)) ** 0.5
-    return np.column_stack([WINDOW * rng.random(len(owner)), radii]), owner
+    return np.column_stack([LARGEST_VELOCITY * rng.random(len(owner)), radii]), owner
 
 
 def galaxies(mass: Floats, owner: Owners, rng: np.random.Generator) -> tuple[Floats, Floats]:

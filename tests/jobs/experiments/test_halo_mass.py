@@ -14,7 +14,7 @@ from bagbasis.jobs.experiments.data.halos import (
     CRITICAL,
     FIELD,
     RADII,
-    WINDOW,
+    LARGEST_VELOCITY,
     clusters,
     dispersions,
     enclosed,
@@ -86,9 +86,9 @@ def test_interlopers_fill_the_cylinder():
     first = crowded.bags[0][: alone.bags.sizes[0]]
     np.testing.assert_array_equal(first, alone.bags[0])
     field = np.concatenate([b[n:] for b, n in zip(crowded.bags, alone.bags.sizes, strict=True)])
-    means = [(field[:, 0] / WINDOW).mean(), ((field[:, 1] / APERTURE) ** 2).mean()]
+    means = [(field[:, 0] / LARGEST_VELOCITY).mean(), ((field[:, 1] / APERTURE) ** 2).mean()]
     np.testing.assert_allclose(means, 0.5, atol=0.02)
-    assert (crowded.bags.points <= [WINDOW, APERTURE]).all()
+    assert (crowded.bags.points <= [LARGEST_VELOCITY, APERTURE]).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4])
@@ -97,7 +97,7 @@ def test_velocity_spread_of_a_mixture(share):
     rng = np.random.default_rng(2)
     n = 20000
     points = np.where(
-        rng.random(n) < share, WINDOW * rng.random(n), np.abs(0.6 * rng.normal(size=n))
+        rng.random(n) < share, LARGEST_VELOCITY * rng.random(n), np.abs(0.6 * rng.normal(size=n))
     )
     bags = Bags(np.tile(points, 2)[:, None], [0, n, 2 * n])
     np.testing.assert_allclose(velocity_spread(bags, True), 0.6, rtol=0.03)
