@@ -30,10 +30,8 @@ ANISOTROPY = (-0.1, 0.5)  # β: 1 − tangential / radial variance of velocities
 STRETCH = 0.15  # deviation of the logarithms of a halo's axes, of places and velocities alike
 MERGING, SHARE = 0.25, (0.1, 0.4)  # of halos that have a second clump, and of its galaxies
 BULK, APART = (0.5, 1.5), (0.3, 0.8)  # its velocity over V200, and its distance over R200
-APERTURE, LARGEST_VELOCITY = (
-    1.6,
-    4.0,
-)  # of the cylinder that is observed: its radius, and the largest |v|
+# The cylinder that is observed: its radius, and the largest |v|.
+APERTURE, LARGEST_VELOCITY = 1.6, 4.0
 FIELD, CROWDING = 20.0, 0.5  # median number of interlopers, deviation of its logarithm
 
 RADII = np.geomspace(1e-3, 1e3, 300)  # over the scale radius: where profiles are tabulated
