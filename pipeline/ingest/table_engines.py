@@ -5,16 +5,10 @@ Both give the same rows in the same order: by the bag's id, and within a bag by 
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +19,7 @@ from ..errors import DataError
 from ..execution import Progress, Report, map_tasks
 from ..execution.frames import shuffle_frames
 from ..execution.progress import silent
+from ..storage.temporary import temporary_folder
 from .table_columns import Columns
 from .table_files import TableFile
 from .table_scans import Coding, Database, Scan, scans_of
@@ -42,7 +37,6 @@ PIECE_BYTES = 2**25  # of a table, decoded, or of CSV text, that a worker reads 
 RANGE_BYTES = 2**25  # of rows that a worker sorts at once
 ID_BYTES = 32  # of a text id, about
 SPILL_PREFIX = "bagbasis-ingest-"
-SECONDS_UNTIL_HELD = 60.0  # a folder that is younger may be about to be locked
 
 R = TypeVar("R")
 
@@ -179,31 +173,9 @@ def range_starts(
     return sorted({sample[k][0] for k in ends.tolist()} - {sample[0][0]})
 
 
-@contextmanager
-def spill_folder() -> Iterator[str]:
-    """Yield a new folder for rows that do not fit in memory; remove those of killed processes."""
-    for left in Path(tempfile.gettempdir()).glob(f"{SPILL_PREFIX}*"):
-        with suppress(OSError):  # another user's, or one that is in use
-            if time.time() - left.stat().st_mtime > SECONDS_UNTIL_HELD:
-                with _holding(left):
-                    shutil.rmtree(left, ignore_errors=True)
-    path = tempfile.mkdtemp(prefix=SPILL_PREFIX)
-    try:
-        with _holding(path):
-            yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-@contextmanager
-def _holding(folder: str | Path) -> Iterator[None]:
-    """Hold the kernel's lock of a folder, which is released when the process ends in any way."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(fd)
+def spill_folder() -> AbstractContextManager[str]:
+    """Yield a new folder for rows that do not fit in memory; see `temporary_folder`."""
+    return temporary_folder(SPILL_PREFIX)
 
 
 def _run(

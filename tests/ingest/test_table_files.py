@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import pickle
-import tempfile
 from contextlib import nullcontext
 from itertools import product
 
@@ -16,7 +13,7 @@ import pytest
 
 from bagbasis.errors import DataError, StoreError
 from bagbasis.ingest.table_columns import Columns, coordinates_of
-from bagbasis.ingest.table_engines import SPILL_PREFIX, range_starts, spill_folder
+from bagbasis.ingest.table_engines import range_starts
 from bagbasis.ingest.table_files import check_pages, open_table
 from bagbasis.ingest.table_scans import Coding, Database, Scan, scans_of
 from bagbasis.ingest.table_surveys import Kind, resolve_kinds, sample_ids, survey_scan
@@ -165,27 +162,6 @@ def test_sorting_without_room_is_one_clear_error(tmp_path):
             ):
                 pass
     assert "\n" not in str(caught.value)
-
-
-def test_what_killed_processes_left_on_disk_is_removed(tmp_path, monkeypatch):
-    """But not what another process holds, nor what was made just now."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left, held, new = (tmp_path / f"{SPILL_PREFIX}{name}" for name in ("left", "held", "new"))
-    for folder in (left, held, new):
-        folder.mkdir()
-        (folder / "rows").touch()
-    for folder in (left, held):
-        os.utime(folder, (0, 0))
-    fd = os.open(held, os.O_RDONLY)
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    with spill_folder() as spill:
-        assert {path.name for path in tmp_path.iterdir()} == {
-            held.name,
-            new.name,
-            os.path.basename(spill),
-        }
-    os.close(fd)
-    assert not os.path.exists(spill)
 
 
 def test_the_function_has_a_name():
