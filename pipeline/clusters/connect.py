@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from dask.system import CPU_COUNT
 from distributed import Client
 from distributed.security import Security
 
 from ..errors import ClusterError, ConfigError
 from ..execution import current_client
-from ..execution.lanes import CORES_VARIABLE
 from ..execution.notebook import watched
 from ..execution.progress import Progress, say
 from ..params import checked
 from .cluster_checks import check_store, check_versions, wait_for_workers
+from .local_workers import cores_per_lane, open_local
+from .owning_client import OwningClient, owning
 from .profiles import (
     AddressProfile,
     GatewayProfile,
@@ -28,9 +28,7 @@ from .profiles import (
     changed,
     load_profile,
 )
-from .tls import LOOPBACK_HTTP, check_address, check_handshake, closed_http, security_of
-
-CORES_PER_LANE = 8
+from .tls import check_address, check_handshake, security_of
 
 _NO_WORKERS = "start workers (dask worker {address} --nthreads 1)"
 
@@ -74,8 +72,8 @@ def connect(
     Raises
     ------
     ClusterError
-        No scheduler answers, workers do not come, versions differ, or a worker can not open the
-        store.
+        Local workers can not start, no scheduler answers, workers do not come, versions differ, or
+        a worker can not open the store.
     ConfigError
         No such profile, a wrong key in it, a text that is no address, or a parameter for workers
         of a cluster that has its own.
@@ -91,7 +89,9 @@ def connect(
         dashboard=dashboard,
     )
     progress = watched(progress)
-    client = _local(profile) if isinstance(profile, LocalProfile) else _remote(profile, progress)
+    client = (
+        open_local(profile) if isinstance(profile, LocalProfile) else _remote(profile, progress)
+    )
     try:
         if store is not None:
             check_store(client, store)
@@ -107,7 +107,7 @@ def lanes_line(client: Client, profile: Profile) -> str:
     threads = client.nthreads()
     given = getattr(profile, "cores_per_worker", None)
     if isinstance(profile, LocalProfile):
-        given = _cores_per_lane(profile)
+        given = cores_per_lane(profile)
     cores = sum(given or n for n in threads.values())
     shown = getattr(profile, "dashboard", None)
     if shown is None:  # a cluster of somebody else's
@@ -121,56 +121,6 @@ def profile_of(target: str) -> Profile:
     if target == "local":
         return LocalProfile()
     return AddressProfile(address=target) if "://" in target else load_profile(target)
-
-
-class StartedCluster(Protocol):
-    """A cluster that was made for a client."""
-
-    security: Security
-
-    def close(self) -> object:
-        """End the cluster."""
-
-
-class _Owner(Client):
-    """A client whose cluster was made for it, and ends with it."""
-
-    def __init__(self, address: object, end: Callable[[], object], **options: object) -> None:
-        self._end: Callable[[], object] | None = end
-        super().__init__(address, **options)
-
-    def close(self, *args: object, **options: object) -> object:
-        try:
-            return super().close(*args, **options)
-        finally:
-            end, self._end = self._end, None
-            if end is not None:
-                end()
-
-
-def _local_workers(profile: LocalProfile) -> int:
-    return profile.n_workers or -(-int(CPU_COUNT) // CORES_PER_LANE)
-
-
-def _cores_per_lane(profile: LocalProfile) -> int:
-    return profile.cores_per_worker or max(1, int(CPU_COUNT) // _local_workers(profile))
-
-
-def _local(profile: LocalProfile) -> Client:
-    lane = _cores_per_lane(profile)
-    options: dict[str, Any] = {"memory_limit": profile.memory_limit} if profile.memory_limit else {}
-    with closed_http(profile.dashboard):
-        return Client(
-            processes=True,
-            n_workers=_local_workers(profile),
-            threads_per_worker=1,
-            host="127.0.0.1",
-            security=True,  # certificates in memory: loopback is open to every account
-            dashboard_address=LOOPBACK_HTTP,
-            scheduler_kwargs={"dashboard": profile.dashboard},
-            env={CORES_VARIABLE: str(lane), "PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-            **options,
-        )
 
 
 def _remote(
@@ -211,11 +161,11 @@ def _open(
         if isinstance(profile, JobQueueProfile):
             from .job_queue import open_job_queue, waiting_hint
 
-            return _owning(open_job_queue(profile)), waiting_hint(profile)
+            return owning(open_job_queue(profile)), waiting_hint(profile)
         if isinstance(profile, GatewayProfile):
             from .gateway import open_gateway
 
-            return _owning(open_gateway(profile)), "see the gateway's log"
+            return owning(open_gateway(profile)), "see the gateway's log"
         from .kubernetes import open_kubernetes
 
         cluster = open_kubernetes(profile)
@@ -232,14 +182,6 @@ def _open(
     return client, f"see kubectl get pods -n {profile.namespace}"
 
 
-def _owning(cluster: StartedCluster) -> Client:
-    try:
-        return _Owner(cluster, cluster.close, security=cluster.security)
-    except BaseException:
-        cluster.close()
-        raise
-
-
 def _at(
     address: str,
     security: Security | None,
@@ -252,7 +194,7 @@ def _at(
         check_handshake(address, security or Security(), timeout)
     try:
         if end is not None:
-            return _Owner(address, end, timeout=timeout, security=security)
+            return OwningClient(address, end, timeout=timeout, security=security)
         return Client(address, timeout=timeout, security=security)
     except (OSError, MemoryError) as error:  # the latter of a peer that does not speak Dask
         unfinished = current_client()
