@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import threading
@@ -25,9 +26,13 @@ from bagbasis.regression.base import DoubleBasis
 
 from .files import plain
 from .info import describe_model
+from .serving_limits import Room
 
 LOOK_SECONDS = 1.0  # between two looks at who is champion
 MAX_BODY = 64 * 2**20  # bytes of a request: some two million coordinates
+ALL_BODIES = 2 * MAX_BODY  # read or answered at once; as Python's numbers twelve times as much
+LEAST_ROOM = ALL_BODIES // 64  # of a request, so that there are at most so many at once
+BODY_SECONDS = 60.0  # for a body to arrive
 BODY = {"bag": "one bag: a list of points", "bags": "a list of bags"}
 
 logger = logging.getLogger(__name__)
@@ -120,6 +125,7 @@ def make_app(champion: Champion, token: str) -> FastAPI:
     # pages of documentation would load scripts from elsewhere; /openapi.json is there
     app = FastAPI(title="bags serve", lifespan=following, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, token=token)
+    room = Room(ALL_BODIES)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -136,11 +142,12 @@ def make_app(champion: Champion, token: str) -> FastAPI:
 
     @app.post("/predict", openapi_extra={"requestBody": content})
     async def predict(request: Request) -> JSONResponse:
-        body = await _body(request)
-        try:
-            return JSONResponse(await run_in_threadpool(answer, champion.served, body))
-        except (BagbasisError, ValueError, RecursionError) as error:
-            raise HTTPException(422, str(error)) from error
+        async with room.taking(_room_of(request)):
+            body = await _body(request)
+            try:
+                return JSONResponse(await run_in_threadpool(answer, champion.served, body))
+            except (BagbasisError, ValueError, RecursionError) as error:
+                raise HTTPException(422, str(error)) from error
 
     return app
 
@@ -154,10 +161,13 @@ def answer(served: Served, body: bytes) -> dict[str, Any]:
         No JSON, or something else than one bag or a list of bags; `BagbasisError` where bags are
         none, or none of the model's; RecursionError for lists in lists in lists.
     """
-    asked = json.loads(body)
+    text = body.decode(json.detect_encoding(body))
+    asked = json.loads(text)
     if not isinstance(asked, dict) or len(asked) != 1 or not asked.keys() <= BODY.keys():
         expected = " or ".join(f'{{"{key}": {text}}}' for key, text in BODY.items())
         raise ValueError(f"the body is {shown(asked)}; expected {expected}")
+    if "true" in text or "false" in text:  # numpy would make 1 and 0 of them
+        raise ValueError("the body holds true or false; expected numbers")
     single = "bag" in asked
     found: Mapping[str, Any] = served.model.predicted(
         as_bags([asked["bag"]] if single else asked["bags"])
@@ -168,19 +178,32 @@ def answer(served: Served, body: bytes) -> dict[str, Any]:
     return {"model": served.name, **plain(rows)}
 
 
-async def _body(request: Request) -> bytes:
-    """Read the body of a request; HTTPException 413 for one of more than `MAX_BODY` bytes."""
-    body = bytearray()
+def _room_of(request: Request) -> int:
+    """Return the bytes that a request may need; HTTPException 413 for too many."""
     declared = request.headers.get("content-length", "")
-    too_long = declared.isdigit() and int(declared) > MAX_BODY
-    if not too_long:
-        try:
+    if not declared.isdigit():  # sent in chunks
+        return MAX_BODY
+    if int(declared) > MAX_BODY:
+        raise _too_long()
+    return max(LEAST_ROOM, int(declared))
+
+
+async def _body(request: Request) -> bytes:
+    """Read the body of a request; HTTPException for one that is too long, or does not come."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
             async for part in request.stream():
                 body += part
-                if too_long := len(body) > MAX_BODY:
-                    break
-        except ClientDisconnect as gone:
-            raise HTTPException(400, "the client went away") from gone
-    if too_long:
-        raise HTTPException(413, f"more than {MAX_BODY:,} bytes; send fewer bags at a time")
+                if len(body) > MAX_BODY:
+                    raise _too_long()
+    except ClientDisconnect as gone:
+        raise HTTPException(400, "the client went away") from gone
+    except TimeoutError as late:
+        what = f"the body did not arrive within {BODY_SECONDS:g} seconds; send fewer bags at a time"
+        raise HTTPException(408, what) from late
     return bytes(body)
+
+
+def _too_long() -> HTTPException:
+    return HTTPException(413, f"more than {MAX_BODY:,} bytes; send fewer bags at a time")

@@ -7,17 +7,17 @@ import secrets
 import socket
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from bagbasis.clusters.profiles import is_loopback
 from bagbasis.errors import ConfigError, RunError
 from bagbasis.registry import Registry
-from bagbasis.storage.files import PRIVATE, storage_errors
+from bagbasis.storage.files import PRIVATE, staged, storage_errors
 
 from .state import state_folder
 
-MOST_AT_ONCE = 64  # requests: each may hold a body in memory
 LEAST_TOKEN = 16  # characters, of a token that nobody guesses
 
 
@@ -57,6 +57,7 @@ def serve_registry(
         import uvicorn
 
         from .champion_app import Champion, make_app
+        from .serving_limits import PromptProtocol
     except ImportError as error:
         raise ConfigError(f"serve needs pip install 'bagbasis[serve]' ({error})") from error
     has_tls = None not in tls
@@ -71,7 +72,8 @@ def serve_registry(
         make_app(champion, token),
         ssl_certfile=tls[0],
         ssl_keyfile=tls[1],
-        limit_concurrency=MOST_AT_ONCE,
+        http=PromptProtocol,
+        ws="none",  # such a connection would leave the protocol, and its deadlines
         log_config=None,
         access_log=False,
     )
@@ -97,18 +99,21 @@ def own_token(path: Path) -> str:
         The file is open to others, is a link, holds no token or can not be made.
     """
     with storage_errors(str(path), "can not be used as a token", kind=ConfigError):
-        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            with open(os.open(path, flags, PRIVATE), "w", encoding="ascii") as file:
-                file.write(secrets.token_urlsafe(32) + "\n")
+            with staged(path) as fresh, suppress(FileExistsError):
+                fresh.touch(PRIVATE)
+                fresh.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
+                os.link(fresh, path)  # whole at once, and never in place of another server's
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
             status = os.fstat(file.fileno())
             token = file.read().strip()
     if status.st_mode & 0o077 or status.st_uid != os.geteuid():
         raise ConfigError(f"{path}: other accounts can read this token; chmod 600, or another file")
     if len(token) < LEAST_TOKEN or not token.isascii():
-        raise ConfigError(f"{path}: expected a token of at least {LEAST_TOKEN} characters of ASCII")
+        raise ConfigError(
+            f"{path}: expected a token of at least {LEAST_TOKEN} characters of ASCII; delete the "
+            "file, and the next start makes a new one"
+        )
     return token
 
 

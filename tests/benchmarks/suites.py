@@ -41,7 +41,7 @@ from .data import OUTPUT, mixture_store
 from .hdd import hdd
 from .hypotheses import hypotheses
 from .pairing import Row, pair
-from .serving import serving
+from .serving import requests, serving
 
 SCALE = 1.0
 
@@ -295,6 +295,7 @@ SUITES: dict[str, Callable[[], list[Row]]] = {
     "hdd": hdd,
     "hypotheses": hypotheses,
     "serving": serving,
+    "requests": requests,
 }
 
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import ssl
-import subprocess
-import sys
+import socket
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
 import numpy as np
@@ -18,60 +13,17 @@ import pytest
 from distributed import Security
 
 from bagbasis import DoubleBasisClassifier, DoubleBasisRegressor, load_model
+from bagbasis.jobs.serve import own_token
 from bagbasis.registry import Registry
 from tests.execution.gated import until
-from tests.jobs.running import CONFIGS, refused
+from tests.jobs.running import refused
+from tests.jobs.serving import serving
 
 CLIENTS, REQUESTS, ROUNDS = 8, 1000, 5
 RNG = np.random.default_rng(0)
 BAGS = [RNG.random((n, 2)).round(3) for n in range(3, 33)]
 LABELS = np.array([bag.mean() for bag in BAGS])
 ONE = json.dumps({"bag": BAGS[0].tolist()})
-
-
-class Server:
-    """A process of ``bags serve``, and what clients send to it."""
-
-    certificate = None
-
-    def __init__(self, *args):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "bagbasis.jobs", "serve", *map(str, args), "--port=0", "--json"],
-            cwd=CONFIGS.parent,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        lines = iter(self.process.stdout.readline, "}\n")
-        told = json.loads("".join(lines) + "}")
-        self.scheme, _, self.place = told["url"].partition("://")
-        with open(told["token_file"], encoding="ascii") as file:
-            self.token = file.read().strip()
-
-    def connection(self):
-        if self.scheme == "http":
-            return HTTPConnection(self.place)
-        context = ssl.create_default_context(cadata=self.certificate)
-        context.check_hostname = False
-        return HTTPSConnection(self.place, context=context)
-
-    def ask(self, path, body=None, connection=None, **headers):
-        """Status and JSON of an answer."""
-        connection = connection or self.connection()
-        method = "GET" if body is None else "POST"
-        sent = {"Authorization": f"Bearer {self.token}"} | headers
-        connection.request(method, path, body, sent)
-        answer = connection.getresponse()
-        return answer.status, json.loads(answer.read())
-
-
-@contextmanager
-def serving(*args):
-    server = Server(*args)
-    try:
-        yield server
-    finally:
-        server.process.send_signal(signal.SIGINT)
-        server.process.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +105,8 @@ def test_batches_and_classes(registry, server):
         ('{"bag": [["1", "2"]]}', "expected real numbers"),
         ('{"bags": [[[0.5, 0.5]], [[NaN, 0]]]}', "bag 1, row 0"),
         ('{"bag": [[1, 2], [3]]}', "bag 0 is not an array"),
+        ('{"bag": [[true, false]]}', "true or false"),
+        ('{"bags": [[[0.5, true]]]}'.encode("utf-16"), "true or false"),
         ("[" * 100_000, "recursion"),
         (b"\xff", "utf-8"),
     ],
@@ -169,6 +123,18 @@ def test_long_bodies_are_not_read(server):
     assert server.ask("/predict", b"", **{"Content-Length": str(2**40)})[0] == 413
     assert server.ask("/predict", iter([*[b" " * 2**20] * 64, b" "]))[0] == 413
     assert server.ask("/health")[0] == 200
+
+
+def test_strangers_keep_nobody_out(server):
+    """64 connections without the token, half of them silent and half in the midst of a request."""
+    host, _, port = server.place.partition(":")
+    strangers = [socket.create_connection((host, int(port))) for _ in range(64)]
+    for stranger in strangers[::2]:
+        stranger.sendall(b"POST /predict HTTP/1.1\r\nHost: x\r\n")
+    assert server.ask("/health")[0] == 200
+    assert server.ask("/predict", ONE)[0] == 200
+    for stranger in strangers:
+        stranger.close()
 
 
 def test_nobody_without_the_token(server):
@@ -221,6 +187,24 @@ def test_what_is_not_served(registry, tmp_path):
     token.chmod(0o600)
     token.write_text("short")
     assert "at least 16 characters" in refused(2, *args)
+    assert "delete the file" in refused(2, *args)
     token.unlink()
     assert "no model was promoted" in refused(1, "serve", tmp_path / "none", "--token-file", token)
     assert "65536 can not be listened at" in refused(1, *args, "--port", 65536)
+
+
+def test_a_kill_leaves_no_empty_token(tmp_path, monkeypatch):
+    """Killed while it writes its first token, the next start makes one; two starts share one."""
+    path = tmp_path / "state" / "token"
+
+    def killed(n_bytes):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bagbasis.jobs.serve.secrets.token_urlsafe", killed)
+        with pytest.raises(KeyboardInterrupt):
+            own_token(path)
+    token = own_token(path)
+    assert len(token) >= 32
+    assert own_token(path) == token
+    assert [one.name for one in path.parent.iterdir()] == ["token"]
