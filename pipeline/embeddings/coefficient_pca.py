@@ -19,6 +19,7 @@ from ..bags.sampling import RunSample
 from ..errors import DataError, ParameterError, shown
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import rows_of, run_pass
+from ..execution.products import multiply
 from ..execution.progress import Progress, note
 from ..params import check_flag, check_integer, check_share
 from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
@@ -117,7 +118,7 @@ class CoefficientPCASpec(EmbeddingSpec):
         rows = np.empty((len(bags), self.embedding.n_features), out.dtype)
         self.embedding.fill(bags, rows, outside)
         rows -= self.mean.astype(out.dtype, copy=False)
-        np.matmul(rows, self.axes.T.astype(out.dtype, copy=False), out=out)
+        multiply(rows, self.axes.T.astype(out.dtype, copy=False), out)
 
     @property
     def digest(self) -> str:

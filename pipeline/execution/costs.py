@@ -1,8 +1,9 @@
 """What a pass over bags costs, and how it is cut into tasks: pure functions of numbers.
 
 A plan depends only on the size of the data and the declared cost, never on workers or chunks. So
-every machine cuts a pass in the same way, and the result has the same bits on any of one kind of
-processor. Nothing here imports Dask, so that specs can declare their cost without it.
+every machine cuts a pass in the same way. Within a task `run_parts` cuts the work by its shapes.
+So the result has the same bits on any number of cores and workers, on one kind of processor.
+Nothing here imports Dask, so that specs can declare their cost without it.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ import ctypes
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
+from threading import Lock
 
 import numba
 from numba.core import event as events
@@ -19,9 +20,6 @@ from .lazy_dask import dask_system, distributed
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
 COMPILING = "compiling kernels (once)"
 M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
-# Order of a matrix: of 885 rows, a Cholesky factor takes one thread of OpenBLAS 7 ms, and two of
-# them no less, but 20 to 40 ms of their cores, most of which they wait for each other.
-SMALL_ORDER = 1024
 
 
 def lane_cores() -> int:
@@ -57,10 +55,9 @@ def use_cores(n: int) -> Iterator[None]:
 
 @contextmanager
 def lane() -> Iterator[int]:
-    """Hold the lane; numba and BLAS use its cores until the block ends. Yields their number.
+    """Hold the lane until the block ends. Yields the number of its cores.
 
-    Dask's nanny sets one BLAS thread a worker before anything is imported; so the number is set
-    here, inside the task.
+    Numba uses them all, BLAS one: large products are cut by `products`, and run on all of them.
     """
     with KERNELS:
         _return_freed_memory()
@@ -68,20 +65,52 @@ def lane() -> Iterator[int]:
         before = numba.get_num_threads()
         numba.set_num_threads(cores)
         try:
-            with _thread_pools().limit(limits=cores):
+            with one_blas_thread():
                 yield cores
         finally:
             numba.set_num_threads(before)
 
 
-@contextmanager
-def threads_for(order: int) -> Iterator[None]:
-    """Leave BLAS one thread if matrices are of `SMALL_ORDER` at most, until the block ends."""
-    if order > SMALL_ORDER:
-        yield
-        return
-    with KERNELS, _thread_pools().limit(limits=1, user_api="blas"):
-        yield
+class _OneThread:
+    """Leaves BLAS one thread while any thread of this process is within.
+
+    OpenBLAS has one number of threads for the whole process. Whoever comes first sets it, and who
+    leaves last puts back what was there.
+    """
+
+    def __init__(self) -> None:
+        self._n_within = 0
+        self._begin_anew()
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        """Another thread, which a fork leaves behind, may have held the lock."""
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_within == 0:
+                self._limits = _thread_pools().limit(limits=1, user_api="blas")
+            self._n_within += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_within -= 1
+            if self._n_within == 0:
+                self._limits.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
+    """Leave BLAS one thread until the block ends.
+
+    With more, BLAS cuts its work by their number, and so do the last digits of its results depend
+    on it. They also wait for each other by spinning: where other processes work on the same cores,
+    two threads of OpenBLAS took 14 times as long for a tridiagonal form as one.
+    """
+    return _ONE_THREAD
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays import Floats
 from ..errors import ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.products import multiply
 from ..params import check_choice, check_fields, check_integer, check_number, check_seed
 from ..threads import KERNELS
 from .base import SCALES, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
@@ -274,7 +275,7 @@ def _draw(spec: FourierSpec, dtype: str) -> NDArray[Any] | tuple[NDArray[Any], N
 
 def _multiply(rows: NDArray[Any], drawn: Any, out: NDArray[Any]) -> None:  # noqa: ANN401
     if not isinstance(drawn, tuple):
-        np.matmul(rows, drawn, out=out)
+        multiply(rows, drawn, out)
         return
     with KERNELS:
         structured_products(np.ascontiguousarray(rows), drawn[0], drawn[1], out)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.products import multiply
 from .base import Arrays, ArraySpec
 from .completion import BegunWhole
 from .fourier import complete_sines
@@ -55,7 +55,7 @@ class LearnedSpec(BegunWhole, ArraySpec):
     def transform(self, embeddings: NDArray[Any], out: NDArray[Any]) -> None:
         """Write √(2/D) [sin(ωᵀa), cos(ωᵀa)], shape (n, D), in out's dtype."""
         a, omega = (one.astype(out.dtype, copy=False) for one in (embeddings, self.frequencies))
-        np.matmul(a, omega, out=out[:, : self.n_features // 2])
+        multiply(a, omega, out[:, : self.n_features // 2])
         complete_sines(out)
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, cholesky, lapack
+from scipy.linalg import cholesky, lapack
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,6 +16,7 @@ from ..bags.sampling import MEDIAN_ROWS, median_distance, median_l1_distance, sp
 from ..errors import ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import check_memory
+from ..execution.products import multiply, multiply_by_triangle
 from ..params import check_choice, check_integer, check_number, check_seed
 from ..threads import KERNELS
 from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
@@ -82,7 +83,7 @@ class LandmarkKernel:
         if self.blocks or not self._is_gaussian(a):
             out[:] = self(a, b)
             return
-        np.matmul(a, b.T, out=out)
+        multiply(a, b.T, out)
         with KERNELS:
             gaussian_values(out, *(np.einsum("ij,ij->i", x, x) / 2 for x in (a, b)))
 
@@ -98,7 +99,7 @@ class LandmarkKernel:
         if metric := self.metric_by_gaps:
             distances = cdist(a, b, metric).astype(a.dtype, copy=False)
         else:  # by one matrix product
-            distances = (-2 * a) @ b.T
+            distances = multiply(-2 * a, b.T)
             distances += np.einsum("ij,ij->i", a, a)[:, None]
             distances += np.einsum("ij,ij->i", b, b)
             np.maximum(distances, 0, out=distances)
@@ -170,21 +171,21 @@ class NystroemSpec(ArraySpec):
 
     def _write(self, embeddings: NDArray[Any], out: NDArray[Any], whole: bool) -> None:
         typed = _typed(self, out.dtype.name)
-        first, trmm = len(typed.head), blas.strmm if out.dtype == np.float32 else blas.dtrmm
+        first = len(typed.head)
         step = max(1, min(len(out), BLOCK_BYTES // (8 * max(self.landmarks.shape))))
         # one for all blocks: new ones would be new pages each time, which take longer than the work
         room = np.empty((step, len(typed.tail)), out.dtype)
         for start in range(0, len(out), step):
             block, rest = out[start : start + step], room[: len(out) - start]
             self._write_values(embeddings[start : start + step], typed, block)
-            block[:, :first] = block[:, :first] @ typed.head
-            np.matmul(block[:, :first], typed.across, out=rest)
+            block[:, :first] = multiply(block[:, :first], typed.head)
+            multiply(block[:, :first], typed.across, rest)
             if not whole:
                 block[:, first:] -= rest
                 continue
             np.subtract(block[:, first:], rest, out=rest)
-            # a triangular product, in place; BLAS has columns where numpy has rows
-            block[:, first:] = trmm(1.0, typed.tail.T, rest.T, lower=1, overwrite_b=1).T
+            multiply_by_triangle(rest, typed.tail)
+            block[:, first:] = rest
 
     def _write_values(self, rows: NDArray[Any], typed: _Typed, out: NDArray[Any]) -> None:
         """Write k(a, L), shape (n, n_landmarks)."""

@@ -107,8 +107,8 @@ class SplitSums:
             self._held = RowsBuilder(*sizes) if has_held else None
         else:
             self._train = sums = StatisticsBuilder(*sizes)
-            # they take turns with one square
-            self._held = StatisticsBuilder(*sizes, sums.square) if has_held else None
+            # they take turns with the memory of products
+            self._held = StatisticsBuilder(*sizes, sums.products) if has_held else None
 
     def add(
         self,

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from ..execution.keepers import KeptState
-from .cholesky import cholesky
+from ..execution.products import gram_matrix, multiply
+from .cholesky import cholesky, inverse_squares, solve_by_factor
 from .summary import Floats
 
 # Sampled rows per degree of freedom they show: with fewer, M̂ has large errors where M is small.
@@ -50,7 +49,7 @@ class Preconditioner:
     def __init__(self, rows: Floats, n: float, alpha: float) -> None:
         rows *= np.sqrt(n / len(rows))
         self._rows = rows
-        self._product: Floats = scipy.linalg.blas.dsyrk(1.0, rows.T, trans=1, lower=1)
+        self._product = gram_matrix(rows)
         self._least = self._least_shift(self._product, alpha)
         self._factors: dict[float, Floats] = {}
 
@@ -58,15 +57,13 @@ class Preconditioner:
         """Return the preconditioned residuals, shape (D, c), of columns with these penalties."""
         levels = np.ceil(np.log(np.maximum(alphas / self._least, 1.0)) / np.log(SHIFT_LEVEL))
         shifts = self._least * SHIFT_LEVEL**levels
-        inner = self._rows @ residuals
+        inner = multiply(self._rows, residuals)
         for shift in sorted(set(shifts.tolist())):
             if shift not in self._factors:
                 self._factors[shift] = _factor(self._product, shift)
             columns = shifts == shift
-            inner[:, columns] = scipy.linalg.cho_solve(
-                (self._factors[shift], True), inner[:, columns], check_finite=False
-            )
-        preconditioned: Floats = (residuals - self._rows.T @ inner) / shifts
+            inner[:, columns] = solve_by_factor(self._factors[shift], inner[:, columns])
+        preconditioned: Floats = (residuals - multiply(self._rows.T, inner)) / shifts
         return preconditioned
 
     @staticmethod
@@ -74,8 +71,7 @@ class Preconditioner:
         most = len(product) / ROWS_PER_FREEDOM
         shift = max(float(np.trace(product)) / most, alpha)  # has no more freedom than that
         while shift / SHIFT_STEP > alpha:
-            inverse, _ = lapack.dtrtri(_factor(product, shift / SHIFT_STEP), lower=1)
-            left = shift / SHIFT_STEP * np.einsum("ij,ij->", inverse, inverse)
+            left = shift / SHIFT_STEP * inverse_squares(_factor(product, shift / SHIFT_STEP))
             if len(product) - left > most:
                 break
             shift /= SHIFT_STEP

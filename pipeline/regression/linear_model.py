@@ -14,6 +14,7 @@ from ..arrays import Integers
 from ..bags import Bags, BagStore, as_bags
 from ..errors import ModelError
 from ..execution import lane
+from ..execution.products import multiply
 from ..params import checked
 from ..sklearn_bases import BaseEstimator
 from ..units import units_of
@@ -201,7 +202,7 @@ class LinearModel(BaseEstimator):
             linear_predictions(features, self.coef_, self.intercept_, out)
         else:
             coef, exponents = self._coef_in_precision()
-            np.ldexp((features @ coef.T).astype(np.float64), exponents, out=out)
+            np.ldexp(multiply(features, coef.T).astype(np.float64), exponents, out=out)
             out += self.intercept_
 
     def _coef_in_precision(self) -> tuple[NDArray[Any], Integers]:

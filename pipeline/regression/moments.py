@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..execution.products import multiply
 from ..random_features.completion import Completion
 from ..units import NO_UNIT, in_units, units_of
 from .statistics_kernels import add_sums
@@ -189,7 +190,7 @@ class MomentsBuilder:
         add_sums(z, y[:, :0], sums, self._cross[:0])
         # centred, so that the working precision goes to what varies within the block
         mean = y.mean(axis=0)
-        self._cross += (y - mean).astype(z.dtype).T @ z
+        self._cross += multiply((y - mean).astype(z.dtype).T, z)
         self._cross += np.outer(mean, sums)
         self._sum_z += sums
 
@@ -202,7 +203,7 @@ class MomentsBuilder:
             columns = weights[:, None]
             mean = (weights @ y) / (weights.sum() or 1.0)
             centred = (y - mean) * weights[:, None]
-            self._cross += centred.astype(z.dtype).T @ z
+            self._cross += multiply(centred.astype(z.dtype).T, z)
         found = np.zeros((columns.shape[1], z.shape[1]))
         add_sums(z, columns, np.zeros_like(self._sum_z), found)
         self._sum_z += found[0]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..arrays import Integers
 from ..bags.splits import Split
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
+from ..execution.products import multiply
 from .accumulate import FitPass, FitStatistics
 from .feature_rows import BLOCK_BYTES, FeatureRows, RowBlock
 from .moments import MomentsBuilder, RidgeMoments
@@ -197,7 +198,7 @@ class ProductSums:
         if given.psi is not None and n < len(block):
             y = np.ldexp(block.y[n:], -given.exponents)  # type: ignore[operator]
             y = np.tile(y, given.psi.shape[1] // y.shape[1])
-            squares = (y - (z[n:] @ given.psi + given.constants)) ** 2
+            squares = (y - (multiply(z[n:], given.psi) + given.constants)) ** 2
             if block.weights is not None:
                 squares *= block.weights[n:, None]
             self._squares += squares.sum(axis=0)
@@ -216,11 +217,11 @@ class ProductSums:
         sums = np.zeros_like(given.directions)
         for start in range(0, len(z), self._slice):
             part = z[start : start + self._slice]
-            u = part @ given.directions - given.shift
+            u = multiply(part, given.directions) - given.shift
             if weights is not None:
                 u *= weights[start : start + len(part), None]
             self._sums += u.sum(axis=0)
-            sums += part.T @ u.astype(z.dtype)
+            sums += multiply(part.T, u.astype(z.dtype))
         self._products += sums
 
     def finish(self) -> Products:

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.linalg
 
 from ..errors import DataError
-from ..execution.lanes import threads_for
-from .cholesky import cholesky
+from ..execution.lanes import one_blas_thread
+from .cholesky import cholesky, solve_by_factor
 from .penalties import Path, Penalties, search, try_all
 from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
 from .summary import Floats, Summary
@@ -67,7 +67,7 @@ def solve(summary: Summary, alpha: float, noise: float) -> RidgeSolution:
     norm.
     """
     check_rows(summary)
-    with threads_for(summary.size):
+    with one_blas_thread():
         if alpha == 0:
             spectrum = Spectrum(summary)
             solved = spectrum.back(spectrum.least_norm(noise * summary.trace))
@@ -86,7 +86,7 @@ def solve_gcv(summary: Summary, penalties: Penalties, units: Floats | None = Non
     """
     check_rows(summary)
     summary = summary.scored()
-    with threads_for(summary.size):
+    with one_blas_thread():
         solver = _solver(summary, penalties)
 
         def score(alpha: float) -> float:
@@ -154,7 +154,7 @@ def _errors(
     check_rows(train)
     if not penalties.searched and len(penalties) <= SPECTRUM_FACTORS:
         return try_all(penalties, lambda alpha: error(solve(train, alpha, noise)))
-    with threads_for(train.size):
+    with one_blas_thread():
         solver = _solver(train, penalties)
 
         def score(alpha: float) -> float:
@@ -211,10 +211,7 @@ def _solve_one(summary: Summary, alpha: float) -> Floats:
     """Return the solution at one λ > 0, in a single array beside the summary."""
     try:
         factor = cholesky(summary.matrix(alpha))
-        solved: Floats = scipy.linalg.cho_solve(
-            (factor, True), summary.right_side(), check_finite=False
-        )
-        return solved
+        return solve_by_factor(factor, summary.right_side())
     except scipy.linalg.LinAlgError:
         logger.warning(
             "alpha = %g is below the rounding of the float32 products; solving with the "

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import DTypeLike, NDArray
 
 from ..arrays import Integers
 from ..bags.sampling import spread_rows
 from ..execution.costs import Cost
+from ..execution.products import gram_matrix, multiply
 from ..units import units_of
 from .statistics import RidgeStatistics, StatisticsBuilder
 from .summary import Floats, Judge
@@ -141,7 +141,7 @@ class RidgeRows:
 
     def matrix(self, shift: float = 0.0) -> Floats:
         """See `Summary`: the products of centred rows."""
-        product: Floats = scipy.linalg.blas.dsyrk(1.0, self._centred.T, trans=1, lower=1)
+        product = gram_matrix(self._centred)
         product[np.diag_indices(self.n)] += shift
         return product
 
@@ -151,7 +151,7 @@ class RidgeRows:
 
     def coefficients(self, solution: Floats) -> Floats:
         """See `Summary`."""
-        return self._centred.T @ solution
+        return multiply(self._centred.T, solution)
 
     def centred_yy(self) -> Floats:
         """Σ (y − ȳ)², shape (k,), in the targets' units."""
@@ -178,7 +178,7 @@ class RidgeRows:
             targets = self._weighted(self.scaled_y)
 
         def mean_squared_error(coef: Floats, intercept: Floats) -> Floats:
-            errors = targets - (self._centred @ coef + ones * (mean @ coef + intercept))
+            errors = targets - (multiply(self._centred, coef) + ones * (mean @ coef + intercept))
             squares: Floats = (errors**2).sum(axis=0) / self.weight
             return squares
 

@@ -16,6 +16,7 @@ from ..bags.reading import PARTITION_BYTES
 from ..errors import DataError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Index, RowsOfBags, Source
+from ..execution.products import multiply
 from .feature_map import FeatureMap
 from .outcomes import Outcome
 
@@ -231,7 +232,7 @@ class QuerySums:
         return self.sums
 
     def _block(self, rows: TrainingBlock) -> SmootherSums:
-        closeness = self.queries @ rows.embeddings.T
+        closeness = multiply(self.queries, rows.embeddings.T)
         closeness -= rows.halves
         if self.own is not None:
             at = np.searchsorted(rows.index, self.own)
@@ -248,7 +249,7 @@ class QuerySums:
             )
             np.exp(w, out=w)
             weight[j] = w.sum(axis=1)
-            total[j] = w @ rows.targets
+            total[j] = multiply(w, rows.targets)
         return SmootherSums(self.bandwidths, top.astype(np.float64), weight, total)
 
 

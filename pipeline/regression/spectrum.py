@@ -7,14 +7,14 @@ orthonormal coordinates of their own, which leave norms and inner products uncha
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from .cholesky import cholesky
+from .cholesky import cholesky, inverse_squares, solve_by_factor
 from .summary import Floats, Summary
 
 SPECTRUM_FACTORS = 7  # Cholesky factors in the time of a spectrum
@@ -138,9 +138,7 @@ class Factors:
         if alpha not in self._solved:
             if len(self._solved) == SOLUTIONS:
                 del self._solved[next(iter(self._solved))]
-            self._solved[alpha] = scipy.linalg.cho_solve(
-                (self._factor(alpha), True), self.right_side, check_finite=False
-            )
+            self._solved[alpha] = solve_by_factor(self._factor(alpha), self.right_side)
         return self._solved[alpha]
 
     def back(self, solution: Floats) -> Floats:
@@ -149,14 +147,11 @@ class Factors:
 
     def degrees_of_freedom(self, alpha: float) -> float:
         """See `Solver`: size − λ tr (M + λI)⁻¹, and the trace is ‖L⁻¹‖² of the factor L."""
-        factor = self._factor(alpha)
+        factor: NDArray[Any] = self._factor(alpha)
         if alpha > FLOAT32_TRACE * self._trace:
             np.copyto(self._float32, factor, casting="same_kind")
-            inverse, _ = lapack.strtri(self._float32, lower=1, overwrite_c=1)
-        else:
-            inverse, _ = lapack.dtrtri(factor, lower=1)
-        squares = np.einsum("ij,ij->", inverse, inverse, dtype=np.float64)
-        return float(len(factor) - alpha * squares)
+            factor = self._float32
+        return len(factor) - alpha * inverse_squares(factor)
 
     @cached_property
     def _float32(self) -> NDArray[np.float32]:

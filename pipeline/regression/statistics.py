@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,12 @@ from numpy.typing import DTypeLike, NDArray
 from ..bags.sampling import spread_rows
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..random_features.completion import Completion
+from .gram_products import GramProducts, gram_bytes
 from .moments import MomentsBuilder, RidgeMoments
-from .statistics_kernels import add_triangle, gram_float32, gram_float64, unpack_centred
+from .statistics_kernels import add_triangle, unpack_centred
 from .summary import Floats, Judge
-from .tile_products import TileProducts, tile_bytes, tiles_serve
 
-BLOCK_ROWS = 8192  # rows of the block that goes through one SYRK: with fewer the product is slower
+BLOCK_ROWS = 8192  # rows of the block that is multiplied at once: with fewer products are slower
 BLOCK_BYTES = 2**28  # of it, at most
 
 
@@ -137,11 +136,12 @@ class RidgeStatistics(RidgeMoments):
 class StatisticsBuilder:
     """Collects rows in a block and adds each full block into `RidgeStatistics`.
 
-    Blocks go through one SYRK (and, with many targets, one GEMM) in the working precision and are
-    added into float64; `TileProducts` take SYRK's place where they serve. Which rows form a block
-    depends only on their position, so the result does not depend on how they arrive.
+    Blocks are multiplied in the working precision (by `GramProducts` and, with many targets, one
+    GEMM) and are added into float64. Which rows form a block depends only on their position, so
+    the result does not depend on how they arrive.
 
-    Memory: the packed float64 triangle, one D × D square and one block of rows.
+    Memory: the packed float64 triangle, the products of a block and one block of rows. Builders
+    that take turns may share ``products``.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class StatisticsBuilder:
         n_features: int,
         n_targets: int,
         dtype: DTypeLike = np.float32,
-        scratch: NDArray[Any] | None = None,
+        products: GramProducts | None = None,
     ) -> None:
         self._dtype = np.dtype(dtype)
         self._rows = _block_rows(n_features, self._dtype.itemsize)
@@ -158,7 +158,7 @@ class StatisticsBuilder:
         self._weights: Floats | None = None
         self._filled = 0
         self._moments = MomentsBuilder(n_features, n_targets)
-        self.square = np.empty((n_features, n_features), dtype) if scratch is None else scratch
+        self.products = products or GramProducts(n_features, self._rows, self._dtype)
         self._gram = np.zeros(n_features * (n_features + 1) // 2)
 
     def room(self, n_rows: int) -> NDArray[Any]:
@@ -201,32 +201,20 @@ class StatisticsBuilder:
         self._moments.add(z, y, weights)
         if weights is not None:
             z *= np.sqrt(weights)[:, None].astype(z.dtype)
-        self._add_products(z)
+        self.products.add(self._gram, z)
         self._filled = 0
-
-    def _add_products(self, z: NDArray[Any]) -> None:
-        if z.dtype == np.float32 and tiles_serve(*z.shape):
-            self._tiles.add(self._gram, z, self.square)
-            return
-        (gram_float32 if z.dtype == np.float32 else gram_float64)(z, self.square)
-        add_triangle(self._gram, self.square)
-
-    @cached_property
-    def _tiles(self) -> TileProducts:
-        return TileProducts(len(self.square))
 
 
 def statistics_cost(n_features: int, n_targets: int, precision: str, n_parts: int = 1) -> Cost:
     """Return what `StatisticsBuilder` takes for rows that are at hand.
 
-    ``n_parts`` builders share one square. While tasks merge, a worker holds the two partial
-    results and their sum; the square and the blocks are gone then.
+    ``n_parts`` builders share the memory of products. While tasks merge, a worker holds the two
+    partial results and their sum; the products and the blocks are gone then.
     """
     itemsize, d = np.dtype(precision).itemsize, n_features
     packed = 8 * (d * (d + 1) // 2 + n_targets * (d + 2) + d)
     block = _block_rows(d, itemsize) * (itemsize * d + 8 * n_targets)
-    tiles = tile_bytes(d) if np.dtype(precision) == np.float32 else 0  # on any machine: see `Cost`
-    building = itemsize * d * d + n_parts * (packed + block + tiles)
+    building = gram_bytes(d, precision) + n_parts * (packed + block)
     return Cost(
         seconds_per_bag=d * d * SECONDS_PER_PRODUCT,
         bytes_per_bag=8 * n_targets,

@@ -1,38 +1,12 @@
-"""Kernels of the sufficient statistics: SYRK without the GIL, packed triangles, exact sums."""
+"""Kernels of the sufficient statistics: packed triangles, exact sums."""
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 from numba import njit, prange
-from numba.extending import get_cython_function_address
 
 STRIPE = 512  # columns of features summed by one thread at a time: their sums stay in L1
 ROWS = 4  # rows of a stripe converted to double at a time, to load and store each sum once
-
-_SYRK = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 10)
-
-# SciPy's own wrapper holds the GIL for the whole product, and with it the thread that reads the
-# next partition; ctypes gives it up. A kernel could do so, too, but Numba keeps no kernel that
-# calls an address: every process, each worker of a cluster among them, would compile it again.
-
-
-def _gram_kernel(name, real):
-    """Return a function that writes the upper triangle of zᵀz; both arrays are C-ordered."""
-    syrk = _SYRK(get_cython_function_address("scipy.linalg.cython_blas", name))
-    one, zero = (ctypes.byref(real(factor)) for factor in (1.0, 0.0))
-
-    def gram(z, square):
-        n, d = (ctypes.byref(ctypes.c_int(size)) for size in z.shape)
-        at, to = z.ctypes.data, square.ctypes.data
-        syrk(b"L", b"N", d, n, one, at, d, zero, to, d)
-
-    return gram
-
-
-gram_float32 = _gram_kernel("ssyrk", ctypes.c_float)
-gram_float64 = _gram_kernel("dsyrk", ctypes.c_double)
 
 
 @njit(cache=True, inline="always")
@@ -58,6 +32,37 @@ def add_triangle(packed, square):
         _add_row(packed, square, pair)
         if n - 1 - pair > pair:
             _add_row(packed, square, n - 1 - pair)
+
+
+@njit(cache=True, nogil=True)
+def add_panels(packed, blocks, edges, n_chunks, panel, start, stop):
+    """Add what chunks of rows gave, in their order, to rows start … stop of a packed triangle.
+
+    Parameters
+    ----------
+    packed : float64, shape (D (D + 1) / 2,)
+    blocks : float32 or float64, shape (pairs, chunks, width, width)
+        The products of each pair of panels, in the order of a packed triangle of panels.
+    edges : int64, shape (panels + 1,)
+        Where each panel of features begins.
+    n_chunks : int
+        Of them, that are filled.
+    panel : int
+        In which the rows lie.
+    """
+    n_panels, n = len(edges) - 1, edges[-1]
+    for i in range(start, stop):
+        row = i - edges[panel]
+        for other in range(panel, n_panels):
+            first = i if other == panel else edges[other]
+            skipped, width = first - edges[other], edges[other + 1] - first
+            begin = row_start(i, n) + first - i
+            target = packed[begin : begin + width]
+            products = blocks[row_start(panel, n_panels) + other - panel]
+            for chunk in range(n_chunks):
+                source = products[chunk, row, skipped : skipped + width]
+                for j in range(width):
+                    target[j] += source[j]
 
 
 @njit(cache=True, nogil=True)

@@ -60,12 +60,12 @@ def pack_rows(z, centre, left, right, sums, scratch, scratch_bits):
     ----------
     z : float32, shape (n, D)
     centre : float32, shape (padded D,)
-    left, right : uint32, shape (2, padded D / 16, padded n / 32, 16, 16), written
+    left, right : uint32, shape (2, padded D / 16, at least padded n / 32, 16, 16), written
         High and low parts; of the tiles of 16 features and 32 rows, features are the rows of a
         tile on the left, and the columns of one on the right. Two rows of z make a uint32.
     sums : float64, shape (padded n / 32, padded D), written
         Of z less the centre over the rows of each tile.
-    scratch : float32, shape (padded n / 32, 2, 16), written
+    scratch : float32, shape (at least padded n / 32, 2, 16), written
     scratch_bits : uint32
         The same memory.
     """

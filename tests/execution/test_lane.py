@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagbasis import BagStore, DoubleBasisRegressor
 from bagbasis.execution import lane
-from bagbasis.execution.lanes import CORES_VARIABLE, SMALL_ORDER, lane_cores, threads_for
+from bagbasis.execution.lanes import CORES_VARIABLE, lane_cores, one_blas_thread
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.threads import KERNELS
 
@@ -25,43 +25,45 @@ def blas_threads():
 
 @pytest.fixture
 def one_thread():
-    """As in a Dask worker: BLAS and numba limited to one thread."""
+    """As in a Dask worker: numba limited to one thread."""
     before = numba.get_num_threads()
     numba.set_num_threads(1)
-    with threadpool_limits(1):
-        yield
+    yield
     numba.set_num_threads(before)
 
 
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.usefixtures("one_thread")
 def test_threads_inside_and_after(monkeypatch, cores):
-    """Numba and BLAS have the lane's cores inside, and what they had before afterwards, also
-    after an error."""
+    """Inside, numba has the lane's cores and BLAS one thread; afterwards, also after an error, both
+    have what they had before."""
     cores = min(cores, numba.config.NUMBA_NUM_THREADS)
     monkeypatch.setenv(CORES_VARIABLE, str(cores))
+    before = blas_threads()
     with lane() as given:
         assert given == cores
         assert numba.get_num_threads() == cores
-        assert blas_threads() == {cores}
+        assert blas_threads() == {1}
     assert numba.get_num_threads() == 1
-    assert blas_threads() == {1}
+    assert blas_threads() == before
     with pytest.raises(KeyError), lane():
         raise KeyError
     assert numba.get_num_threads() == 1
-    assert blas_threads() == {1}
+    assert blas_threads() == before
 
 
-def test_small_matrices_have_one_thread_of_blas(monkeypatch):
-    """Numba keeps the cores of the lane, and so does BLAS where matrices are larger."""
-    cores = min(2, numba.config.NUMBA_NUM_THREADS)
-    monkeypatch.setenv(CORES_VARIABLE, str(cores))
-    with lane():
-        for order, n_threads in ((SMALL_ORDER, 1), (SMALL_ORDER + 1, cores)):
-            with threads_for(order):
-                assert blas_threads() == {n_threads}
-                assert numba.get_num_threads() == cores
-            assert blas_threads() == {cores}
+def test_one_thread_while_any_is_within():
+    """Of BLAS, whichever of two threads leaves first; afterwards it has what it had."""
+    with threadpool_limits(2):
+        before, first, second = blas_threads(), one_blas_thread(), one_blas_thread()
+        with first:
+            thread = threading.Thread(target=second.__enter__)
+            thread.start()
+            thread.join()
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == before
 
 
 def test_lane_within_a_lane(monkeypatch):

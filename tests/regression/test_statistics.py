@@ -104,11 +104,11 @@ def test_no_rows():
     assert identical(collected(z, y) + nothing, collected(z, y))
 
 
-def test_builders_share_a_square():
-    """Two builders on one scratch square, filled in turn, do not mix their rows."""
+def test_builders_share_the_memory_of_products():
+    """Two builders with one memory of products, filled in turn, do not mix their rows."""
     z, y = feature_rows(np.random.default_rng(3), 400)
     first = StatisticsBuilder(z.shape[1], y.shape[1], np.float64)
-    second = StatisticsBuilder(z.shape[1], y.shape[1], np.float64, first.square)
+    second = StatisticsBuilder(z.shape[1], y.shape[1], np.float64, first.products)
     for start in range(0, 400, 100):
         (first, second)[start // 100 % 2].add(z[start : start + 100], y[start : start + 100])
     odd = np.arange(400) // 100 % 2 == 1

@@ -1,0 +1,108 @@
+"""Functions of BLAS and LAPACK that write in place, without the GIL.
+
+SciPy's own wrappers hold the GIL for the whole product, and with it the other threads of the pool
+and the one that reads the next partition; ctypes gives it up. A kernel could do so, too, but Numba
+keeps no kernel that calls an address: every process would compile it again.
+
+What is written lies in Fortran order. All matrices may be blocks of larger ones.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba.extending import get_cython_function_address
+from numpy.typing import NDArray
+
+Matrix = NDArray[Any]
+
+_REALS = {"f": ctypes.c_float, "d": ctypes.c_double}
+_LETTERS = {"f": "s", "d": "d"}
+
+
+def add_gram(a: Matrix, out: Matrix, alpha: float = 1.0, beta: float = 0.0) -> None:
+    """Write alpha · a aᵀ + beta · out into the lower triangle of ``out`` (n, n); a is (n, k)."""
+    trans, *at = _operand(a)
+    sizes = (_size(one) for one in a.shape)
+    _call("syrk", a, b"L", trans, *sizes, _real(alpha, a), *at, _real(beta, a), *_place(out))
+
+
+def add_product(a: Matrix, b: Matrix, out: Matrix, alpha: float = 1.0, beta: float = 0.0) -> None:
+    """Write alpha · a b + beta · out into ``out`` (m, n); a is (m, k), b (k, n)."""
+    (trans_a, *at_a), (trans_b, *at_b) = _operand(a), _operand(b)
+    sizes = (_size(one) for one in (len(a), b.shape[1], len(b)))
+    factors = _real(alpha, a), _real(beta, a)
+    given = (*sizes, factors[0], *at_a, *at_b, factors[1], *_place(out))
+    _call("gemm", a, trans_a, trans_b, *given)
+
+
+def solve_from_right(factor: Matrix, out: Matrix) -> None:
+    """Replace ``out`` (m, n) by out L⁻ᵀ, for a lower triangular L (n, n) in Fortran order."""
+    sizes = (_size(one) for one in out.shape)
+    places = (*_place(factor), *_place(out))
+    _call("trsm", out, b"R", b"L", b"T", b"N", *sizes, _real(1.0, out), *places)
+
+
+def solve_from_left(factor: Matrix, out: Matrix, trans: bytes = b"N") -> None:
+    """Replace ``out`` (m, n) by L⁻¹ out, or L⁻ᵀ out, for a lower L (m, m) in Fortran order."""
+    sizes = (_size(one) for one in out.shape)
+    places = (*_place(factor), *_place(out))
+    _call("trsm", out, b"L", b"L", trans, b"N", *sizes, _real(1.0, out), *places)
+
+
+def multiply_from_left(factor: Matrix, out: Matrix) -> None:
+    """Replace ``out`` (m, n) by L out, for a lower triangular L (m, m) in Fortran order."""
+    sizes = (_size(one) for one in out.shape)
+    places = (*_place(factor), *_place(out))
+    _call("trmm", out, b"L", b"L", b"N", b"N", *sizes, _real(1.0, out), *places)
+
+
+def factorise(out: Matrix) -> bool:
+    """Replace the lower triangle by its Cholesky factor; return whether there is one."""
+    failed = ctypes.c_int(0)
+    _call("potrf", out, b"L", _size(len(out)), *_place(out), ctypes.byref(failed))
+    return failed.value == 0
+
+
+def _call(name: str, like: Matrix, *given: object) -> None:
+    _routine(_LETTERS[like.dtype.char] + name, len(given))(*given)
+
+
+@cache
+def _routine(name: str, n_arguments: int) -> Callable[..., None]:
+    """Return the routine of this name; it takes addresses."""
+    library = "lapack" if name.endswith("potrf") else "blas"
+    address = get_cython_function_address(f"scipy.linalg.cython_{library}", name)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(address)
+
+
+def _operand(matrix: Matrix) -> tuple[bytes, int, object]:
+    """Return whether BLAS shall transpose a matrix, where it begins and how far columns lie."""
+    if matrix.strides[0] == matrix.itemsize or len(matrix) == 1:
+        return b"N", *_place(matrix)
+    return b"T", *_place(matrix.T)
+
+
+def _place(matrix: Matrix) -> tuple[int, object]:
+    """Return where a matrix in Fortran order begins, and how far apart its columns are.
+
+    Raises
+    ------
+    ValueError
+        Its rows are not next to each other.
+    """
+    if len(matrix) > 1 and matrix.strides[0] != matrix.itemsize:
+        raise ValueError(f"a matrix of strides {matrix.strides} is not in Fortran order")
+    apart = matrix.strides[1] // matrix.itemsize if matrix.shape[1] > 1 else len(matrix)
+    return matrix.ctypes.data, _size(max(1, apart))
+
+
+def _size(n: int) -> object:
+    return ctypes.byref(ctypes.c_int(n))
+
+
+def _real(value: float, like: Matrix) -> object:
+    return ctypes.byref(_REALS[like.dtype.char](value))
