@@ -177,15 +177,24 @@ def _nothing_to_do(spec: Retraining, store: BagStore, state: State | None) -> st
 
 
 def _check_settings(spec: Retraining, state: State) -> None:
-    for key, before, now in differences(state.settings, spec.settings):
+    # lines begun before knew of no estimator, and those begun in Python of nothing
+    known = {*spec.settings, *state.settings}
+    settings = {key: value for key, value in spec.all_settings.items() if key in known}
+    for key, before, now in differences(state.settings, settings):
         if key in GONE_SETTINGS and now is None and before != "direct":
             continue
         if before is None and now == NEW_SETTINGS.get(key):
             continue
+        ours, theirs = (_shown(key, value) for value in (now, before))
         raise ConfigError(
-            f"key {key!r} is {now!r}, the models of {spec.state_folder} were made with {before!r}; "
+            f"key {key!r} is {ours}, the models of {spec.state_folder} were made with {theirs}; "
             "put it back, or give another state_url to begin anew"
         )
+
+
+def _shown(key: str, value: object) -> str:
+    """Return a setting; parameters that are not in the settings of an estimator are defaults."""
+    return "its default" if value is None and key.startswith("estimator.") else repr(value)
 
 
 @contextmanager

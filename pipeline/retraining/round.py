@@ -131,7 +131,7 @@ class NewRound:
         """Write the sums; return what the next round goes on from."""
         kept = 0 if sums.why or self.state is None else self.state.n_summed + 1
         return State(
-            settings=dict(self.spec.settings),
+            settings=self.spec.all_settings,
             model=round_.model,
             sums=self.folder.write_sums(round_.number, sums.statistics),
             start=self.window[0],

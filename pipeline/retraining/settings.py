@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..bags import BagStore
+from ..bags.box import Box
 from ..bags.labelled import LabelledBags
 from ..errors import ParameterError
 from ..hypotheses.permutation import MOST_PERMUTATIONS
 from ..params import check_choice, check_fields, check_integer, check_number, check_share
 from ..regression.base import DoubleBasis
+from ..sklearn_bases import BaseEstimator
 from ..storage.urls import normalize_url
 
 ACTIONS = ("report", "refuse")
@@ -184,7 +190,8 @@ class Retraining:
     checkpoint_seconds : float > 0
         Work on a core between two checkpoints.
     settings : mapping
-        What the models depend on, in types that JSON knows: the same in every round.
+        What else the models depend on, in types that JSON knows: the same in every round, as the
+        estimator, target, holdout and sample_weight are.
     sample_weight : str, optional
         Column of the store: how much each bag counts in the models.
     """
@@ -220,6 +227,27 @@ class Retraining:
         """The normalized URL of the state."""
         return normalize_url(self.state_url or f"{normalize_url(self.registry_url)}.retrain")
 
+    @property
+    def all_settings(self) -> dict[str, Any]:
+        """Everything that the models depend on, in types that JSON knows.
+
+        Raises
+        ------
+        ParameterError
+            ``settings`` holds something else.
+        """
+        own = {
+            "target": self.target,
+            "holdout": self.holdout,
+            "sample_weight": self.sample_weight,
+            "estimator": _described(self.estimator),
+        }
+        try:
+            found: dict[str, Any] = json.loads(json.dumps({**self.settings, **own}))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"settings can not be written as JSON: {error}") from error
+        return found
+
     def labelled(self, store: BagStore) -> LabelledBags:
         """Return the store's bags with the labels that are learnt.
 
@@ -229,3 +257,28 @@ class Retraining:
             The store has none of them.
         """
         return self.estimator.labelled(store, None, self.target)
+
+
+def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
+    """Return a parameter as JSON holds it; of an estimator the name, and what is not its default.
+
+    Defaults are left out, so that a line goes on after a later version has added a parameter.
+    """
+    if isinstance(value, BaseEstimator):
+        defaults = inspect.signature(type(value)).parameters
+        values = {key: _described(one) for key, one in value.get_params(deep=False).items()}
+        changed = {key: one for key, one in values.items() if one != _default(defaults[key])}
+        return {"name": type(value).__name__, **changed}
+    if isinstance(value, Mapping):
+        return {str(key): _described(one) for key, one in value.items()}
+    if isinstance(value, Box):
+        return value.bounds
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_described(item) for item in value]
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
+
+
+def _default(parameter: inspect.Parameter) -> object:
+    return _described(parameter.default)

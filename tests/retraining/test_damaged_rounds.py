@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bagbasis.errors import ConfigError, StoreError
+from bagbasis import DoubleBasisRegressor, MomentsEmbedding
+from bagbasis.errors import ConfigError, ParameterError, StoreError
 from bagbasis.regression.partials import read_partial, write_partial
 from bagbasis.retraining import retrain
 from bagbasis.retraining import round as new_round
 from tests.retraining.problems import (
     create,
     difference,
+    estimator,
     files_of,
     from_scratch,
     grow,
@@ -108,6 +111,43 @@ def test_changed_settings(given, tmp_path):
         retrain(made)
     fresh = spec(tmp_path, settings={"model": {"alpha": 0.2}}, state_url=str(tmp_path / "new"))
     assert retrain(fresh).report["new_line"] == "first round"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"target": "k"}, "key 'target' is 'k', .* were made with None"),
+        ({"holdout": 0.5}, r"key 'holdout' is 0\.5, .* were made with 0\.2"),
+        ({"sample_weight": "k"}, "key 'sample_weight' is 'k', .* made with None"),
+        ({"estimator": estimator(alpha=100)}, r"'estimator\.alpha' is 100, .* made with 0\.1"),
+        ({"estimator": estimator("classification")}, "'estimator.name' is 'DoubleBasisClassifier'"),
+        (
+            {"estimator": DoubleBasisRegressor(MomentsEmbedding(), alpha=0.1)},
+            "'estimator.embedding.name' is 'MomentsEmbedding', .* made with 'ProjectionEmbedding'",
+        ),
+        ({"estimator": estimator(alphas=np.ones(2))}, "'estimator.alphas' .* with its default"),
+    ],
+)
+def test_changed_arguments(given, store, tmp_path, changes, told):
+    """From Python, too, a line keeps its target, its holdout, its weights and its estimator."""
+    grow(store, 60)
+    before = files_of(tmp_path)
+    with pytest.raises(ConfigError, match=told):
+        retrain(spec(tmp_path, **changes))
+    assert files_of(tmp_path) == before
+    assert retrain(spec(tmp_path)).decision == "promoted"
+
+
+def test_settings_of_earlier_versions(given, store, tmp_path):
+    """A line begun in Python before settings were derived knows of none, and takes those it has."""
+    path = Path(given.state_folder, "state.json")
+    state = json.loads(path.read_text())
+    path.write_text(json.dumps({**state, "settings": {}}))
+    grow(store, 60)
+    assert retrain(given).decision == "promoted"
+    assert json.loads(path.read_text())["settings"] == state["settings"]
+    with pytest.raises(ParameterError, match="settings can not be written as JSON"):
+        retrain(spec(tmp_path, settings={"model": object()}))
 
 
 @pytest.mark.parametrize("name", ["registry", "bags.zarr"])
