@@ -8,27 +8,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Integers
-from ..params import as_array, check_choice, check_integer, checked
-from .index_sets import MAX_FUNCTIONS
+from ..parameters import Integer, checked
+from ..parameters.embeddings import BASIS, MAX_FUNCTIONS
+from ..params import as_array
 
 # the position is the code that kernels take
-BASES = ("cosine", "trigonometric", "legendre")
+BASES = BASIS.choices
 
 
 def check_basis(basis: str) -> int:
     """Return the kernel's code of a basis; ParameterError for an unknown one."""
-    return BASES.index(check_choice("basis", basis, BASES))
+    return BASES.index(BASIS.check("basis", basis))
 
 
-@checked
+@checked(basis=BASIS, n_functions=Integer(1, MAX_FUNCTIONS))
 def evaluate_basis(basis: str, n_functions: int, x: ArrayLike) -> Floats:
     """φ_0(x) … φ_{n_functions − 1}(x), shape (len(x), n_functions), for x in [0, 1].
 
     cosine: φ_0 = 1, φ_k = √2 cos(kπx) (004, eq. 2.9). trigonometric: 1, then √2 cos(2πkx) and
     √2 sin(2πkx) for k = 1, 2, …. legendre: √(2k+1) P_k(2x − 1).
     """
-    check_basis(basis)
-    check_integer("n_functions", n_functions, most=MAX_FUNCTIONS)
     u = as_array("x", x, np.float64).reshape(-1, 1)
     k = np.arange(n_functions)
     if basis == "cosine":

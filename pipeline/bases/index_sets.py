@@ -10,12 +10,16 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..errors import ParameterError
-from ..params import checked
+from ..parameters import Integer, None_, Real, checked
+from ..parameters.embeddings import BASIS, MAX_FUNCTIONS
 
-MAX_FUNCTIONS = 200_000  # a bag's coefficients in double take 1.6 MB
 
-
-@checked
+@checked(
+    n_dims=Integer(1),
+    n_per_dim=Integer(1) | None_,
+    max_norm=Real(ge=0) | None_,
+    basis=BASIS,
+)
 @lru_cache(maxsize=64)
 def index_set(
     n_dims: int, n_per_dim: int | None = None, max_norm: float | None = None, basis: str = "cosine"
@@ -38,14 +42,8 @@ def index_set(
     ParameterError
         Neither or wrong limits, or more than 200,000 functions (of one dimension, or in all).
     """
-    if n_dims < 1:
-        raise ParameterError(f"n_dims is {n_dims}; expected at least 1")
     if n_per_dim is None and max_norm is None:
         raise ParameterError("an index set needs n_per_dim or max_norm")
-    if n_per_dim is not None and n_per_dim < 1:
-        raise ParameterError(f"n_per_dim is {n_per_dim}; expected at least 1")
-    if max_norm is not None and not 0 <= max_norm < np.inf:
-        raise ParameterError(f"max_norm is {max_norm}; expected a finite number ≥ 0")
     if max_norm is not None and max_norm > MAX_FUNCTIONS:
         _refuse_size(n_dims)
     limit = np.inf if max_norm is None else max_norm**2 * (1 + 1e-12)

@@ -21,11 +21,12 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..errors import DataError
+from ..parameters import OneOf
 from .coefficients import project
 from .index_sets import index_set, norms
 
-KINDS = ("series", "kde")
-SHAPES = ("ball", "tensor")
+KIND = OneOf("series", "kde")
+SHAPE = OneOf("ball", "tensor")
 MAX_FUNCTIONS, MAX_PER_DIM = 1024, 64  # of a chosen series: the second basis sees them all
 BANDWIDTHS = np.geomspace(0.005, 0.3, 42)  # 10 % apart
 MAX_WORK = 2**32  # points times functions: seconds

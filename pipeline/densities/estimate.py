@@ -9,11 +9,12 @@ import numpy as np
 from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
 from ..bases import index_set, project
-from ..bases.smoothness import KINDS, damping, limits_of
+from ..bases.smoothness import KIND, SHAPE, damping, limits_of
 from ..embeddings.base import BagsLike, BoxLike
 from ..embeddings.refusals import refuse_outside
 from ..errors import DataError, ParameterError
-from ..params import check_choice, check_number, checked
+from ..parameters import OneOf, Real, checked
+from ..parameters.embeddings import BASIS, OUT_OF_BOX
 from .leave_one_out import check_estimate, check_smoothness, choose_smoothness, kernel_index_set
 from .series import Densities
 
@@ -21,7 +22,13 @@ MOST_BYTES = 2**33  # of all coefficients: what a workstation can hold
 logger = logging.getLogger(__name__)
 
 
-@checked
+@checked(
+    method=KIND,
+    smoothness=Real() | OneOf("loo"),
+    shape=SHAPE,
+    basis=BASIS,
+    out_of_box=OUT_OF_BOX,
+)
 def estimate_densities(
     bags: BagsLike,
     method: str = "series",
@@ -67,18 +74,17 @@ def estimate_densities(
         Values that are not there or out of range, more than 200,000 functions, or more than
         8 GiB of coefficients.
     """
-    check_choice("method", method, KINDS)
-    check_estimate(method, shape, basis, out_of_box)
+    check_estimate(method, shape, basis)
     data = as_bags(bags)
     if len(data) == 0:
         raise DataError("no bags to estimate densities of")
     box = box_of_bags(data) if box is None else Box.of(box, data.n_dims)
-    value = check_number("smoothness", smoothness, other=("loo",))
-    if isinstance(value, str):
+    if isinstance(smoothness, str):
         value = choose_smoothness(
             data, method, shape=shape, basis=basis, box=box, out_of_box=out_of_box
         ).best
     else:
+        value = smoothness
         check_smoothness(method, shape, value)
     if method == "kde":
         indices = kernel_index_set(data.n_dims, value)

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from ..arrays import Floats
 from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
-from ..embeddings.base import SHARE, BagsLike, BoxLike
+from ..embeddings.base import BagsLike, BoxLike
 from ..errors import DataError
+from ..parameters.embeddings import SHARE
 from ..params import check_number, checked
 from ..threads import KERNELS
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube

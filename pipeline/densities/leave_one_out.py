@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from ..arrays import Floats, Integers
 from ..bags import BagStore, Box, as_bags
 from ..bags.labelled import Batch, LabelledBags
-from ..bases import BASES, index_set
+from ..bases import index_set
 from ..bases.smoothness import (
-    KINDS,
-    SHAPES,
+    KIND,
+    SHAPE,
     Candidates,
     LeaveOneOutSums,
     largest_set,
@@ -22,13 +22,15 @@ from ..bases.smoothness import (
     limits_of,
     series_candidates,
 )
-from ..embeddings.base import OUT_OF_BOX, BagsLike, BoxLike
+from ..embeddings.base import BagsLike, BoxLike
 from ..embeddings.refusals import outside_error
 from ..errors import DataError, ParameterError, shown
 from ..execution import Progress
 from ..execution.costs import Cost
 from ..execution.passes import Folded, Reduction, run_pass
-from ..params import as_array, check_choice, checked
+from ..parameters import Function, None_, checked
+from ..parameters.embeddings import BASIS, OUT_OF_BOX
+from ..params import as_array
 from .kernel_density import check_bandwidth
 
 MAX_KERNEL, MAX_KERNEL_PER_DIM = 2**13, 512  # functions: a store's pass takes seconds a million
@@ -76,7 +78,13 @@ class Smoothness:
         return float(self.candidates[alike[-1 if self.kind == "kde" else 0]])
 
 
-@checked
+@checked(
+    kind=KIND,
+    shape=SHAPE,
+    basis=BASIS,
+    out_of_box=OUT_OF_BOX,
+    progress=Function | None_,
+)
 def choose_smoothness(
     data: BagStore | BagsLike,
     kind: str = "series",
@@ -122,8 +130,7 @@ def choose_smoothness(
     ParameterError
         Values that are not there, or candidates that need too many functions.
     """
-    check_choice("kind", kind, KINDS)
-    check_estimate(kind, shape, basis, out_of_box)
+    check_estimate(kind, shape, basis)
     bags = LabelledBags(data if isinstance(data, BagStore) else as_bags(data))
     if bags.n_bags == 0:
         where = "" if bags.url is None else f"{bags.url}: "
@@ -212,11 +219,8 @@ def kernel_index_set(n_dims: int, bandwidth: float) -> Integers:
         ) from None
 
 
-def check_estimate(kind: str, shape: str, basis: str, out_of_box: str) -> None:
-    """Raise ParameterError for missing values, or for ones that a kernel estimate does not have."""
-    check_choice("shape", shape, SHAPES)
-    check_choice("basis", basis, BASES)
-    check_choice("out_of_box", out_of_box, OUT_OF_BOX)
+def check_estimate(kind: str, shape: str, basis: str) -> None:
+    """Raise ParameterError for values that a kernel estimate does not have."""
     if kind == "kde" and (shape, basis) != ("ball", "cosine"):
         raise ParameterError(
             f"shape={shape!r} and basis={basis!r} do not fit 'kde': kernel estimates are cosine "

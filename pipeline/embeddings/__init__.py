@@ -1,7 +1,8 @@
 """First bases: from a bag to a vector in R^s."""
 
-from .base import Description, Embedding, EmbeddingSpec, SeriesShape
+from .base import Embedding, EmbeddingSpec
 from .coefficient_pca import CoefficientPCA, CoefficientPCASpec
+from .description import Description, SeriesShape
 from .hdd import HDDEmbedding
 from .hdd_spec import HDDSpec
 from .histogram import HistogramEmbedding, HistogramSpec

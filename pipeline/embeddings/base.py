@@ -25,15 +25,23 @@ from ..bases.coefficients import PointArguments, kernel_arguments
 from ..errors import DataError, ParameterError
 from ..execution.costs import Cost
 from ..execution.progress import Progress
-from ..params import check_choice, check_fields, check_integer, checked
+from ..parameters import (
+    Integer,
+    ListOf,
+    None_,
+    Table,
+    Text,
+    check_parameters,
+    checked,
+    keep_checked,
+)
+from ..parameters.embeddings import COMMON
 from ..sklearn_bases import BaseEstimator, TransformerMixin
+from .description import Description
 from .refusals import check_dims, refuse_outside
 
 COUNT_BYTES = 64  # of a bag: offsets, points outside, whether its embedding is finite
 SCRATCH_BYTES = 2**17  # index sets, ranges of threads, tables of a kernel
-OUT_OF_BOX = ("clip", "drop", "error")  # what becomes of points outside the box
-DTYPES = ("float32", "float64")  # of what `transform` returns
-SHARE = "share of the box's side"  # what messages call a bandwidth
 
 BagsLike = Bags | Sequence[ArrayLike] | NDArray[Any]
 """Bags in memory: as such, or a list of arrays of shape (n_i, d)."""
@@ -82,45 +90,6 @@ class ChoiceSample:
         return bags if self.mapped is None else map(self.mapped, bags)
 
 
-@dataclass(frozen=True)
-class SeriesShape:
-    """The orthogonal series that an embedding describes densities by.
-
-    Attributes
-    ----------
-    basis : str
-    n_per_dim : int or None
-    max_norm : float or None
-        One of both is None; see `bases.index_set`.
-    joint : bool
-        Over all coordinates together; else over marginals.
-    """
-
-    basis: str
-    n_per_dim: int | None
-    max_norm: float | None
-    joint: bool
-
-
-@dataclass(frozen=True)
-class Description:
-    """What reports and pictures say of an embedding.
-
-    Attributes
-    ----------
-    text : str
-        What a bag becomes, as a noun.
-    series : SeriesShape or None
-        None if the embedding has no series estimate of the bag's density to draw.
-    points : str
-        What lies in the box.
-    """
-
-    text: str
-    series: SeriesShape | None = None
-    points: str = "points"
-
-
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingSpec(ABC):
     """An embedding of bags in a box with everything decided: immutable, small, picklable.
@@ -141,18 +110,18 @@ class EmbeddingSpec(ABC):
     box: Box
     array_names: ClassVar[tuple[str, ...]] = ()
     """Fields that a saved model keeps as arrays beside `to_dict`, see `arrays`."""
+    PARAMETERS: ClassVar[Table] = {"out_of_box": COMMON["out_of_box"]}
+    """What each field (but the box) may be; they are kept as plain values that JSON knows."""
 
     def __post_init__(self) -> None:
         """Keep plain values; refuse what cannot be used."""
         box = Box.of(self.box, None)
         object.__setattr__(self, "box", box)  # first: the others may depend on its dimension
-        check_fields(self)
-        for name, value in self.checked().items():
-            object.__setattr__(self, name, value)
+        keep_checked(self)
+        self.check_together()
 
-    def checked(self) -> dict[str, Any]:
-        """Return the fields (but the box) as plain values that JSON knows; refuses wrong ones."""
-        return {"out_of_box": check_choice("out_of_box", self.out_of_box, OUT_OF_BOX)}
+    def check_together(self) -> None:  # noqa: B027 - most have no such fields
+        """Refuse fields that cannot be used together, or in so many dimensions."""
 
     @property
     def n_dims(self) -> int:
@@ -292,11 +261,11 @@ class MarginalSpec(EmbeddingSpec):
     """
 
     marginals: int | None = None
+    PARAMETERS: ClassVar[Table] = {**EmbeddingSpec.PARAMETERS, "marginals": Integer(1) | None_}
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        marginals = check_integer("marginals", self.marginals, 1, self.n_dims, other=(None,))
-        return {**super().checked(), "marginals": marginals}
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        check_marginals(self.marginals, self.n_dims)
 
     @property
     def group_size(self) -> int:
@@ -307,6 +276,11 @@ class MarginalSpec(EmbeddingSpec):
     def is_joint(self) -> bool:
         """Whether all coordinates are embedded together."""
         return self.group_size == self.n_dims
+
+
+def check_marginals(marginals: int | None, n_dims: int) -> None:
+    """Raise ParameterError for more coordinates than points have."""
+    (Integer(1, n_dims) | None_).check("marginals", marginals)
 
 
 Spec = TypeVar("Spec", bound=EmbeddingSpec)
@@ -321,6 +295,8 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         What was decided at `fit`.
     """
 
+    PARAMETERS: ClassVar[Table] = COMMON
+    """What each parameter of the constructor may be."""
     box: BoxLike | None = None
     out_of_box: str = "clip"
     dtype: str = "float32"
@@ -338,7 +314,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         ParameterError
             A parameter that cannot be used.
         """
-        check_choice("dtype", self.dtype, DTYPES)
+        check_parameters(self)
         box = box if self.box is None else Box.of(self.box, n_dims)
         return self.decide(sample, self.out_of_box, box)
 
@@ -374,7 +350,7 @@ class Embedding(TransformerMixin, BaseEstimator, ABC, Generic[Spec]):
         spec.embed(bags, out)
         return out
 
-    @checked
+    @checked(input_features=ListOf(Text) | None_)
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
         """Return a name per column of `transform`; ``input_features`` names the coordinates.
 

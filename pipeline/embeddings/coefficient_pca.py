@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,10 @@ from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import rows_of, run_pass
 from ..execution.products import multiply
 from ..execution.progress import Progress, note
-from ..params import check_flag, check_integer, check_share
-from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
+from ..parameters import Instance, Open, Table
+from ..parameters.embeddings import TABLES
+from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .description import Description
 from .kinds import check_inner, from_params, with_name
 from .row_moments import (
     Floats,
@@ -59,12 +61,19 @@ class CoefficientPCASpec(EmbeddingSpec):
     principal_axes: bytes
     array_names = ("principal_mean", "principal_axes")
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        inner, values = self.embedding, super().checked()
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        "embedding": Instance("EmbeddingSpec"),
+        "principal_mean": Open("bytes of float64"),
+        "principal_axes": Open("bytes of float64"),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        inner = self.embedding
         if type(inner) not in [kind for _, kind in JOINED.values()]:
             raise ParameterError(f"there are no components of a {type(inner).__name__}")
-        if (inner.box, inner.out_of_box) != (self.box, values["out_of_box"]):
+        if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
             raise ParameterError("components have the box and the out_of_box of their embedding")
         row = ITEM * inner.n_features
         for name in self.array_names:
@@ -72,7 +81,6 @@ class CoefficientPCASpec(EmbeddingSpec):
             is_long = isinstance(given, bytes) and len(given) >= row and not len(given) % row
             if not is_long or (name == "principal_mean" and len(given) != row):
                 raise ParameterError(f"{name} is {shown(given)}; expected rows of {row} bytes")
-        return values
 
     @property
     def mean(self) -> Floats:
@@ -196,6 +204,8 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     The embedding's parameters are set as ``set_params(embedding__distance="tv")``.
     """
 
+    PARAMETERS = TABLES["CoefficientPCA"]
+
     def __init__(
         self,
         embedding: Embedding[Any] | None = None,
@@ -216,9 +226,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> CoefficientPCASpec:
         """See `Embedding.decide`; takes a pass over the bags."""
-        wanted = _check_components(self.n_components)
-        whiten = check_flag("whiten", self.whiten)
-        max_bags = check_integer("max_bags", self.max_bags, other=(None,))
+        wanted, max_bags = self.n_components, self.max_bags
         inner = check_inner(self.embedding, JOINED, "CoefficientPCA")
         spec: EmbeddingSpec = inner.decide(sample, out_of_box, box)
         source, ranges = sample.every_bag, None
@@ -231,7 +239,7 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
         rank = int((deviations > least).sum())
         n_kept = count_axes(variances, wanted) if isinstance(wanted, float) else wanted
         kept = axes[: max(1, min(n_kept, rank))]
-        if whiten and rank:
+        if self.whiten and rank:
             kept = kept / deviations[: len(kept), None]
         return CoefficientPCASpec(
             spec,
@@ -252,12 +260,6 @@ REDUCED: dict[str, tuple[Any, Any]] = {
     **JOINED,
     "coefficient_pca": (CoefficientPCA, CoefficientPCASpec),
 }
-
-
-def _check_components(value: object) -> int | float:
-    if isinstance(value, (float, np.floating)):
-        return check_share("n_components", value)
-    return check_integer("n_components", value)
 
 
 def _principal(

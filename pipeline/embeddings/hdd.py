@@ -10,9 +10,10 @@ import numpy as np
 from ..bags import Box
 from ..bases.smoothness import choose_bandwidth
 from ..errors import ParameterError
-from ..params import check_choice, check_integer, check_number, check_seed
-from .base import SHARE, BoxLike, ChoiceSample, Embedding
-from .hdd_measures import DISTANCES, ORDERS, lambda_nodes
+from ..parameters import Integer, None_
+from ..parameters.embeddings import TABLES
+from .base import BoxLike, ChoiceSample, Embedding, check_marginals
+from .hdd_measures import ORDERS, lambda_nodes
 from .hdd_spec import DIRECT_IS_GONE, MAX_COEFFICIENTS, MAX_GRID, HDDSpec, reached
 
 RESOLUTION = 2.4  # beyond the frequency 2.4 / πh the Gaussian leaves 5.6 % of a coefficient
@@ -114,6 +115,8 @@ class HDDEmbedding(Embedding[HDDSpec]):
     Halton points, which do the same.
     """
 
+    PARAMETERS = TABLES["HDDEmbedding"]
+
     def __init__(
         self,
         distance: str = "js",
@@ -148,18 +151,15 @@ class HDDEmbedding(Embedding[HDDSpec]):
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HDDSpec:
         """See `Embedding.decide`; the sample is read only for bandwidth="auto"."""
-        check_choice("distance", self.distance, DISTANCES)
-        n_dims = box.n_dims
-        marginals = check_integer("marginals", self.marginals, 1, n_dims, other=(None,))
+        n_dims, marginals = box.n_dims, self.marginals
+        check_marginals(marginals, n_dims)
         if marginals is None and n_dims > JOINT_DIMS:
             marginals = 2 if n_dims <= PAIRED_DIMS and self.distance != "tv" else 1
         size = marginals or n_dims
         n_lambdas = self.n_lambdas
         if n_lambdas is None:
             n_lambdas = TV_LAMBDAS if self.distance == "tv" else N_LAMBDAS
-        lambdas, weights = lambda_nodes(
-            self.distance, n_lambdas, self.nodes, check_seed("seed", self.seed)
-        )
+        lambdas, weights = lambda_nodes(self.distance, n_lambdas, self.nodes, self.seed)
         spec = HDDSpec(
             self.distance,
             ORDERS[self.distance] if self.order is None else self.order,
@@ -176,7 +176,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
         )
         bandwidth = self._bandwidth(spec, sample)
         n_functions = int(spec.indices.max()) + 1
-        grid = check_integer("grid", self.grid, 2, MAX_GRID[size], other=(None,))
+        grid = (Integer(2, MAX_GRID[size]) | None_).check("grid", self.grid)
         if grid is None and (spec.is_linear or (self.distance == "tv" and self.max_norm is None)):
             grid = max(2, n_functions)
         elif grid is None:
@@ -208,10 +208,7 @@ class HDDEmbedding(Embedding[HDDSpec]):
 
     def _bandwidth(self, spec: HDDSpec, sample: ChoiceSample) -> float:
         """As given, or chosen; 0 where the embedding is linear in the density."""
-        given = check_number(
-            "bandwidth", self.bandwidth, above=0, below=1, other=("auto",), kind=SHARE
-        )
-        size = spec.group_size
+        given, size = self.bandwidth, spec.group_size
         if not isinstance(given, str):
             least = RESOLVED / (np.pi * MAX_COEFFICIENTS[size])
             if given < least and not spec.is_linear:

@@ -31,13 +31,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from ..arrays import Floats
 from ..errors import ParameterError
-from ..params import check_choice, check_integer, check_number
+from ..parameters import Integer, ListOf, Real, Table, checked, decided
+from ..parameters.embeddings import TABLES
 
 Nodes = tuple[tuple[float, ...], tuple[float, ...]]
 """Nodes λ and their weights."""
@@ -48,10 +48,12 @@ DISTANCES = tuple(TOTAL_MASS)
 # of homogeneity: the distance's own α
 ORDERS = {"js": 1.0, "tv": 1.0, "chi2": 1.0, "hellinger": 1.0, "l2": 2.0}
 POINT_MASSES = ("hellinger", "l2")  # at λ = 0
-NODES = ("fitted", "quantile", "random")
+NODES_OF_SPEC: Table = {"lambdas": ListOf(Real(ge=0), 1), "weights": ListOf(Real(gt=0), 1)}
+"""What the nodes λ of a spec and their weights may be."""
 
 
-def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int = 0) -> Nodes:
+@checked(decided(TABLES["HDDEmbedding"], "distance", "nodes", "seed"), n_lambdas=Integer(1))
+def lambda_nodes(distance: str, n_lambdas: int, nodes: str = "fitted", seed: int = 0) -> Nodes:
     """Nodes λ_m and weights w_m with κ(x, y) ≈ Σ_m w_m |x^{α/2+iλ_m} − y^{α/2+iλ_m}|².
 
     Parameters
@@ -60,7 +62,7 @@ def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int 
         Hellinger and L2 need one node, λ = 0, whatever is asked for.
     n_lambdas : int
         M ≥ 1; "fitted" goes to eight.
-    kind : {"fitted", "quantile", "random"}
+    nodes : {"fitted", "quantile", "random"}
         "fitted": least relative error of κ, see above. "quantile": mid-quantiles of μ.
         "random": draws from μ, as in 001, §3.1.
     seed : int
@@ -70,18 +72,15 @@ def lambda_nodes(distance: str, n_lambdas: int, kind: str = "fitted", seed: int 
     ------
     ParameterError
     """
-    check_choice("distance", distance, DISTANCES)
-    check_choice("nodes", kind, NODES)
-    n_lambdas = check_integer("n_lambdas", n_lambdas)
     mass = float(TOTAL_MASS[distance])
     if distance in POINT_MASSES:
         return (0.0,), (mass,)
-    if kind == "fitted":
+    if nodes == "fitted":
         sets = FITTED[distance]
         if n_lambdas > len(sets):
             raise ParameterError(f"fitted nodes go to n_lambdas = {len(sets)}; got {n_lambdas}")
         return sets[n_lambdas - 1]
-    if kind == "quantile":
+    if nodes == "quantile":
         shares = (np.arange(n_lambdas) + 0.5) / n_lambdas
     else:
         shares = np.random.default_rng([seed, n_lambdas]).random(n_lambdas)
@@ -94,14 +93,10 @@ def count_parts(lambdas: Sequence[float]) -> int:
     return sum(1 if rate == 0 else 2 for rate in lambdas)
 
 
-def checked_nodes(lambdas: Sequence[float], weights: Sequence[float]) -> dict[str, Any]:
-    """Return {"lambdas": …, "weights": …} as tuples of floats; ParameterError if they are not."""
-    if len(lambdas) != len(weights) or not len(lambdas):
+def check_nodes(lambdas: Sequence[float], weights: Sequence[float]) -> None:
+    """Raise ParameterError for another number of weights than of nodes."""
+    if len(lambdas) != len(weights):
         raise ParameterError(f"{len(lambdas)} nodes, but {len(weights)} weights")
-    return {
-        "lambdas": tuple(check_number("lambdas", rate, 0) for rate in lambdas),
-        "weights": tuple(check_number("weights", weight, above=0) for weight in weights),
-    }
 
 
 def _tv_quantile(u: Floats) -> Floats:

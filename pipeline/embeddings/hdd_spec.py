@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,13 @@ from ..bags import Bags
 from ..bases import evaluate_basis, index_set, project
 from ..bases.coefficients import kernel_arguments
 from ..errors import ParameterError
-from ..params import check_choice, check_integer, check_number
+from ..parameters import Integer, None_, Real, Table, decided
+from ..parameters.embeddings import MAX_ORDER, TABLES
 from ..threads import KERNELS
-from .base import Description, MarginalSpec, SeriesShape
+from .base import MarginalSpec
+from .description import Description, SeriesShape
 from .hdd_kernels import project_powers
-from .hdd_measures import DISTANCES, checked_nodes, count_parts
+from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts
 from .refusals import refuse_outside
 from .spread_kernels import CHUNK, spread_bags
 
@@ -30,7 +32,6 @@ MAX_GRID = {1: 4096, 2: 512, 3: 96}  # … and its grid a megabyte or two
 # rounding of its peak: on a chunk or two of them. With more, coefficients cost less; and where an
 # eighth of the distance between midpoints is a bandwidth, the weights' factors leave float32.
 REACH, MOST_CHUNKS, LEAST_WIDTH = 6, 2, 0.125
-MAX_ORDER = 4  # of the measures' quadrature; larger powers of a density say nothing new
 DIRECT_IS_GONE = (
     "the embedding has method='direct', which this version does not have; fit it anew without "
     "method, which takes the same distances from coefficients"
@@ -57,33 +58,30 @@ class HDDSpec(MarginalSpec):
     n_coefficients: int | None
     grid: int
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        values = super().checked()
+    PARAMETERS: ClassVar[Table] = {
+        **MarginalSpec.PARAMETERS,
+        **decided(TABLES["HDDEmbedding"], "distance", "n_per_dim", "max_norm", "floor"),
+        **NODES_OF_SPEC,
+        "order": Real(gt=0, le=MAX_ORDER),
+        "bandwidth": Real(ge=0, lt=1),
+        "n_coefficients": Integer(1) | None_,
+        "grid": Integer(2),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        super().check_together()
         if self.group_size > max(MAX_COEFFICIENTS):
             raise ParameterError(
                 f"density estimates in {self.group_size} dimensions are out of reach; use "
                 "marginals=1, 2 or 3"
             )
-        grid = check_integer("grid", self.grid, 2)
-        bandwidth = check_number("bandwidth", self.bandwidth, 0, below=1)
-        n_coefficients = check_integer("n_coefficients", self.n_coefficients, other=(None,))
-        if n_coefficients is None and not reached(bandwidth, grid):
+        if self.n_coefficients is None and not reached(self.bandwidth, self.grid):
             raise ParameterError(
-                f"n_coefficients is None; a bandwidth of {bandwidth} and a grid of {grid} need some"
+                f"n_coefficients is None; a bandwidth of {self.bandwidth} and a grid of "
+                f"{self.grid} need some"
             )
-        return {
-            **values,
-            **checked_nodes(self.lambdas, self.weights),
-            "distance": check_choice("distance", self.distance, DISTANCES),
-            "order": check_number("order", self.order, above=0, most=MAX_ORDER),
-            "n_per_dim": check_integer("n_per_dim", self.n_per_dim, other=(None,)),
-            "max_norm": check_number("max_norm", self.max_norm, 0, other=(None,)),
-            "bandwidth": bandwidth,
-            "floor": check_number("floor", self.floor, above=0),
-            "n_coefficients": n_coefficients,
-            "grid": grid,
-        }
+        check_nodes(self.lambdas, self.weights)
 
     @property
     def indices(self) -> NDArray[np.int64]:

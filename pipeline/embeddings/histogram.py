@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,12 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
-from ..params import check_choice, check_integer
+from ..parameters import Table, decided
+from ..parameters.embeddings import TABLES
 from ..threads import KERNELS
-from .base import BoxLike, ChoiceSample, Description, Embedding, MarginalSpec
-from .hdd_measures import checked_nodes, count_parts, lambda_nodes
+from .base import BoxLike, ChoiceSample, Embedding, MarginalSpec
+from .description import Description
+from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts, lambda_nodes
 from .histogram_kernels import histogram_powers
 
 # The measure over λ of each distance; that of "l2" is the histogram itself.
@@ -37,18 +39,21 @@ class HistogramSpec(MarginalSpec):
     lambdas: tuple[float, ...]
     weights: tuple[float, ...]
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        values = super().checked()
-        check_choice("distance", self.distance, MEASURES)
-        n_bins = check_integer("n_bins", self.n_bins)
-        n_features = count_parts(self.lambdas) * len(self.groups) * n_bins**self.group_size
-        if n_features > MAX_FUNCTIONS:
+    PARAMETERS: ClassVar[Table] = {
+        **MarginalSpec.PARAMETERS,
+        **decided(TABLES["HistogramEmbedding"], "distance", "n_bins"),
+        **NODES_OF_SPEC,
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        super().check_together()
+        if self.n_features > MAX_FUNCTIONS:
             raise ParameterError(
-                f"n_bins is {n_bins}: {n_features} features in {self.n_dims} dimensions, more "
-                f"than {MAX_FUNCTIONS}; use fewer bins or marginals=1 or 2"
+                f"n_bins is {self.n_bins}: {self.n_features} features in {self.n_dims} "
+                f"dimensions, more than {MAX_FUNCTIONS}; use fewer bins or marginals=1 or 2"
             )
-        return {**values, "n_bins": n_bins, **checked_nodes(self.lambdas, self.weights)}
+        check_nodes(self.lambdas, self.weights)
 
     @property
     def exponent(self) -> float:
@@ -142,6 +147,8 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
     points in R² takes 1.4 times as long as in a `ProjectionEmbedding` of 10² functions.
     """
 
+    PARAMETERS = TABLES["HistogramEmbedding"]
+
     def __init__(
         self,
         distance: str = "js",
@@ -162,7 +169,6 @@ class HistogramEmbedding(Embedding[HistogramSpec]):
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> HistogramSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""
-        check_choice("distance", self.distance, MEASURES)
         measure = MEASURES[self.distance]
         nodes = AT_ZERO if measure is None else lambda_nodes(measure, self.n_lambdas)
         return HistogramSpec(

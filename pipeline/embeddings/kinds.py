@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..errors import ModelError, ParameterError, shown
+from ..parameters import check_parameters
 from .base import Embedding, EmbeddingSpec
 from .hdd import HDDEmbedding
 from .hdd_spec import HDDSpec
@@ -84,6 +85,7 @@ def check_inner(given: Embedding[Any] | None, kinds: Kinds, owner: str) -> Embed
         raise ParameterError(f"{INNER} is {shown(given)}; expected one of {names}, or None")
     if given.box is not None or given.out_of_box != "clip":
         raise ParameterError(f"{INNER} has a box or out_of_box: give the {owner}'s")
+    check_parameters(given)
     return given
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,23 +15,17 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
-from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import BagError, DataError
-from ..params import (
-    as_array,
-    check_choice,
-    check_integer,
-    check_number,
-    check_seed,
-    checked,
-)
-from ..random_features.frequencies import SPECTRA, draw_frequencies
+from ..parameters import Boolean, Table, checked, decided
+from ..parameters.embeddings import TABLES
+from ..params import as_array
+from ..random_features.frequencies import draw_frequencies
 from ..threads import KERNELS
-from .base import SHARE, BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
+from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .description import Description
 from .mean_map_kernels import mean_sines_cosines
 
 POINTS_PER_BAG = 4  # enough that distances within bags count beside those between them
-LEAST_BANDWIDTH = 1e-6  # of the box's side; below, float32 does not resolve the phases
 
 
 @dataclass(frozen=True)
@@ -44,16 +38,10 @@ class MeanMapSpec(EmbeddingSpec):
     nu: float
     seed: int
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        return {
-            **super().checked(),
-            "kernel": check_choice("kernel", self.kernel, SPECTRA),
-            "n_features": check_integer("n_features", self.n_features, 2, MAX_FUNCTIONS, even=True),
-            "bandwidth": check_number("bandwidth", self.bandwidth, LEAST_BANDWIDTH),
-            "nu": check_number("nu", self.nu, 0.5),
-            "seed": check_seed("seed", self.seed),
-        }
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        **decided(TABLES["MeanMapEmbedding"], "kernel", "n_features", "bandwidth", "nu", "seed"),
+    }
 
     @property
     def seconds_per_point(self) -> float:
@@ -141,6 +129,8 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
         kernel = np.exp(-d2 / (2 * sigma**2))
     """
 
+    PARAMETERS = TABLES["MeanMapEmbedding"]
+
     def __init__(
         self,
         kernel: str = "gaussian",
@@ -163,9 +153,7 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> MeanMapSpec:
         """See `Embedding.decide`; the sample is read only for bandwidth="median"."""
-        bandwidth = check_number(
-            "bandwidth", self.bandwidth, LEAST_BANDWIDTH, other=("median",), kind=SHARE
-        )
+        bandwidth = self.bandwidth
         spec = MeanMapSpec(
             self.kernel,
             self.n_features,
@@ -200,7 +188,7 @@ def _median_distance(sample: Iterable[Bags], box: Box, drop: bool, metric: str) 
     return float(np.median(positive)) if len(positive) else 1.0
 
 
-@checked
+@checked(unbiased=Boolean)
 def mmd_squared(
     A: ArrayLike,
     sizes_A: ArrayLike | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from ..arrays import Integers
 from ..bags import Bags, Box
 from ..errors import DataError, ParameterError
-from ..params import check_flag
+from ..parameters import Boolean, ListOf, None_, Real, Table
+from ..parameters.embeddings import TABLES
 from ..threads import KERNELS
-from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
+from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .description import Description
 from .moments_kernels import moments
 
 SMALLEST_SPREAD = 1e-12  # of a moment's size: below, rounding would be blown up to a feature
@@ -29,17 +31,21 @@ class MomentsSpec(EmbeddingSpec):
     center: tuple[float, ...] | None = None
     scale: tuple[float, ...] | None = None
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        values = {**super().checked(), "covariance": check_flag("covariance", self.covariance)}
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        "covariance": Boolean,
+        "center": ListOf(Real()) | None_,
+        "scale": ListOf(Real()) | None_,
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
         for name in ("center", "scale"):
             given = getattr(self, name)
             if given is not None and len(given) != self.n_features:
                 raise ParameterError(
                     f"{name} has {len(given)} numbers for {self.n_features} moments"
                 )
-            values[name] = None if given is None else tuple(map(float, given))
-        return values
 
     @property
     def n_features(self) -> int:
@@ -119,6 +125,8 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     bag of 200 points in R² takes twice as long as there.
     """
 
+    PARAMETERS = TABLES["MomentsEmbedding"]
+
     def __init__(
         self,
         covariance: bool = True,
@@ -135,9 +143,8 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> MomentsSpec:
         """See `Embedding.decide`; the sample is read only to standardise."""
-        standardize = check_flag("standardize", self.standardize)
         spec = MomentsSpec(self.covariance, out_of_box=out_of_box, box=box)
-        return _standardized(spec, sample()) if standardize else spec
+        return _standardized(spec, sample()) if self.standardize else spec
 
     @classmethod
     def from_params(cls, params: dict[str, Any]) -> Self:

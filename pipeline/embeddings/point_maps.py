@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from ..bags import Bags
 from ..errors import BagError, ParameterError, shown
-from ..params import check_flag, check_integer, check_share
+from ..parameters import Boolean, Integer, Share
 from ..sklearn_bases import BaseEstimator
 from .row_moments import Floats, RowMoments, count_axes, principal_axes, signed
 
@@ -234,8 +234,8 @@ def _name_of(transformer: FunctionTransformer) -> str | None:
 
 
 def _scaling(scaler: StandardScaler, moments: RowMoments) -> PointStep:
-    with_mean = check_flag("with_mean", scaler.with_mean)
-    with_std = check_flag("with_std", scaler.with_std)
+    with_mean = Boolean.check("with_mean", scaler.with_mean)
+    with_std = Boolean.check("with_std", scaler.with_std)
     n, mean = moments.n, moments.mean
     variances = np.diag(moments.scatter) / n
     # scikit-learn's bound for what is rounding of a constant
@@ -248,13 +248,13 @@ def _scaling(scaler: StandardScaler, moments: RowMoments) -> PointStep:
 
 
 def _components(pca: PCA, moments: RowMoments) -> PointStep:
-    whiten, n, asked = check_flag("whiten", pca.whiten), moments.n, pca.n_components
+    whiten, n, asked = Boolean.check("whiten", pca.whiten), moments.n, pca.n_components
     most = min(n, len(moments.mean))
     values, axes = principal_axes(moments.scatter)
     variances = values / max(1, n - 1)
     if isinstance(asked, float):
-        asked = count_axes(variances, check_share("n_components", asked))
-    kept = check_integer("n_components", most if asked is None else asked, most=most)
+        asked = count_axes(variances, Share.check("n_components", asked))
+    kept = Integer(1, most).check("n_components", most if asked is None else asked)
     deviations = np.sqrt(variances[:kept])
     alike = deviations <= LEAST_DEVIATION * deviations[0]  # no division by rounding
     return PointStep(

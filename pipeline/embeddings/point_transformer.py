@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,12 @@ from ..bags.sampling import spread_rows
 from ..errors import BagError, DataError, ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.progress import note
-from ..params import check_choice, check_integer
+from ..parameters import Instance, Integer, ListOf, Table, check_parameters
+from ..parameters.embeddings import TABLES
 from ..sklearn_bases import BaseEstimator
-from .base import DTYPES, BagsLike, BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
+from .base import BagsLike, BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .coefficient_pca import REDUCED
+from .description import Description
 from .kinds import check_inner, from_params, with_name
 from .point_maps import PointMap, PointStep, fit_steps, transformer_of
 from .refusals import check_dims
@@ -50,18 +52,23 @@ class PointTransformerSpec(EmbeddingSpec):
     n_coordinates: int
     embedding: EmbeddingSpec
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        inner, values = self.embedding, super().checked()
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        "steps": ListOf(Instance("PointStep")),
+        "n_coordinates": Integer(1),
+        "embedding": Instance("EmbeddingSpec"),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        inner = self.embedding
         if type(inner) not in [kind for _, kind in REDUCED.values()]:
             raise ParameterError(f"points are not transformed for a {type(inner).__name__}")
-        if (inner.box, inner.out_of_box) != (self.box, values["out_of_box"]):
+        if (inner.box, inner.out_of_box) != (self.box, self.out_of_box):
             raise ParameterError("transformed points have the box and out_of_box of the embedding")
-        n_first = check_integer("n_coordinates", self.n_coordinates)
-        n = self.mapped.n_outputs(n_first)
+        n = self.mapped.n_outputs(self.n_coordinates)
         if n != inner.n_dims:
             raise ParameterError(f"the steps make {n} coordinates, the box has {inner.n_dims}")
-        return {**values, "steps": tuple(self.steps), "n_coordinates": n_first}
 
     @property
     def n_dims(self) -> int:
@@ -179,6 +186,8 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     as ``set_params(transformer__n_components=5, embedding__n_per_dim=8)``.
     """
 
+    PARAMETERS = TABLES["PointTransformer"]
+
     def __init__(
         self,
         transformer: Any = None,  # noqa: ANN401 - scikit-learn's have no types
@@ -195,7 +204,7 @@ class PointTransformer(Embedding[PointTransformerSpec]):
 
     def resolve(self, n_dims: int, box: Box, sample: ChoiceSample) -> PointTransformerSpec:
         """See `Embedding.resolve`; ``box``, which is of points as they are, is not used."""
-        check_choice("dtype", self.dtype, DTYPES)
+        check_parameters(self)
         return self._decided(sample, self.out_of_box, self.box)
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> PointTransformerSpec:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Integers
 from ..bags import Bags, Box
-from ..bases import BASES, index_set, project
+from ..bases import index_set, project
 from ..bases.smoothness import choose_bandwidth, choose_index_set, damping
 from ..errors import ParameterError
-from ..params import check_choice, check_integer, check_number
-from .base import SHARE, BoxLike, ChoiceSample, Description, Embedding, MarginalSpec, SeriesShape
+from ..parameters import Table, decided
+from ..parameters.embeddings import TABLES
+from .base import BoxLike, ChoiceSample, Embedding, MarginalSpec
+from .description import Description, SeriesShape
 
 LEAST_RESOLVED = 3  # cosines: fewer resolve none of the bandwidths that are compared
 
@@ -28,18 +30,16 @@ class ProjectionSpec(MarginalSpec):
     n_per_dim: int | None
     max_norm: float | None
     bandwidth: float | None = None
+    PARAMETERS: ClassVar[Table] = {
+        **MarginalSpec.PARAMETERS,
+        **decided(TABLES["ProjectionEmbedding"], "basis", "n_per_dim", "max_norm", "bandwidth"),
+    }
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        values = {
-            **super().checked(),
-            "basis": check_choice("basis", self.basis, BASES),
-            "n_per_dim": check_integer("n_per_dim", self.n_per_dim, other=(None,)),
-            "max_norm": check_number("max_norm", self.max_norm, 0, other=(None,)),
-            "bandwidth": _check_bandwidth(self.bandwidth, self.basis, (None,)),
-        }
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        super().check_together()
+        _check_bandwidth(self.bandwidth, self.basis)
         self.indices  # noqa: B018 - too many functions are refused here, not at transform
-        return values
 
     @property
     def indices(self) -> Integers:
@@ -133,6 +133,8 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         What was decided at `fit`.
     """
 
+    PARAMETERS = TABLES["ProjectionEmbedding"]
+
     def __init__(
         self,
         basis: str = "cosine",
@@ -155,7 +157,8 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
         """See `Embedding.decide`; the sample is read only for "auto"."""
-        bandwidth = _check_bandwidth(self.bandwidth, self.basis, (None, "auto"))
+        _check_bandwidth(self.bandwidth, self.basis)
+        bandwidth = self.bandwidth
         spec = self._choose_index_set(sample, out_of_box, box)
         if isinstance(bandwidth, str):
             n_functions = max(int(spec.indices.max()) + 1, LEAST_RESOLVED)
@@ -164,11 +167,10 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         return replace(spec, bandwidth=bandwidth)
 
     def _choose_index_set(self, sample: ChoiceSample, out_of_box: str, box: Box) -> ProjectionSpec:
-        unused = () if self.max_norm is None else (None,)
-        n_per_dim = check_integer("n_per_dim", self.n_per_dim, other=("auto", *unused))
-        max_norm = check_number("max_norm", self.max_norm, 0, other=("auto", None))
-        if max_norm is not None:
-            n_per_dim = None
+        max_norm = self.max_norm
+        n_per_dim = self.n_per_dim if max_norm is None else None
+        if n_per_dim is None and max_norm is None:
+            raise ParameterError("n_per_dim is None; give it or max_norm")
         common: Any = {"marginals": self.marginals, "out_of_box": out_of_box, "box": box}
         if not (isinstance(n_per_dim, str) or isinstance(max_norm, str)):
             return ProjectionSpec(self.basis, n_per_dim, max_norm, **common)
@@ -179,13 +181,10 @@ class ProjectionEmbedding(Embedding[ProjectionSpec]):
         return replace(spec, n_per_dim=n_per_dim, max_norm=max_norm)
 
 
-def _check_bandwidth(
-    bandwidth: float | str | None, basis: str, other: tuple[str | None, ...]
-) -> float | str | None:
-    """Return the bandwidth; ParameterError for one that the basis does not have."""
-    found = check_number("bandwidth", bandwidth, above=0, other=other, kind=SHARE)
-    if found is not None and basis == "legendre":
-        raise ParameterError(f"bandwidth is {found!r}; polynomials have none, basis='cosine' has")
-    if found == "auto" and basis != "cosine":
+def _check_bandwidth(bandwidth: float | str | None, basis: str) -> None:
+    """Raise ParameterError for a bandwidth that the basis does not have."""
+    if bandwidth is not None and basis == "legendre":
+        expected = "polynomials have none, basis='cosine' has"
+        raise ParameterError(f"bandwidth is {bandwidth!r}; {expected}")
+    if bandwidth == "auto" and basis != "cosine":
         raise ParameterError("bandwidth is 'auto'; that is for basis='cosine', give a number")
-    return found

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..params import checked
+from ..parameters import Instance, MappingOf, None_, Open, Text, checked
 from .base import EmbeddingSpec
 from .coefficient_pca import REDUCED
 from .kinds import from_name, with_name
@@ -20,13 +20,13 @@ EMBEDDINGS: dict[str, tuple[Any, Any]] = {
 }
 
 
-@checked
+@checked(spec=Instance("EmbeddingSpec"))
 def spec_to_dict(spec: EmbeddingSpec) -> dict[str, Any]:
     """JSON-able, with the embedding's registered name."""
     return with_name(spec, EMBEDDINGS)
 
 
-@checked
+@checked(values=MappingOf(Text, Open()), arrays=MappingOf(Text, Open()) | None_)
 def spec_from_dict(
     values: dict[str, Any], arrays: Mapping[str, NDArray[Any]] | None = None
 ) -> EmbeddingSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases.index_sets import MAX_FUNCTIONS
-from ..params import check_integer, check_seed
+from ..parameters import Integer, Table, decided
+from ..parameters.embeddings import TABLES
 from ..random_features.frequencies import draw_frequencies
 from ..threads import KERNELS
-from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
+from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .description import Description
 from .sliced_kernels import sliced_quantiles
 
 
@@ -27,16 +29,14 @@ class SlicedWassersteinSpec(EmbeddingSpec):
     n_quantiles: int
     seed: int
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        n_quantiles = check_integer("n_quantiles", self.n_quantiles, 1, MAX_FUNCTIONS)
-        most = MAX_FUNCTIONS // int(n_quantiles or 1)
-        return {
-            **super().checked(),
-            "n_directions": check_integer("n_directions", self.n_directions, 1, most),
-            "n_quantiles": n_quantiles,
-            "seed": check_seed("seed", self.seed),
-        }
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        **decided(TABLES["SlicedWassersteinEmbedding"], "n_directions", "n_quantiles", "seed"),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        Integer(1, MAX_FUNCTIONS // self.n_quantiles).check("n_directions", self.n_directions)
 
     @property
     def n_features(self) -> int:
@@ -120,6 +120,8 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
     all of its projections are sorted.
     """
 
+    PARAMETERS = TABLES["SlicedWassersteinEmbedding"]
+
     def __init__(
         self,
         n_directions: int = 32,
@@ -138,7 +140,6 @@ class SlicedWassersteinEmbedding(Embedding[SlicedWassersteinSpec]):
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> SlicedWassersteinSpec:
         """See `Embedding.decide`; nothing is chosen from the sample."""
-        check_integer("n_directions", self.n_directions, 1, MAX_FUNCTIONS)
         n_directions = self.n_directions if box.n_dims > 1 else 1
         return SlicedWassersteinSpec(
             n_directions, self.n_quantiles, self.seed, out_of_box=out_of_box, box=box

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,10 @@ from ..bags.labels import take_rows
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..errors import DataError, ParameterError, shown
 from ..execution.costs import Cost
-from ..params import check_choice, check_number
-from .base import BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
+from ..parameters import Instance, ListOf, Real, Table, Text, check_parameters, decided
+from ..parameters.embeddings import TABLES
+from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .description import Description
 from .hdd import HDDEmbedding
 from .kinds import PARTS, from_name, from_params, with_name
 from .moments import MomentsEmbedding
@@ -38,20 +40,23 @@ class UnionSpec(EmbeddingSpec):
     scales: tuple[float, ...]
     weights: tuple[float, ...]
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        values = super().checked()
+    PARAMETERS: ClassVar[Table] = {
+        **EmbeddingSpec.PARAMETERS,
+        **decided(TABLES["EmbeddingUnion"], "join"),
+        "names": ListOf(Text, 1),
+        "parts": ListOf(Instance("EmbeddingSpec"), 1),
+        "scales": ListOf(Real(gt=0), 1),
+        "weights": ListOf(Real(gt=0), 1),
+    }
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
         for part in self.parts:
-            if (part.box, part.out_of_box) != (self.box, values["out_of_box"]):
+            if (part.box, part.out_of_box) != (self.box, self.out_of_box):
                 raise ParameterError("the parts of a union share its box and its out_of_box")
-        return {
-            **values,
-            "names": _check_names(self.names, len(self.parts)),
-            "parts": tuple(self.parts),
-            "join": check_choice("join", self.join, tuple(JOINS)),
-            "scales": _check_each("scales", self.scales, len(self.parts)),
-            "weights": _check_each("weights", self.weights, len(self.parts)),
-        }
+        _check_names(self.names, len(self.parts))
+        for name in ("scales", "weights"):
+            _one_each(name, getattr(self, name), len(self.parts))
 
     @property
     def n_features(self) -> int:
@@ -155,6 +160,8 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     out.
     """
 
+    PARAMETERS = TABLES["EmbeddingUnion"]
+
     def __init__(
         self,
         parts: Sequence[Named] | None = None,
@@ -186,12 +193,12 @@ class EmbeddingUnion(Embedding[UnionSpec]):
         """See `Embedding.decide`; the sample is read by parts that need it, and for the scales."""
         given = _check_parts(self.parts)
         parts = tuple(part.decide(sample, out_of_box, box) for _, part in given)
-        weights = np.array(_check_each("weights", self.weights, len(parts)))
+        weights = np.array(_one_each("weights", self.weights, len(parts)))
         spec = UnionSpec(
             tuple(name for name, _ in given),
             parts,
             self.join,
-            _check_each("scales", self.scales, len(parts)),
+            _one_each("scales", self.scales, len(parts)),
             tuple((weights / weights.sum()).tolist()),
             out_of_box=out_of_box,
             box=box,
@@ -238,10 +245,11 @@ def _check_parts(parts: Sequence[Named] | None) -> list[Named]:
         name, part = pair
         if part.box is not None or part.out_of_box != "clip":
             raise ParameterError(f"part {shown(name)} has a box or out_of_box: give the union's")
+        check_parameters(part)
     return [(name, part) for name, part in parts]
 
 
-def _check_names(names: Sequence[str], n: int) -> tuple[str, ...]:
+def _check_names(names: Sequence[str], n: int) -> None:
     taken = EmbeddingUnion().get_params(deep=False)
     for name in names:
         if not isinstance(name, str) or not name or "__" in name or name in taken:
@@ -252,16 +260,14 @@ def _check_names(names: Sequence[str], n: int) -> tuple[str, ...]:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice or len(names) != n or not n:
         raise ParameterError(f"the names of {n} parts are {list(names)}; expected one each")
-    return tuple(names)
 
 
-def _check_each(name: str, values: Sequence[float] | None, n: int) -> tuple[float, ...]:
-    """Return a number > 0 per part; ones for None."""
-    given: object = (1.0,) * n if values is None else values
-    given = given.tolist() if isinstance(given, np.ndarray) else given
-    if not isinstance(given, (list, tuple)) or len(given) != n:
-        raise ParameterError(f"{name} is {shown(given)}; expected one number > 0 per part, {n}")
-    return tuple(check_number(f"one of {name}", value, above=0) for value in given)
+def _one_each(name: str, values: Sequence[float] | None, n: int) -> tuple[float, ...]:
+    """Return a number per part, ones for None; ParameterError for another number of them."""
+    given = (1.0,) * n if values is None else tuple(values)
+    if len(given) != n:
+        raise ParameterError(f"{name} is {shown(values)}; expected one number > 0 per part, {n}")
+    return given
 
 
 def _median_distances(parts: Sequence[EmbeddingSpec], sample: Iterable[Bags]) -> tuple[float, ...]:

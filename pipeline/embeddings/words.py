@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from ..bags import Bags, Box
 from ..bags.sampling import spread_rows
 from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import DataError, ParameterError, shown
-from ..params import as_array, check_choice, check_integer, check_seed
+from ..parameters import Integer, ListOf, Real, Table
+from ..parameters.embeddings import TABLES
 from ..threads import KERNELS
-from .base import OUT_OF_BOX, BoxLike, ChoiceSample, Description, Embedding, EmbeddingSpec
+from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
+from .description import Description
 from .words_kernels import word_shares
 
 POINTS_PER_WORD = 256  # points of the sample that k-means uses, at most
@@ -36,14 +38,14 @@ class BagOfWordsSpec(EmbeddingSpec):
 
     centres: tuple[float, ...]
 
-    def checked(self) -> dict[str, Any]:
-        """See `EmbeddingSpec.checked`."""
-        centres = as_array("centres", self.centres, np.float64).ravel()
-        if len(centres) % self.n_dims or not len(centres):
+    PARAMETERS: ClassVar[Table] = {**EmbeddingSpec.PARAMETERS, "centres": ListOf(Real(), 1)}
+
+    def check_together(self) -> None:
+        """See `EmbeddingSpec.check_together`."""
+        if len(self.centres) % self.n_dims:
             raise ParameterError(
                 f"centres is {shown(self.centres)}; expected points of {self.n_dims} coordinates"
             )
-        return {**super().checked(), "centres": tuple(centres.tolist())}
 
     @property
     def n_features(self) -> int:
@@ -101,6 +103,8 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
     with 64 words, 1.70 with 256 (`HistogramEmbedding` 1.56, `ProjectionEmbedding` 1.68).
     """
 
+    PARAMETERS = TABLES["BagOfWordsEmbedding"]
+
     def __init__(
         self,
         n_words: int = 64,
@@ -117,12 +121,10 @@ class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):
 
     def decide(self, sample: ChoiceSample, out_of_box: str, box: Box) -> BagOfWordsSpec:
         """See `Embedding.decide`; points of the sample become words."""
-        n_words = check_integer("n_words", self.n_words, 1, MAX_FUNCTIONS // box.n_dims)
-        seed = check_seed("seed", self.seed)
-        check_choice("out_of_box", out_of_box, OUT_OF_BOX)
+        n_words = Integer(1, MAX_FUNCTIONS // box.n_dims).check("n_words", self.n_words)
         points = spread_rows(_points(sample, out_of_box, box), POINTS_PER_WORD * n_words)
         n_words = min(n_words, len(np.unique(points, axis=0)))
-        generator = np.random.RandomState(np.random.Philox(key=seed))
+        generator = np.random.RandomState(np.random.Philox(key=self.seed))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = MiniBatchKMeans(n_words, random_state=generator, n_init=3).fit(points)

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import Floats
-from ..params import check_integer
+from ..parameters import Integer, None_, Table
 from .comparison import TwoSamples, TwoSampleStatistic, require_rows
 from .kernels import Kernel
 from .nulls import normal_null
@@ -81,9 +81,7 @@ class BlockMMD(MeanOfEstimates):
     name: ClassVar[str] = "mmd_block"
     block_size: int | None = None
 
-    def check(self) -> None:
-        """See `Statistic.check`."""
-        check_integer("block_size", self.block_size, 2, other=(None,))
+    PARAMETERS: ClassVar[Table] = {"block_size": Integer(2) | None_}
 
     def estimates(self, X: Floats, Y: Floats, kernel: Kernel) -> tuple[Floats, float]:
         """See `MeanOfEstimates.estimates`."""

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from ..arrays import Floats
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..params import check_integer, check_number
+from ..parameters import Integer, Real, Table
 from .additive_sums import AdditiveSums
 from .draws import generator_of
 from .features import FourierFeatures
@@ -88,9 +88,7 @@ class HSICFourier(FeatureHSIC):
     name: ClassVar[str] = "hsic_fourier"
     n_features: int = 200
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_integer("n_features", self.n_features, 2, even=True)
+    PARAMETERS: ClassVar[Table] = {"n_features": Integer(2, even=True)}
 
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
         """See `FeatureHSIC`."""
@@ -127,9 +125,7 @@ class HSICNystroem(FeatureHSIC):
     name: ClassVar[str] = "hsic_nystroem"
     n_landmarks: int = 100
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_integer("n_landmarks", self.n_landmarks)
+    PARAMETERS: ClassVar[Table] = {"n_landmarks": Integer(1)}
 
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
         """See `FeatureHSIC`."""
@@ -173,9 +169,7 @@ class KCCA(Correlation):
     name: ClassVar[str] = "kcca"
     ridge: float = 0.01
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_number("ridge", self.ridge, above=0)
+    PARAMETERS: ClassVar[Table] = {"ridge": Real(gt=0)}
 
     def _row_pair(self, pairs: Pairs) -> RowPair:
         """See `Correlation`."""
@@ -203,10 +197,7 @@ class KCCAFourier(Correlation):
     ridge: float = 0.01
     n_features: int = 200
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_number("ridge", self.ridge, above=0)
-        check_integer("n_features", self.n_features, 2, even=True)
+    PARAMETERS: ClassVar[Table] = {"ridge": Real(gt=0), "n_features": Integer(2, even=True)}
 
     def _row_pair(self, pairs: Pairs) -> RowPair:
         """See `Correlation`."""
@@ -236,10 +227,7 @@ class RDC(Correlation):
     n_features: int = 20
     scale: float = 1 / 6
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_integer("n_features", self.n_features)
-        check_number("scale", self.scale, above=0)
+    PARAMETERS: ClassVar[Table] = {"n_features": Integer(1), "scale": Real(gt=0)}
 
     def _row_pair(self, pairs: Pairs) -> RowPair:
         """See `Correlation`."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import Floats
-from ..params import check_integer
+from ..parameters import Integer, Table
 from .comparison import TwoSamples, TwoSampleStatistic
 from .features import FourierFeatures
 from .kernels import Kernel
@@ -44,9 +44,7 @@ class FourierMMD(TwoSampleStatistic):
     fast: ClassVar[bool] = False
     n_frequencies: int = 256
 
-    def check(self) -> None:
-        """See `Statistic.check`."""
-        check_integer("n_frequencies", self.n_frequencies, 1, MOST_FREQUENCIES)
+    PARAMETERS: ClassVar[Table] = {"n_frequencies": Integer(1, MOST_FREQUENCIES)}
 
     def measure(self, samples: TwoSamples, kernel: Kernel | None) -> Measured:
         """See `TwoSampleStatistic.measure`."""

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from ..densities import Densities
 from ..errors import DataError, ParameterError, shown
 from ..execution import lane
-from ..params import check_integer, check_number, check_seed, check_share, checked
+from ..parameters import Function, Instance, Integer, Real, ShareOrZero, Table, checked
+from ..parameters.hypotheses import TABLES
 from .held_out import split_units
 from .kernels import Kernel, resolve_kernel
 from .nulls import mixture_null
-from .permutation import MOST_PERMUTATIONS
 from .registry import Measured, Statistic, find_statistic
 from .result import HypothesisResult
 from .samples import Sample, as_points, as_sample, is_bags
@@ -69,9 +69,7 @@ class KSD(FitStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = nulls
     memory: float = 0.0
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_number("memory", self.memory, 0)
+    PARAMETERS: ClassVar[Table] = {"memory": Real(ge=0)}
 
     def measure(self, points: ScoredSample) -> Measured:
         """See `FitStatistic`; memory for tiles and for the signs, O(n n_draws)."""
@@ -106,10 +104,7 @@ class FSSD(FitStatistic):
     n_locations: int = 5
     learn: float = 0.0
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_integer("n_locations", self.n_locations)
-        check_share("learn", self.learn, zero=True)
+    PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1), "learn": ShareOrZero}
 
     def measure(self, points: ScoredSample) -> Measured:
         """See `FitStatistic`."""
@@ -134,8 +129,10 @@ class FSSD(FitStatistic):
 # A new statistic is its class and one line here.
 FIT: dict[str, type[FitStatistic]] = {kind.name: kind for kind in (KSD, FSSD)}
 
+_SCORE = Instance("Densities") | Instance("MixtureScore") | Instance("SeriesScore") | Function
 
-@checked
+
+@checked(TABLES["fit_test"], score=_SCORE)
 def fit_test(
     x: ArrayLike,
     score: Densities | MixtureScore | SeriesScore | Callable[..., Any],
@@ -188,8 +185,6 @@ def fit_test(
     """
     started = perf_counter()
     found, null, kernel = find_statistic(FIT, statistic, null, None)
-    n_draws = check_integer("n_draws", n_draws, most=MOST_PERMUTATIONS)
-    seed = check_seed("seed", seed)
     if groups is not None and null not in found.group_nulls:
         raise ParameterError(f"the statistic {found.name!r} takes points for independent; "
                              "with groups take 'ksd'")  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from ..errors import DataError
-from ..params import check_integer
+from ..parameters import Integer, None_, Table
 from .kernels import AnyKernel, NegativeDistance
 from .nulls import Null, gamma_null, normal_null, pearson_null
 from .pair_grams import CentredGram, GramSums, products_of_orders
@@ -110,9 +110,7 @@ class HSICBlock(DependenceStatistic):
     group_nulls: ClassVar[tuple[str, ...]] = ()
     block: int | None = None
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_integer("block", self.block, LEAST_BLOCK, other=(None,))
+    PARAMETERS: ClassVar[Table] = {"block": Integer(LEAST_BLOCK) | None_}
 
     def measure(self, pairs: Pairs) -> Measured:
         """See `DependenceStatistic`."""

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from ..bags import BagStore
 from ..errors import DataError, ParameterError
 from ..execution import lane
-from ..params import check_integer, check_seed, checked
+from ..parameters import checked
+from ..parameters.hypotheses import TABLES
 from .feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
 from .hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
 from .nfsic import NFSIC
 from .pairs import DependenceStatistic, Pairs
-from .permutation import MOST_PERMUTATIONS
 from .registry import Measured, find_statistic
 from .result import HypothesisResult
 from .stored_pairs import StoredPairs
@@ -31,7 +31,7 @@ INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
 }  # fmt: skip
 
 
-@checked
+@checked(TABLES["independence_test"])
 def independence_test(
     x: VariableLike,
     y: VariableLike,
@@ -109,8 +109,6 @@ def independence_test(
     found, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)
     if groups is not None and is_default and "permutation" in found.nulls:
         null = "permutation"
-    n_permutations = check_integer("n_permutations", n_permutations, most=MOST_PERMUTATIONS)
-    seed = check_seed("seed", seed)
     data = {"x": x, "y": y} if z is None else {"x": x, "y": y, "z": z}
     if len(data) != found.n_variables:
         raise ParameterError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
@@ -11,9 +12,11 @@ from scipy.spatial.distance import cdist, pdist
 from ..arrays import Floats
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import DataError
-from ..params import check_choice, check_fields, check_number
-from ..random_features.base import SCALES
-from ..random_features.frequencies import SPECTRA, draw_frequencies
+from ..parameters import None_, OneOf, Real, Table, keep_checked
+from ..parameters.embeddings import KERNEL
+from ..parameters.hypotheses import WIDTH
+from ..parameters.random_features import SCALES
+from ..random_features.frequencies import draw_frequencies
 from ..random_features.kernel_profiles import LAPLACIAN, kernel_profile
 from ..units import in_units, units_of
 
@@ -37,6 +40,7 @@ class Kernel:
     name: str = "gaussian"
     bandwidth: float = 1.0
     nu: float = 1.5
+    PARAMETERS: ClassVar[Table] = {"name": KERNEL, "bandwidth": WIDTH, "nu": Real(ge=0.5)}
 
     at_zero = 1.0
     """k(x, x)."""
@@ -51,10 +55,7 @@ class Kernel:
         ------
         ParameterError
         """
-        check_fields(self)
-        check_choice("kernel", self.name, SPECTRA)
-        check_number("bandwidth", self.bandwidth, *SCALES)
-        check_number("nu", self.nu, 0.5)
+        keep_checked(self)
 
     def __str__(self) -> str:
         """Return what reports call it."""
@@ -134,7 +135,7 @@ def resolve_kernel(name: str, bandwidth: object, rows: Floats) -> Kernel:
         All rows are alike, or too far from each other.
     ParameterError
     """
-    number = check_number("bandwidth", bandwidth, *SCALES, other=("median", None))
+    number = (WIDTH | OneOf("median") | None_).check("bandwidth", bandwidth)
     if isinstance(number, float):
         return Kernel(name, number)
     metric = "cityblock" if name == LAPLACIAN else "euclidean"

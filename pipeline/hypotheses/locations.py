@@ -16,7 +16,8 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import DataError, ParameterError
-from ..params import as_array, check_integer, check_share
+from ..parameters import Integer, Open, ShareOrZero, Table
+from ..params import as_array
 from .comparison import TwoSamples, TwoSampleStatistic
 from .draws import generator_of
 from .held_out import climb
@@ -57,10 +58,15 @@ class LocationStatistic(TwoSampleStatistic):
     locations: Sequence[Sequence[float]] | None = None
     learn: float = 0.0
 
+    PARAMETERS: ClassVar[Table] = {
+        "n_locations": Integer(1, 256),
+        "locations": Open("rows of numbers, or None"),
+        "learn": ShareOrZero,
+    }
+
     def check(self) -> None:
         """See `Statistic.check`."""
-        n = check_integer("n_locations", self.n_locations, 1, 256)
-        check_share("learn", self.learn, zero=True)
+        n = self.n_locations
         if self.locations is not None:
             given = as_array("locations", self.locations, np.float64)
             if given.ndim != 2 or len(given) != n or not np.isfinite(given).all():

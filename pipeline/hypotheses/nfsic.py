@@ -18,7 +18,7 @@ from ..arrays import Floats
 from ..bags.sampling import MEDIAN_ROWS, spread_rows
 from ..errors import DataError
 from ..execution.costs import Cost
-from ..params import check_integer, check_share
+from ..parameters import Integer, ShareOrZero, Table
 from .additive_sums import AdditiveSums
 from .held_out import climb, kernel_gradient, split_units
 from .kernels import Kernel
@@ -218,10 +218,7 @@ class NFSIC(DependenceStatistic):
     n_locations: int = 10
     learn: float = 0.0
 
-    def check(self) -> None:
-        """See `Statistic`."""
-        check_integer("n_locations", self.n_locations)
-        check_share("learn", self.learn, zero=True)
+    PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1), "learn": ShareOrZero}
 
     def measure(self, pairs: Pairs) -> Measured:
         """See `DependenceStatistic`."""

@@ -12,7 +12,6 @@ from ..execution.passes import check_memory
 from .draws import generator_of
 
 VALUES_PER_BLOCK = 2**24  # of the splits in memory: 128 MiB
-MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
 TIE = 1e-12  # splits of equal statistics may differ by rounding, and count as equal
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..errors import DataError, ParameterError, shown
-from ..params import check_fields
+from ..parameters import Table, keep_checked
 from .nulls import Null
 from .result import HypothesisResult
 
@@ -26,6 +26,8 @@ class Statistic:
 
     Attributes
     ----------
+    PARAMETERS : mapping
+        What each field may be.
     name : str
     nulls : tuple of str
         Those it admits, the default first.
@@ -35,18 +37,19 @@ class Statistic:
         The nulls that do not take the rows of a group for independent.
     """
 
+    PARAMETERS: ClassVar[Table] = {}
     name: ClassVar[str]
     nulls: ClassVar[tuple[str, ...]]
     kernels: ClassVar[tuple[str, ...]] = ("gaussian", "laplacian", "matern")
     group_nulls: ClassVar[tuple[str, ...]] = ("permutation",)
 
     def __post_init__(self) -> None:
-        """Refuse fields of other types than their annotations say, and what `check` refuses."""
-        check_fields(self)
+        """Refuse fields that the table does not accept, and what `check` refuses."""
+        keep_checked(self)
         self.check()
 
     def check(self) -> None:
-        """Raise ParameterError for a field outside its range."""
+        """Raise ParameterError for fields that the table cannot judge."""
 
     def check_groups(self, null: str, rows: str) -> None:
         """Raise ParameterError for a null that takes the ``rows`` of a group for independent."""

@@ -19,16 +19,16 @@ from ..embeddings import Embedding, EmbeddingSpec, MeanMapEmbedding
 from ..embeddings.base import ChoiceSample
 from ..errors import DataError, ParameterError, shown
 from ..execution.passes import check_memory
-from ..params import as_array, check_choice
+from ..parameters.hypotheses import TABLES
+from ..params import as_array
 from .features import FeatureMap
 from .result import plural
 from .row_sources import ArrayRows, EmbeddedRows
-from .thinning import BagSet, as_bag_set, check_thin, thinning_size
+from .thinning import BagSet, as_bag_set, thinning_size
 
 SampleLike = ArrayLike | Sequence[ArrayLike] | Bags | BagStore | tuple[BagStore, int, int]
 """An array (n, d) or (n,) is a sample of points; anything else a sample of bags."""
 
-UNITS = ("point", "bag")
 CENTRAL = (0.001, 0.999)  # of a coordinate's points lie in the default embedding's box
 CENTRAL_SAMPLE = 2**18  # points that the quantiles are taken of: exact enough, and fast
 FEATURE_ROWS = 4096  # whose features are made at a time: some tens of MiB
@@ -166,9 +166,7 @@ def read_samples(
         fewer than two units in a sample.
     ParameterError
     """
-    if unit is not None:
-        check_choice("unit", unit, UNITS)
-    check_thin(thin)
+    TABLES["two_sample_test"]["unit"].check("unit", unit)
     kinds = {name: is_bags(sample) for name, sample in data.items()}
     if unit == "bag" and not all(kinds.values()):
         name = next(name for name, bags in kinds.items() if not bags)

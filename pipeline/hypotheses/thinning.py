@@ -17,7 +17,7 @@ from ..bags.bags import offsets_of
 from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
 from ..bags.sampling import CHOICE_SAMPLE
-from ..errors import DataError, ParameterError
+from ..errors import DataError
 from .result import plural
 
 LEFT_OUT = 0.05  # of a set's bags, at most
@@ -169,14 +169,6 @@ def thin_sets(
     return ThinnedBags(
         concatenate(parts)[order], is_reference[order], np.concatenate(positions)[order]
     )
-
-
-def check_thin(thin: object) -> None:
-    """Raise ParameterError unless ``thin`` is True, False or a number of points."""
-    if not isinstance(thin, (bool, np.bool_)) and not (
-        isinstance(thin, (int, np.integer)) and thin >= 1
-    ):
-        raise ParameterError(f"thin is {thin!r}; expected True, False or a number of points ≥ 1")
 
 
 def _range_of_store(data: tuple[Any, ...], name: str) -> LabelledBags:

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import DataError, ParameterError, shown
 from ..execution import lane
-from ..params import as_array, check_integer, check_number, check_seed, checked
+from ..parameters import checked
+from ..parameters.hypotheses import TABLES
+from ..params import as_array
 from .block_mmd import BlockMMD, LinearMMD
 from .comparison import TwoSamples, TwoSampleStatistic
 from .exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
@@ -19,7 +21,6 @@ from .feature_mmd import FastfoodMMD, FourierMMD
 from .kernel_choice import CRITERIA, choose_kernel
 from .kernels import Kernel, resolve_kernel
 from .locations import MeanEmbeddings, SmoothedCharacteristicFunctions
-from .permutation import MOST_PERMUTATIONS
 from .registry import find_statistic
 from .result import HypothesisResult
 from .samples import SampleLike, read_samples
@@ -44,7 +45,7 @@ TWO_SAMPLE: dict[str, type[TwoSampleStatistic]] = {
 }
 
 
-@checked
+@checked(TABLES["two_sample_test"])
 def two_sample_test(
     a: SampleLike,
     b: SampleLike,
@@ -137,9 +138,6 @@ def two_sample_test(
     """
     started = perf_counter()
     found, null, kernel = find_statistic(TWO_SAMPLE, statistic, null, kernel)
-    n_permutations = check_integer("n_permutations", n_permutations, 1, MOST_PERMUTATIONS)
-    seed = check_seed("seed", seed)
-    check_number("memory", memory, 0, other=(None,))
     if (memory is None) == (null == WILD):
         raise ParameterError(
             f"memory is {memory} and null {null!r}; {WILD!r} needs a memory, and no other null "

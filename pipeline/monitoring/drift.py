@@ -15,18 +15,18 @@ from ..errors import BagError, DataError
 from ..execution import lane
 from ..execution.passes import check_memory
 from ..hypotheses.mean_difference import compare_means
-from ..hypotheses.permutation import MOST_PERMUTATIONS, split_sums
+from ..hypotheses.permutation import split_sums
 from ..hypotheses.samples import resolve_embedding
 from ..hypotheses.thinning import (
     BagSet,
     ComparedBags,
     ThinnedBags,
     as_bag_set,
-    check_thin,
     held_size,
     thin_sets,
 )
-from ..params import check_integer, check_seed, check_share, checked
+from ..parameters import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
+from ..parameters.hypotheses import PERMUTATIONS
 from ..random_features import RandomFourierFeatures
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
@@ -75,7 +75,15 @@ class DriftResult:
         return {**asdict(self), "coordinates": [asdict(shift) for shift in self.coordinates]}
 
 
-@checked
+@checked(
+    embedding=Instance("Embedding") | Instance("EmbeddingSpec") | None_,
+    n_features=Integer(2, even=True),
+    n_permutations=PERMUTATIONS,
+    level=Share | None_,
+    seed=Seed,
+    thin=Boolean | Integer(1),
+    progress=Function | None_,
+)
 def drift_test(
     reference: ComparedBags,
     new: ComparedBags,
@@ -154,12 +162,6 @@ def drift_test(
     it in 83 %); when all points of the new bags move by 0.4 or more in both coordinates, 40 bags
     against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
     """
-    n_features = check_integer("n_features", n_features, 2, even=True)
-    n_permutations = check_integer("n_permutations", n_permutations, 1, MOST_PERMUTATIONS)
-    seed = check_seed("seed", seed)
-    if level is not None:
-        check_share("level", level)
-    check_thin(thin)
     sets = (as_bag_set(reference, "reference"), as_bag_set(new, "new"))
     if sets[0].bags.n_dims != sets[1].bags.n_dims:
         raise DataError(

@@ -8,10 +8,11 @@ This room imports `bagbasis.errors` alone.
 
 from __future__ import annotations
 
-from .checks import Table, check_parameters, checked, keep_checked
+from .checks import Table, check_parameters, checked, decided, keep_checked
 from .constraints import (
     Boolean,
     Constraint,
+    False_,
     Function,
     Instance,
     Integer,
@@ -31,6 +32,7 @@ from .containers import ListOf, MappingOf, Pair, is_iterable
 __all__ = [
     "Boolean",
     "Constraint",
+    "False_",
     "Function",
     "Instance",
     "Integer",
@@ -50,6 +52,7 @@ __all__ = [
     "Url",
     "check_parameters",
     "checked",
+    "decided",
     "is_iterable",
     "keep_checked",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from .constraints import Constraint
+from .constraints import Constraint, Either, OneOf, members_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,10 +78,24 @@ def check_parameters(instance: object, of: str = "") -> dict[str, Any]:
     return {name: one.check(name + end, getattr(instance, name)) for name, one in table.items()}
 
 
-def keep_checked(instance: object) -> None:
+def keep_checked(instance: object, of: str = "") -> None:
     """Check the fields of a frozen dataclass and keep them as plain values; see `check_parameters`.
 
-    It is called by ``__post_init__``.
+    It is called by ``__post_init__``. A list becomes a tuple, so that the instance can be hashed.
     """
-    for name, value in check_parameters(instance).items():
-        object.__setattr__(instance, name, value)
+    for name, value in check_parameters(instance, of).items():
+        object.__setattr__(instance, name, tuple(value) if isinstance(value, list) else value)
+
+
+def decided(table: Table, *names: str) -> dict[str, Constraint[Any]]:
+    """Return the constraints of parameters once their open choices are made.
+
+    A word such as "auto" beside numbers asks for a choice: it is accepted no more.
+    """
+    return {name: _without_words(table[name]) for name in names}
+
+
+def _without_words(constraint: Constraint[Any]) -> Constraint[Any]:
+    first, *others = members_of(constraint)
+    left = [first, *(one for one in others if not isinstance(one, OneOf))]
+    return left[0] if len(left) == 1 else Either(tuple(left))

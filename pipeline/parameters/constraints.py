@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import inf
 from numbers import Integral
 from numbers import Real as RealNumber
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from ..errors import ParameterError, shown
 
@@ -202,6 +202,17 @@ class _None(Constraint[None]):
 
 
 @dataclass(frozen=True)
+class _False(Constraint[Literal[False]]):
+    def take(self, value: object) -> Literal[False]:
+        if value is False or (_is_numpy(value, "bool") and not value):
+            return False
+        raise UnfitError
+
+    def words(self, name: str) -> str:
+        return "False"
+
+
+@dataclass(frozen=True)
 class _Boolean(Constraint[bool]):
     def take(self, value: object) -> bool:
         if isinstance(value, bool) or _is_numpy(value, "bool"):
@@ -257,6 +268,7 @@ class _Items(Constraint[Iterable[Any]]):
 
 
 None_ = _None()
+False_ = _False()
 Boolean = _Boolean()
 """True or False, of Python or numpy; 1 and 0 are neither."""
 Text = _Text()
@@ -289,9 +301,13 @@ class Instance(Constraint[Any]):
 
 @dataclass(frozen=True)
 class Open(Constraint[Any]):
-    """Anything at all: arrays and the like, which are checked where they are read."""
+    """Anything at all: arrays, boxes and the like, which are checked where they are read.
+
+    ``written`` is what a config may write in its place.
+    """
 
     meaning: str = "anything"
+    written: Constraint[Any] | None = None
 
     def take(self, value: object) -> object:
         """See `Constraint.take`."""

@@ -28,8 +28,8 @@ class ListOf(Constraint[Any]):
     def words(self, name: str) -> str:
         """See `Constraint.words`."""
         each = " or ".join(_many(one.words(name)) for one in members_of(self.item))
-        at_least = f" of at least {self.least}," if self.least > 1 else ""
-        return f"a list{at_least} of {each}"
+        least = f" ({self.least} or more)" if self.least else ""
+        return f"a list of {each}{least}"
 
 
 @dataclass(frozen=True)

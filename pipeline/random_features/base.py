@@ -18,13 +18,12 @@ from ..errors import ParameterError, shown
 from ..execution.costs import Cost
 from ..execution.keepers import StateKeeper
 from ..execution.passes import check_memory
-from ..params import check_integer, check_number
+from ..parameters import Integer, Real, Table
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
 from .completion import Completion
 from .spectrum_evidence import SpectrumSums
 
 FEWER = "take fewer features, or transform fewer rows at a time"
-SCALES = (1e-30, 1e30)  # beyond, embeddings divided by the width may overflow float32
 
 Sample = Callable[[int], NDArray[Any]]
 """Gives about so many rows; called only where something is chosen from data."""
@@ -137,6 +136,8 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
     spec_ : FeatureSpec
     """
 
+    PARAMETERS: ClassVar[Table] = {}
+    """What each parameter of the constructor may be."""
     spec_: FeatureSpec
     scale: float | str
     scale_multiplier: float
@@ -169,16 +170,10 @@ class RandomFeatures(TransformerMixin, BaseEstimator):
         """Return σ; the ``median`` distance of a sample is computed only if it is needed.
 
         For ``blocks`` it is the geometric mean of theirs, as their kernels see the inputs.
-
-        Raises
-        ------
-        ParameterError
-            A scale or a multiplier that can not be used.
         """
-        scale = check_number("scale", self.scale, *SCALES, other=("median",))
-        multiplier = check_number("scale_multiplier", self.scale_multiplier, above=0)
-        if not isinstance(scale, str):
-            return scale
+        if not isinstance(self.scale, str):
+            return float(self.scale)
+        multiplier = self.scale_multiplier
         rows = sample(MEDIAN_ROWS)
         if not blocks:
             return multiplier * median(rows)
@@ -218,8 +213,8 @@ def check_blocks(blocks: object, n_inputs: int) -> Blocks:
     for pair in blocks:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ParameterError(f"a block is {shown(pair)}; expected (inputs, weight)")
-        check_integer("the inputs of a block", pair[0])
-        check_number("the weight of a block", pair[1], above=0)
+        Integer(1).check("the inputs of a block", pair[0])
+        Real(gt=0).check("the weight of a block", pair[1])
     found = tuple((int(n), float(weight)) for n, weight in blocks)
     if found and sum(n for n, _ in found) != n_inputs:
         raise ParameterError(f"blocks is {found}; expected {n_inputs} inputs in all")

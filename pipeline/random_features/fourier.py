@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -15,9 +15,10 @@ from ..arrays import Floats
 from ..errors import ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.products import multiply
-from ..params import check_choice, check_fields, check_integer, check_number, check_seed
+from ..parameters import Integer, Open, Real, Table, check_parameters, decided, keep_checked
+from ..parameters.random_features import SCALES, TABLES
 from ..threads import KERNELS
-from .base import SCALES, Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
+from .base import Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import BegunWhole
 from .fourier_kernels import sine_cosine
 from .frequencies import (
@@ -47,6 +48,12 @@ class FourierSpec(BegunWhole):
     orthogonal: bool = False
     structure: str = "dense"
     blocks: Blocks = ()
+    PARAMETERS: ClassVar[Table] = {
+        **decided(TABLES["RandomFourierFeatures"], "n_features", "seed", "orthogonal", "structure"),
+        "n_inputs": Integer(1),
+        "scale": Real(*SCALES),
+        "blocks": Open("(inputs, weight) pairs"),
+    }
 
     def __post_init__(self) -> None:
         """Refuse what can not be used, and a scale whose phases float32 does not hold.
@@ -55,11 +62,7 @@ class FourierSpec(BegunWhole):
         ------
         ParameterError
         """
-        check_fields(self)
-        check_integer("n_inputs", self.n_inputs)
-        check_integer("n_features", self.n_features, 2, even=True)
-        check_number("scale", self.scale, *SCALES)
-        check_seed("seed", self.seed)
+        keep_checked(self)
         _check_structure(self.structure, self.orthogonal)
         blocks = check_blocks(self.blocks, self.n_inputs)
         object.__setattr__(self, "blocks", blocks)
@@ -162,6 +165,7 @@ class RandomFourierFeatures(RandomFeatures):
     spec_ : FourierSpec
     """
 
+    PARAMETERS = TABLES["RandomFourierFeatures"]
     spec_kind = FourierSpec
 
     def __init__(
@@ -188,12 +192,11 @@ class RandomFourierFeatures(RandomFeatures):
         labelled: LabelledSums | None = None,
     ) -> FourierSpec:
         """Return the spec for rows of R^n_inputs; reads a sample only for "median"."""
-        n_features = check_integer("n_features", self.n_features, 2, even=True)
-        seed = check_seed("seed", self.seed)
+        check_parameters(self)
         _check_structure(self.structure, self.orthogonal)
         scale = self.resolve_scale(sample, blocks)
-        given = (scale, seed, self.orthogonal, self.structure, blocks)
-        return FourierSpec(n_inputs, n_features, *given)
+        given = (scale, self.seed, self.orthogonal, self.structure, blocks)
+        return FourierSpec(n_inputs, self.n_features, *given)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """Return the names sin0 … and cos0 …."""
@@ -282,6 +285,5 @@ def _multiply(rows: NDArray[Any], drawn: Any, out: NDArray[Any]) -> None:  # noq
 
 
 def _check_structure(structure: str, orthogonal: bool) -> None:
-    check_choice("structure", structure, ("dense", "hadamard"))
     if structure == "hadamard" and orthogonal:
         raise ParameterError("structure='hadamard' is orthogonal already: leave orthogonal out")

@@ -16,7 +16,9 @@ from ..errors import DataError, ParameterError
 from ..execution import lane
 from ..execution.keepers import KeptState, StateKeeper
 from ..execution.passes import check_memory
-from ..params import as_array, check_choice, check_integer, check_number, check_seed
+from ..parameters import check_parameters
+from ..parameters.random_features import TABLES
+from ..params import as_array
 from ..sklearn_bases import validated
 from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, Sample
 from .fourier import RandomFourierFeatures, name_sines
@@ -37,7 +39,6 @@ logger = logging.getLogger(__name__)
 # far off they hardly move.
 WIDTHS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
 MOST_FULL = 100  # inputs; a covariance of more takes more numbers than there are frequencies
-MOST_PRIOR = 1e4  # of concentration and tightness: a draw of the mixture takes as many steps
 ROWS_PER_BLOCK = 4096  # of `fit`
 STATE = ("buffer_pos", "has_uint32", "uinteger")  # of a generator, beside its arrays
 KEPT = "sweep"  # name of what a keeper keeps
@@ -138,6 +139,7 @@ class LearnedFourierFeatures(RandomFeatures):
     spec_ : LearnedSpec
     """
 
+    PARAMETERS = TABLES["LearnedFourierFeatures"]
     spec_kind = LearnedSpec
     learns = True
 
@@ -273,13 +275,8 @@ class LearnedFourierFeatures(RandomFeatures):
         return tags
 
     def _check(self, n_inputs: int, blocks: Blocks) -> None:
-        d = check_integer("n_features", self.n_features, 2, even=True)
-        check_integer("n_sweeps", self.n_sweeps, 0)
-        check_integer("n_bags", self.n_bags)
-        check_choice("covariance", self.covariance, FAMILIES)
-        check_number("concentration", self.concentration, above=0, most=MOST_PRIOR)
-        check_number("tightness", self.tightness, above=0, most=MOST_PRIOR)
-        check_seed("seed", self.seed)
+        check_parameters(self)
+        d = self.n_features
         if blocks:
             raise ParameterError("learned frequencies are of one kernel: join='product'")
         if self.covariance == "full" and n_inputs > MOST_FULL:

@@ -17,13 +17,14 @@ from ..errors import ParameterError
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import check_memory
 from ..execution.products import multiply, multiply_by_triangle
-from ..params import check_choice, check_integer, check_number, check_seed
+from ..parameters import check_parameters
+from ..parameters.random_features import TABLES
 from ..threads import KERNELS
 from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import WHOLE, Completion
-from .kernel_profiles import KERNELS_OF_DISTANCES, LAPLACIAN, kernel_profile
+from .kernel_profiles import LAPLACIAN, kernel_profile
 from .landmark_kernels import gaussian_values
-from .landmarks import LANDMARKS, Floats, Index, choose_by_cholesky, choose_spread
+from .landmarks import Floats, Index, choose_by_cholesky, choose_spread
 
 SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
 # Of the trace of the landmarks' kernel, which is added to its diagonal: eigenvalues below it come
@@ -258,6 +259,7 @@ class NystroemFeatures(RandomFeatures):
     bagbasis.divergences.NystroemFeatures : from a matrix of kernel values that is there already.
     """
 
+    PARAMETERS = TABLES["NystroemFeatures"]
     spec_kind = NystroemSpec
 
     def __init__(
@@ -293,11 +295,8 @@ class NystroemFeatures(RandomFeatures):
             A parameter that can not be used, more landmarks than rows in the sample, or than
             memory holds.
         """
-        n_landmarks = check_integer("n_features", self.n_features)
-        name = check_choice("kernel", self.kernel, KERNELS_OF_DISTANCES)
-        nu = check_number("nu", self.nu, 0.5)
-        check_choice("landmarks", self.landmarks, LANDMARKS)
-        check_seed("seed", self.seed)
+        check_parameters(self)
+        n_landmarks = self.n_features
         n_sampled = max(MEDIAN_ROWS, SAMPLED_PER_LANDMARK * n_landmarks)
         needed = 8 * n_landmarks * (2 * n_sampled + 4 * n_landmarks)
         check_memory(f"choosing {n_landmarks:,} landmarks", needed, "take fewer features")
@@ -307,8 +306,8 @@ class NystroemFeatures(RandomFeatures):
                 f"n_features is {n_landmarks:,} landmarks of {len(rows):,} sampled bags; take at "
                 f"most {len(rows):,}, or more bags"
             )
-        kernel = LandmarkKernel(name, nu, blocks)
-        median = median_l1_distance if name == LAPLACIAN else median_distance
+        kernel = LandmarkKernel(self.kernel, float(self.nu), blocks)
+        median = median_l1_distance if self.kernel == LAPLACIAN else median_distance
         scale = self.resolve_scale(lambda n: spread_rows(rows, n), blocks, median)
         scaled = (rows - rows.mean(axis=0)) / scale
         chosen = self._chosen(scaled, kernel)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -15,15 +15,13 @@ from ..bags import BagStore
 from ..bags.box import Box
 from ..bags.labelled import LabelledBags
 from ..errors import ParameterError
-from ..hypotheses.permutation import MOST_PERMUTATIONS
-from ..params import check_choice, check_fields, check_integer, check_number, check_share
+from ..parameters import Table, check_parameters, keep_checked
+from ..parameters.retraining import TABLES
 from ..regression.base import DoubleBasis
 from ..sklearn_bases import BaseEstimator
 from ..storage.urls import normalize_url
 
-ACTIONS = ("report", "refuse")
 LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6
-MOST_DAYS = 36_525  # a hundred years; Python's dates end
 
 
 class Seen(Protocol):
@@ -57,13 +55,13 @@ class Window:
 
     bags: int | None = None
     days: float | None = None
+    PARAMETERS: ClassVar[Table] = TABLES["Window"]
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         if self.bags is not None and self.days is not None:
             raise ParameterError("a window has so many bags or so many days, not both")
-        check_integer("bags of the window", self.bags, other=(None,))
-        check_number("days of the window", self.days, above=0, most=MOST_DAYS, other=(None,))
+        keep_checked(self, "of the window")
 
     def start(self, rounds: Sequence[Seen], first: int, stop: int, now: datetime) -> int:
         """Return the first bag of the window that ends at ``stop``.
@@ -112,15 +110,11 @@ class DriftGate:
     n_bags: int = 1000
     n_permutations: int = 999
     action: str = "report"
+    PARAMETERS: ClassVar[Table] = TABLES["DriftGate"]
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_share("alpha of the drift gates", self.alpha)
-        check_integer("horizon", self.horizon)
-        check_number("least_effect", self.least_effect, 0)
-        check_integer("n_bags of the drift gates", self.n_bags, 2)
-        check_integer("n_permutations", self.n_permutations, 1, MOST_PERMUTATIONS)
-        check_choice("action", self.action, ACTIONS)
+        keep_checked(self, "of the drift gates")
         if self.alpha / self.horizon < LEAST_LEVEL:
             raise ParameterError(
                 f"alpha {self.alpha:g} shared by a horizon of {self.horizon:,} rounds is below "
@@ -212,15 +206,11 @@ class Retraining:
     checkpoint_seconds: float = 300.0
     settings: Mapping[str, Any] = field(default_factory=dict)
     sample_weight: str | None = None
+    PARAMETERS: ClassVar[Table] = TABLES["Retraining"]
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_fields(self)
-        check_share("holdout", self.holdout)
-        check_number("checkpoint_seconds", self.checkpoint_seconds, above=0)
-        check_number("tolerance", self.tolerance, 0)
-        for name in ("evaluate_bags", "min_new_bags", "recompute_every"):
-            check_integer(name, getattr(self, name))
+        check_parameters(self)
 
     @property
     def state_folder(self) -> str:

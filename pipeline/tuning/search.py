@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ..embeddings import (
     Embedding,
@@ -13,8 +13,8 @@ from ..embeddings import (
     MomentsEmbedding,
     SlicedWassersteinEmbedding,
 )
-from ..errors import ParameterError
-from ..params import check_fields, check_flag, check_integer, check_number, check_seed
+from ..parameters import Table, check_parameters
+from ..parameters.tuning import TABLES
 
 DEFAULT_MULTIPLIERS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
@@ -52,6 +52,7 @@ class Search:
     seed: int = 0
     linear: Sequence[Embedding[Any]] = ()
     join: bool = False
+    PARAMETERS: ClassVar[Table] = TABLES["Search"]
 
     @classmethod
     def auto(cls) -> Self:
@@ -70,14 +71,4 @@ class Search:
 
     def check(self) -> None:
         """Raise ParameterError for what can not be used."""
-        check_fields(self)
-        if not len(self.embeddings):
-            raise ParameterError("embeddings is empty; expected at least one embedding")
-        if not len(self.scale_multipliers):
-            raise ParameterError("scale_multipliers is empty; expected at least one number")
-        for value in self.scale_multipliers:
-            check_number("a scale multiplier", value, above=0)
-        check_integer("eta", self.eta, 2)
-        check_integer("first_bags", self.first_bags, other=(None,))
-        check_seed("seed", self.seed)
-        check_flag("join", self.join)
+        check_parameters(self)

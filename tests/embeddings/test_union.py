@@ -114,7 +114,10 @@ def test_parameters_of_parts():
         ({"parts": [("a__b", MomentsEmbedding())]}, "name of a part is 'a__b'; expected"),
         ({"join": "either"}, r"join is 'either'; expected one of \['product', 'sum'\]"),
         ({"weights": [1, 2, 3]}, "weights is .*; expected one number > 0 per part, 2"),
-        ({"scales": [1, 0]}, "one of scales is 0; expected a number > 0"),
+        (
+            {"scales": [1, 0]},
+            r"scales is \[1, 0\]; expected a list of numbers > 0, at least 1 or None",
+        ),
     ],
 )
 def test_refusals(params, message):

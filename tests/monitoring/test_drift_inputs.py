@@ -112,7 +112,7 @@ def test_a_bag_that_the_embedding_refuses(stored):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"thin": 0}, r"thin is 0; expected True, False or a number of points ≥ 1"),
+        ({"thin": 0}, r"thin is 0; expected True or False or an integer ≥ 1"),
         ({"thin": 2.5}, r"thin is 2\.5; expected"),
         ({"n_features": 7}, r"n_features is 7; expected an even integer ≥ 2"),
         ({"n_permutations": 0}, r"n_permutations is 0; expected an integer from 1 to 1000000"),

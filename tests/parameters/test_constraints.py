@@ -103,7 +103,7 @@ REFUSED = [
     (ListOf(Text), {"a"}, "a list of texts"),
     (ListOf(Text), [1], "a list of texts"),
     (ListOf(Integer(1) | Text), [0], "a list of integers ≥ 1 or texts"),
-    (ListOf(Integer(2, even=True), 2), [2], "a list of at least 2, of even integers ≥ 2"),
+    (ListOf(Integer(2, even=True), 2), [2], "a list of even integers ≥ 2 (2 or more)"),
     (ListOf(Pair(Real(), Real())), [[1]], "a list of pairs (a number, a number)"),
     (MappingOf(Text, Real(gt=0)), {"a": 0}, "a mapping from texts to numbers > 0"),
     (MappingOf(Open(), Open()), [], "a mapping"),

@@ -300,9 +300,15 @@ def test_progress_covers_each_rung_and_the_fit(store):
 @pytest.mark.parametrize(
     ("search", "error"),
     [
-        (Search([]), "embeddings is empty"),
-        (Search([ProjectionEmbedding()], ()), "scale_multipliers is empty"),
-        (Search([ProjectionEmbedding()], (1.0, -2.0)), "a scale multiplier is -2.0"),
+        (Search([]), r"embeddings is \[\]; expected a list of Embeddings"),
+        (
+            Search([ProjectionEmbedding()], ()),
+            r"scale_multipliers is \(\); expected a list of numbers > 0",
+        ),
+        (
+            Search([ProjectionEmbedding()], (1.0, -2.0)),
+            r"scale_multipliers is \(1.0, -2.0\); expected",
+        ),
         (Search([ProjectionEmbedding()], eta=1), "eta is 1"),
         (Search([ProjectionEmbedding()], first_bags=0), "first_bags is 0"),
         (Search([ProjectionEmbedding()], first_bags=N + 1), f"there are {N} bags"),

@@ -1,0 +1,44 @@
+"""What reports and pictures say of an embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SeriesShape:
+    """The orthogonal series that an embedding describes densities by.
+
+    Attributes
+    ----------
+    basis : str
+    n_per_dim : int or None
+    max_norm : float or None
+        One of both is None; see `bases.index_set`.
+    joint : bool
+        Over all coordinates together; else over marginals.
+    """
+
+    basis: str
+    n_per_dim: int | None
+    max_norm: float | None
+    joint: bool
+
+
+@dataclass(frozen=True)
+class Description:
+    """What reports and pictures say of an embedding.
+
+    Attributes
+    ----------
+    text : str
+        What a bag becomes, as a noun.
+    series : SeriesShape or None
+        None if the embedding has no series estimate of the bag's density to draw.
+    points : str
+        What lies in the box.
+    """
+
+    text: str
+    series: SeriesShape | None = None
+    points: str = "points"

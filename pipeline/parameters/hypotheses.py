@@ -1,0 +1,44 @@
+"""What tests of hypotheses can be given, by function; each shows its table as ``PARAMETERS``."""
+
+from __future__ import annotations
+
+from .checks import Table
+from .constraints import Boolean, Instance, Integer, None_, OneOf, Open, Real, Seed, Text
+from .random_features import SCALES
+
+MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
+
+PERMUTATIONS = Integer(1, MOST_PERMUTATIONS)
+WIDTH = Real(*SCALES)
+
+TABLES: dict[str, Table] = {
+    "two_sample_test": {
+        "statistic": Text | Instance("TwoSampleStatistic"),
+        "kernel": Text | None_,
+        "bandwidth": WIDTH | OneOf("median", "max_mmd", "t", "tau") | None_,
+        "null": Text | None_,
+        "n_permutations": PERMUTATIONS,
+        "groups": Open("a label per row of each sample, or None"),
+        "seed": Seed,
+        "unit": OneOf("bag", "point") | None_,
+        "embedding": Instance("Embedding") | Instance("EmbeddingSpec") | None_,
+        "thin": Boolean | Integer(1),
+        "memory": Real(ge=0) | None_,
+    },
+    "independence_test": {
+        "statistic": Text | Instance("DependenceStatistic"),
+        "kernel": Text | None_,
+        "null": Text | None_,
+        "n_permutations": PERMUTATIONS,
+        "groups": Open("a label per row, or None"),
+        "seed": Seed,
+    },
+    "fit_test": {
+        "statistic": Text | Instance("FitStatistic"),
+        "bandwidth": WIDTH | OneOf("median"),
+        "null": Text | None_,
+        "n_draws": PERMUTATIONS,
+        "groups": Open("a label per row, or None"),
+        "seed": Seed,
+    },
+}

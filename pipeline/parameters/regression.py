@@ -1,0 +1,57 @@
+"""What estimators can be given, by class; each class shows its table as ``PARAMETERS``."""
+
+from __future__ import annotations
+
+from .checks import Table
+from .constraints import (
+    Boolean,
+    False_,
+    Instance,
+    Integer,
+    None_,
+    OneOf,
+    Open,
+    Real,
+    Share,
+)
+from .containers import ListOf, MappingOf
+from .embeddings import PRECISION
+
+MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
+
+_EMBEDDING = Instance("Embedding") | None_
+_PENALTY = Real(ge=0, le=MOST_ALPHA)
+
+_RIDGE: Table = {
+    "embedding": _EMBEDDING,
+    "random_features": Instance("RandomFeatures") | None_ | False_,
+    "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "validation"),
+    "alphas": ListOf(_PENALTY, 1) | None_,
+    "validation_fraction": Share,
+    "precision": PRECISION,
+    "solver": OneOf("auto", "cholesky", "cg"),
+    "rank": Integer(1) | None_,
+    "uncertainty": Boolean,
+    "baseline": OneOf("linear") | None_,
+}
+
+TABLES: dict[str, Table] = {
+    "DoubleBasisRegressor": _RIDGE,
+    "DoubleBasisClassifier": {
+        **_RIDGE,
+        "class_weight": OneOf("balanced") | MappingOf(Open("class"), Real(ge=0)) | None_,
+    },
+    "TripleBasisRegressor": {
+        **_RIDGE,
+        "response_embedding": _EMBEDDING,
+        "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "validation", "projected"),
+        "baseline": OneOf("own") | None_,
+    },
+    "KernelSmoother": {
+        "embedding": _EMBEDDING,
+        "bandwidth": Real(ge=1e-18, le=1e18) | OneOf("loo"),
+        "response_embedding": _EMBEDDING,
+        "precision": PRECISION,
+        "in_memory": Boolean,
+    },
+}
