@@ -23,7 +23,7 @@ MODES = ("mode", "overwrite")
 OF_JOB = ("cluster", "report")
 
 
-@with_parameters("TableIngest", "ingest", leave_out=("_", "progress"))
+@with_parameters("TableIngest", "ingest", leave_out=("progress",))
 class _Tables(ClusterConfig, ReportConfig):
     """Parameters of `bagbasis.ingest.ingest_tables`."""
 

@@ -238,7 +238,7 @@ def build_features(section: Section | Literal[False]) -> RandomFeatures | Litera
     return RANDOM_FEATURES[values.pop("name")](**values)
 
 
-_ALPHA = parameters_of("DoubleBasisRegressor")["alpha"]
+_ALPHA = parameters_of("TripleBasisRegressor")["alpha"]  # which has all ways to choose it
 
 
 @with_parameters("DoubleBasisRegressor", only=RIDGE)
@@ -259,7 +259,7 @@ class ModelSection(Section):
     response_embedding: ResponseSection | None = Field(
         default=None, description="third basis, of the response densities, with task: densities"
     )
-    alpha: _ALPHA.type | Literal["projected"] = Field(  # type: ignore[name-defined]
+    alpha: _ALPHA.type = Field(  # type: ignore[name-defined]
         default=_ALPHA.default, description="ridge penalty, or how it is chosen"
     )
 

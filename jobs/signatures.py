@@ -1,9 +1,10 @@
-"""The parameters of a class of the library, read from its source.
+"""The parameters of a class of the library: their types, defaults and first sentences.
 
-The library declares a parameter once: name and default in a constructor (or a dataclass), range and
-meaning in its numpydoc. Configs are made from that. The source is read, and the class is not
-imported, for two reasons: the library takes seconds to import, and a wrong config should be refused
-before; and ``python -OO`` drops docstrings.
+What a parameter may be stands in the class's table (`bagbasis.parameters`), its default in the
+constructor (or a dataclass), its meaning in the docstring. Configs are made from these. Defaults
+and docstrings are read from the source, and the class is not imported, for two reasons: the library
+takes seconds to import, and a wrong config should be refused before; and ``python -OO`` drops
+docstrings.
 """
 
 from __future__ import annotations
@@ -14,21 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union
-
-from pydantic import BeforeValidator, Field
-from pydantic_core import PydanticCustomError
+from typing import Any
 
 import bagbasis
+from bagbasis.parameters.tables import TABLES
+
+from .config_types import type_of
 
 LIBRARY = Path(bagbasis.__file__)
 REQUIRED = ...  # the default of a parameter that has none, or none that is a plain value
-
-_TYPES = {"int": int, "float": float, "str": str, "bool": bool, "None": None, "optional": None}
-_KINDS = "|".join(_TYPES)
-_NUMBER = r"-?[\d.]+"
-_BOUNDS = {"≥": "ge", ">": "gt", "≤": "le", "<": "lt"}
-_PAIR = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Parameter:
     Attributes
     ----------
     type : type
-        As pydantic takes it, with the bounds that the docstring states; Any where it states none.
+        As pydantic takes it; see `type_of`.
     default : object
         `REQUIRED` without one.
     text : str
@@ -51,7 +46,7 @@ class Parameter:
 
 
 @lru_cache
-def parameters_of(name: str, module: str = "", library: Path = LIBRARY) -> dict[str, Parameter]:
+def parameters_of(name: str, module: str = "") -> dict[str, Parameter]:
     """Return the parameters of a class, by name.
 
     Parameters
@@ -60,18 +55,15 @@ def parameters_of(name: str, module: str = "", library: Path = LIBRARY) -> dict[
         The class.
     module : str
         Where it can be imported from, below `bagbasis`: "retraining".
-    library : Path
-        The file that imports are followed from; default the library's own.
     """
-    path = library if not module else library.parent / module / "__init__.py"
+    path = LIBRARY if not module else LIBRARY.parent / module / "__init__.py"
     found = _find(path, name)
     if found is None:
         raise LookupError(f"no class {name!r} in {path}")
-    file, node = found
-    texts = _documented(file, node)
+    texts, table = _documented(*found), TABLES[name]
     return {
-        key: Parameter(type_of(texts[key][0]) if key in texts else Any, default, _text(texts, key))
-        for key, default in _signature(file, node)
+        key: Parameter(type_of(table[key]), default, _first_sentence(texts.get(key, "")))
+        for key, default in _signature(*found)
     }
 
 
@@ -98,63 +90,6 @@ def _registered(table: str, path: Path) -> dict[str, str]:
                 found |= {ast.literal_eval(key): first.id} if key else _registered(first.id, path)
             return found
     raise LookupError(f"no {table} in {path}")
-
-
-def type_of(text: str) -> object:
-    """Return the type that a numpydoc states: "int ≥ 1, optional", "float in (0, 1)", '{"a", "b"}'.
-
-    Any for other words, such as the name of a class.
-    """
-    members: list[Any] = []
-    if text.startswith("mapping from "):
-        values: Any = type_of(text.partition(" to ")[2].removesuffix(", optional"))
-        return dict[str, values] | None
-    if '{"quantile": share}' in text:
-        members.append(dict[Literal["quantile"], float])
-        text = text.replace('{"quantile": share}', "")
-    choices = re.findall(r'"([^"]*)"', text)
-    text = re.sub(r'\{[^}]*\}|"[^"]*"|\(default\)|,? default .*', "", text)
-    if "(lo, hi)" in text:
-        members.append(list[_PAIR])
-    for part in re.split(r",\s+(?![^()\[\]]*[)\]])|\s+or\s+", text):
-        match = re.fullmatch(rf"\s*(even )?((?:list|sequence) of )?({_KINDS})\b(.*)", part)
-        number = re.fullmatch(r"\s*(\d+)\s*", part)
-        if number is not None:
-            members.append(Annotated[Literal[int(number[1])], BeforeValidator(_refuse_equals)])
-        elif match is not None:
-            inner: Any = _bounded(_TYPES[match[3]], match[4], bool(match[1]))
-            is_list = match[2] is not None
-            members.append(Annotated[list[inner], Field(min_length=1)] if is_list else inner)
-    if choices:
-        members.append(Literal[tuple(choices)])
-    if all(member is None for member in members):
-        return Any
-    members.sort(key=lambda member: member is None)  # messages then end with "or null"
-    return Union[tuple(members)]  # noqa: UP007 - made of a list
-
-
-def _refuse_equals(value: object) -> object:
-    """Refuse True and 1.0 for 1, which `Literal` takes for equal."""
-    if isinstance(value, (bool, float)):
-        raise PydanticCustomError("literal_error", "expected an integer")
-    return value
-
-
-def _bounded(kind: object, text: str, even: bool) -> object:
-    """Add to a type the bounds "≥ 1", "> 0", "in (0, 1)", "in [0, 1)"."""
-    bounds: dict[str, Any] = {
-        _BOUNDS[sign]: float(value) for sign, value in re.findall(rf"([≥>≤<]) ({_NUMBER})", text)
-    }
-    for left, lo, hi, right in re.findall(rf"in ([(\[])({_NUMBER}), ({_NUMBER})([)\]])", text):
-        bounds |= {
-            "gt" if left == "(" else "ge": float(lo),
-            "lt" if right == ")" else "le": float(hi),
-        }
-    if kind is int:
-        bounds = {key: int(value) for key, value in bounds.items()} | (
-            {"multiple_of": 2} if even else {}
-        )
-    return Annotated[kind, Field(**bounds)] if bounds else kind
 
 
 def _find(path: Path, name: str) -> tuple[Path, ast.ClassDef] | None:
@@ -199,7 +134,10 @@ def _signature(path: Path, node: ast.ClassDef) -> list[tuple[str, Any]]:
     own = [
         (item.target.id, _plain(item.value))
         for item in node.body
-        if is_dataclass and isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+        if is_dataclass
+        and isinstance(item, ast.AnnAssign)
+        and isinstance(item.target, ast.Name)
+        and not re.search("ClassVar|KW_ONLY", ast.unparse(item.annotation))
     ]
     inherited = [pair for found in _bases(path, node) for pair in _signature(*found)]
     return list(dict([*inherited, *own]).items())
@@ -212,18 +150,18 @@ def _plain(node: ast.expr | None) -> object:
         return REQUIRED
 
 
-def _documented(path: Path, node: ast.ClassDef) -> dict[str, tuple[str, str]]:
-    """Return type and description of each parameter in a docstring, of a class or its bases."""
+def _documented(path: Path, node: ast.ClassDef) -> dict[str, str]:
+    """Return the description of each parameter in a docstring, of a class or its bases."""
     texts = {
         key: value for found in _bases(path, node) for key, value in _documented(*found).items()
     }
     docstring = ast.get_docstring(node) or ""
     section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w+\n-+\n|\Z)", docstring, re.DOTALL)
-    entry = r"^(\w[\w, ]*) : ([^\n]*)\n?((?:(?: {4}[^\n]*)?\n?)*)"
-    for names, kind, text in re.findall(entry, section[1] if section else "", re.MULTILINE):
-        texts |= {name: (kind, text) for name in names.split(", ")}
+    entry = r"^(\w[\w, ]*) : [^\n]*\n?((?:(?: {4}[^\n]*)?\n?)*)"
+    for names, text in re.findall(entry, section[1] if section else "", re.MULTILINE):
+        texts |= dict.fromkeys(names.split(", "), text)
     return texts
 
 
-def _text(texts: dict[str, tuple[str, str]], key: str) -> str:
-    return " ".join(texts.get(key, ("", ""))[1].split()).split(". ")[0].rstrip(".")
+def _first_sentence(text: str) -> str:
+    return " ".join(text.split()).split(". ")[0].rstrip(".")

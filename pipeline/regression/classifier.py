@@ -17,6 +17,7 @@ from ..bags.labelled import take_range
 from ..bags.plan import Range
 from ..embeddings import Embedding
 from ..errors import DataError, ParameterError, shown
+from ..parameters.regression import TABLES
 from ..params import check_number
 from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
@@ -47,6 +48,7 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
         out has 1. Errors are not weighted by it.
     """
 
+    PARAMETERS = TABLES["DoubleBasisClassifier"]
     outcome_: Classes
     outcome_kind = Classes
 

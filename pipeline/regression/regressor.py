@@ -9,6 +9,7 @@ from ..bags import BagStore
 from ..bags.inputs import with_targets
 from ..bags.labelled import take_range
 from ..bags.plan import Range
+from ..parameters.regression import TABLES
 from ..sklearn_bases import RegressorMixin
 from .fitted_model import BagsLike
 from .outcomes import Reals, refuse_classes
@@ -81,6 +82,7 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         With ``holdout``: errors of up to 10,000 bags held out, for `predict_interval`.
     """
 
+    PARAMETERS = TABLES["DoubleBasisRegressor"]
     outcome_: Reals
     outcome_kind = Reals
 

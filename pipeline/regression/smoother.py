@@ -24,7 +24,9 @@ from ..embeddings import Embedding, ProjectionEmbedding
 from ..errors import DataError, ModelError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import Reduction, check_memory, run_pass
-from ..params import check_choice, check_flag, check_number, checked
+from ..parameters import check_parameters
+from ..parameters.regression import TABLES
+from ..params import checked
 from ..sklearn_bases import BaseEstimator, fresh
 from ..units import units_of
 from .density_prediction import DensityPrediction, resolve_response
@@ -86,6 +88,8 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     ``in_memory`` asks for it: a prediction reads it again, at the counts of the fit, on the open
     cluster if there is one.
     """
+
+    PARAMETERS = TABLES["KernelSmoother"]
 
     def __init__(
         self,
@@ -290,9 +294,7 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     def _check_parameters(self, holdout: HoldoutLike) -> None:
         Holdout.of(holdout)
         fresh("response_embedding", self.response_embedding, Embedding, ProjectionEmbedding)
-        check_number("bandwidth", self.bandwidth, 1e-18, 1e18, other=("loo",))
-        check_choice("precision", self.precision, ("float32", "float64"))
-        check_flag("in_memory", self.in_memory)
+        check_parameters(self)
 
 
 def _sampled(training: TrainingRows) -> TrainingBlock:

@@ -18,6 +18,7 @@ from ..bags.sampling import MEDIAN_ROWS
 from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution import Progress
+from ..parameters.regression import TABLES
 from ..params import checked
 from ..random_features import RandomFeatures
 from ..random_features.base import Sample
@@ -75,6 +76,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         As in `DoubleBasisRegressor`.
     """
 
+    PARAMETERS = TABLES["TripleBasisRegressor"]
     outcome_: Densities
     outcome_kind = Densities
     saved_arrays = (*DoubleBasis.saved_arrays, "mean_coefficients_")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 # What is not called by people: the arguments come from rooms of ours, which have checked them.
-OUR_ROOMS = ("execution", "sklearn_bases")
+OUR_ROOMS = ("execution", "parameters", "sklearn_bases")
 OUR_NAMES = """
     bags.BagStore bags.Box.around bags.Box.count_outside bags.Box.sample_size bags.Responses.of
     bags.concatenate bases.evaluate_series bases.norms bases.project datasets.Dataset
@@ -23,7 +23,7 @@ OUR_METHODS = {
     "bags.Ragged": "trusted",
     "bags.Snapshot": "array check_ends damage read_array",
     "embeddings.Embedding": "decide from_params resolve",
-    "embeddings.EmbeddingSpec": "are_outside arguments arrays checked count_outside describe embed "
+    "embeddings.EmbeddingSpec": "are_outside arguments arrays check_together count_outside describe embed "
     "feature_names fill from_dict to_dict",
     "embeddings.HDDSpec": "embed_estimates",
     "embeddings.MeanMapSpec": "frequencies",

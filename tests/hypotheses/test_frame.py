@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -23,11 +24,13 @@ from bagbasis.hypotheses.permutation import draw_orders, draw_splits, split_sums
 from bagbasis.hypotheses.registry import Statistic, find_statistic
 from bagbasis.hypotheses.result import HypothesisResult
 from bagbasis.hypotheses.samples import as_sample, is_bags, read_samples
+from bagbasis.parameters import Integer, Table
 from tests.oracles.hypotheses import kernel_by_formula
 
 
 @dataclass(frozen=True)
 class Toy(Statistic):
+    PARAMETERS: ClassVar[Table] = {"width": Integer()}
     name = "toy"
     nulls = ("permutation", "normal")
     width: int = 3

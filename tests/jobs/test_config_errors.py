@@ -11,8 +11,10 @@ from pydantic import Field
 from bagbasis.config_errors import accepted_by
 from bagbasis.errors import ConfigError
 from bagbasis.jobs.config import ReportConfig, Section, load_config, parse_override, read_yaml
+from bagbasis.jobs.config_types import type_of
 from bagbasis.jobs.sections import named_section, union_of
-from bagbasis.jobs.signatures import parameters_of
+from bagbasis.jobs.signatures import Parameter, parameters_of
+from bagbasis.parameters import Integer, OneOf
 from tests.jobs.running import CONFIGS, refused, settings
 
 FIT = CONFIGS / "fit.yaml"
@@ -161,24 +163,12 @@ def test_allowed_in_words():
     assert accepted_by(list[pair]) == "[[a number, a number], ...]"
 
 
-class OtherEmbedding:
-    """Another first basis.
-
-    Parameters
-    ----------
-    size : int, default 3
-        How large it is. More is said here.
-    kind : {"a", "b"}
-        Which of the two.
-    """
-
-    def __init__(self, size: int = 3, kind: Literal["a", "b"] = "a") -> None:
-        self.size, self.kind = size, kind
-
-
 def config_with_two_embeddings() -> type[ReportConfig]:
     """A config whose embedding is one of two registered ones."""
-    other = parameters_of("OtherEmbedding", library=Path(__file__))
+    other = {
+        "size": Parameter(type_of(Integer(1)), 3, "How large it is"),
+        "kind": Parameter(type_of(OneOf("a", "b")), "a", "Which of the two"),
+    }
     projection = parameters_of("ProjectionEmbedding")
     registry = {"projection": projection, "other": other}
     sections = {name: named_section(name, p, "embedding") for name, p in registry.items()}

@@ -1,0 +1,125 @@
+"""The types of config keys, as pydantic takes them, made from the library's constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from bagbasis.parameters import (
+    Boolean,
+    Constraint,
+    False_,
+    Integer,
+    ListOf,
+    MappingOf,
+    None_,
+    OneOf,
+    Open,
+    Pair,
+    Real,
+    Text,
+)
+from bagbasis.parameters.constraints import members_of
+
+_LITERAL: Any = Literal  # what is made of values at run time is no type to a checker
+_LIST: Any = list
+_DICT: Any = dict
+
+_PLAIN: dict[Constraint[Any], Any] = {
+    Boolean: bool,
+    Text: str,
+    None_: None,
+    False_: Literal[False],
+}
+
+
+def type_of(constraint: Constraint[Any]) -> Any:  # noqa: ANN401 - a type that pydantic reads
+    """Return the type of a key with this constraint; Any for what no config can write.
+
+    An object of the library is such: where configs have a section in its place, the section's
+    type is taken instead.
+    """
+    known = [_member(one) for one in members_of(constraint)]
+    members = [one for one in known if one is not _NOT_WRITTEN]
+    if all(member is None for member in members):
+        return Any
+    members.sort(key=lambda member: member is None)  # messages then end with "or null"
+    return reduce(or_, members)
+
+
+class _NotWritten:
+    """Stands for a member of a union that no config can write."""
+
+
+_NOT_WRITTEN = _NotWritten
+
+
+def _member(constraint: Constraint[Any]) -> Any:  # noqa: ANN401 - a type that pydantic reads
+    if constraint in _PLAIN:
+        return _PLAIN[constraint]
+    make = _MAKERS.get(type(constraint))
+    return _NOT_WRITTEN if make is None else make(constraint)
+
+
+def _integer(one: Integer) -> object:
+    bounds = {"ge": one.ge, "le": one.le, "multiple_of": 2 if one.even else None}
+    return _bounded(int, bounds)
+
+
+def _real(one: Real) -> object:
+    return _bounded(float, {name: getattr(one, name) for name in ("ge", "le", "gt", "lt")})
+
+
+def _bounded(kind: type, bounds: Mapping[str, float | None]) -> object:
+    given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
+    return Annotated[kind, Field(**given)] if given else kind
+
+
+def _one_of(one: OneOf) -> object:
+    listed = _LITERAL[one.choices]
+    if all(isinstance(choice, str) for choice in one.choices):
+        return listed
+    return Annotated[listed, BeforeValidator(_refuse_equals)]
+
+
+def _refuse_equals(value: object) -> object:
+    """Refuse True and 1.0 for 1, which `Literal` takes for equal."""
+    if isinstance(value, (bool, float)):
+        raise PydanticCustomError("literal_error", "expected an integer")
+    return value
+
+
+def _list(one: ListOf) -> object:
+    inner = type_of(one.item)
+    kind = _LIST[inner]
+    return Annotated[kind, Field(min_length=one.least)] if one.least else kind
+
+
+def _pair(one: Pair) -> object:
+    inner = type_of(one.first)
+    return Annotated[_LIST[inner], Field(min_length=2, max_length=2)]
+
+
+def _mapping(one: MappingOf) -> object:
+    key, value = type_of(one.key), type_of(one.value)
+    return _DICT[key, value]
+
+
+def _open(one: Open) -> object:
+    return _NOT_WRITTEN if one.written is None else type_of(one.written)
+
+
+_MAKERS: dict[type, Callable[[Any], object]] = {
+    Integer: _integer,
+    Real: _real,
+    OneOf: _one_of,
+    ListOf: _list,
+    Pair: _pair,
+    MappingOf: _mapping,
+    Open: _open,
+}
