@@ -6,7 +6,8 @@ there is, and ``model.fitt()`` would be no error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
         def __sklearn_tags__(self) -> Any:
             """Return what the estimator can do, for scikit-learn's tools."""
+
+        _defaults: ClassVar[Mapping[str, Callable[[], Any]]]
+        """What makes the estimator that a parameter's None stands for."""
 
         def set_params(self, **params: Any) -> Self:
             """Change parameters; returns the estimator."""
@@ -55,7 +59,25 @@ if TYPE_CHECKING:
             """Share of the predictions that are right."""
 
 else:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
+    from sklearn import base
+    from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
+
+    class BaseEstimator(base.BaseEstimator):
+        """`sklearn.base.BaseEstimator` whose None stands for an estimator with parameters, too."""
+
+        _defaults = {}  # noqa: RUF012 - typed above
+
+        def set_params(self, **params):
+            """Change parameters; ``embedding__n_per_dim=3`` also of the default embedding."""
+            for key in list(params):
+                name, nested, _ = key.partition("__")
+                if nested and name in self._defaults:
+                    given = params.get(name, getattr(self, name))
+                    if given is None:
+                        params[name] = self._defaults[name]()
+                    elif not hasattr(given, "set_params"):
+                        raise ParameterError(f"{key}: {name} is {shown(given)}, without parameters")
+            return super().set_params(**params)
 
 
 def validated(estimator: BaseEstimator, X: ArrayLike, **options: Any) -> NDArray[Any]:

@@ -7,11 +7,11 @@ import os
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bagbasis.errors import RunError, StoreError
 from bagbasis.execution.notebook import bar_html, in_notebook
-from bagbasis.params import check_fields, checked
+from bagbasis.parameters import None_, Real, Table, Text, Url, checked, keep_checked
 from bagbasis.storage.files import PRIVATE, names_in, reading, write_json
 from bagbasis.storage.urls import local_path, normalize_url
 
@@ -64,9 +64,10 @@ class Run:
     """
 
     url: str
+    PARAMETERS: ClassVar[Table] = {"url": Text}
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        keep_checked(self)
 
     @property
     def id(self) -> str:
@@ -98,7 +99,7 @@ class Run:
         except FileNotFoundError:
             return ""
 
-    @checked
+    @checked(timeout=Real() | None_)
     def result(self, timeout: float | None = None) -> dict[str, Any]:
         """Wait for the job's report.
 
@@ -140,7 +141,7 @@ class Run:
         show(self)
 
 
-@checked
+@checked(run=Text, root=Url | None_)
 def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
     """Return the run of that id, from any process that sees its filesystem.
 
@@ -171,7 +172,7 @@ def attach(run: str, *, root: str | os.PathLike[str] | None = None) -> Run:
     return found
 
 
-@checked
+@checked(root=Url | None_)
 def runs_in(root: str | os.PathLike[str] | None = None) -> list[Run]:
     """Return the runs of a root, the oldest first; runs of other accounts can not be seen.
 

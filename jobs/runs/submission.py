@@ -15,7 +15,7 @@ from typing import Any
 
 from bagbasis.config_errors import differences, refuse_credentials
 from bagbasis.errors import ConfigError, RunError, WriterBusyError, shown
-from bagbasis.params import checked
+from bagbasis.parameters import Instance, MappingOf, None_, Open, Text, Url, checked
 from bagbasis.storage.files import PRIVATE, json_bytes, storage_errors, write_json
 from bagbasis.storage.lock import Hold, writer_lock
 from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
@@ -33,7 +33,9 @@ CHECKPOINTED = ("fit", "retrain")  # these jobs go on from checkpoints when they
 OUTPUTS = ("model_url", "output_url", "out_dir", "url")  # keys of a job's outputs
 
 
-@checked
+@checked(
+    job=Text, config=MappingOf(Text, Open()), profile=Text | None_, root=Url | None_, launcher=Text
+)
 def submit(
     job: str,
     config: Mapping[str, Any],
@@ -94,7 +96,7 @@ def submit(
     return run
 
 
-@checked
+@checked(run=Text | Instance("Run"), config=MappingOf(Text, Open()) | None_, root=Url | None_)
 def resume(
     run: str | Run,
     config: Mapping[str, Any] | None = None,

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError, shown
-from ..params import as_array, check_dtype, is_iterable
+from ..parameters import is_iterable
+from ..params import as_array, check_dtype
 from .awkward_arrays import join_lists, split_lists
 from .html_table import html_table
 from .ids import as_ids

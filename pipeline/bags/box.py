@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, ParameterError, shown
-from ..params import as_array, check_fields, check_integer, check_number, checked
+from ..parameters import Integer, ListOf, None_, Real, Table, Text, checked, keep_checked
+from ..params import as_array
 
 MOST_DIMS = 10_000  # a box is 20,000 numbers in JSON then; nothing here learns from so many
 MARGIN = 0.01  # of the data's range, on each side of a measured box
@@ -27,23 +28,23 @@ class Box:
 
     lo: tuple[float, ...]
     hi: tuple[float, ...]
+    PARAMETERS: ClassVar[Table] = {"lo": ListOf(Real()), "hi": ListOf(Real())}
 
     def __post_init__(self) -> None:
         """Refuse ranges that are not finite with lo < hi."""
-        check_fields(self)
+        keep_checked(self)
         if len(self.lo) != len(self.hi) or not self.lo:
             raise DataError(f"box has {len(self.lo)} lower and {len(self.hi)} upper bounds")
         _check_ranges(self.lo, self.hi, "box")
 
     @classmethod
-    @checked
+    @checked(n_dims=Integer(1, MOST_DIMS))
     def unit(cls, n_dims: int) -> Box:
         """Return [0, 1]^d; ParameterError for n_dims beyond `MOST_DIMS`."""
-        check_integer("n_dims", n_dims, most=MOST_DIMS)
         return cls((0.0,) * n_dims, (1.0,) * n_dims)
 
     @classmethod
-    @checked
+    @checked(n_dims=Integer(1) | None_, name=Text)
     def of(
         cls, box: Box | Sequence[Sequence[float]] | None, n_dims: int | None, name: str = "box"
     ) -> Box:
@@ -58,7 +59,6 @@ class Box:
         ParameterError
             ``n_dims`` beyond `MOST_DIMS`, without a box.
         """
-        check_integer("n_dims", n_dims, other=(None,))
         if box is None and n_dims is not None:
             return cls.unit(n_dims)
         if not isinstance(box, Box):
@@ -171,7 +171,7 @@ def box_or_quantile(box: object, n_dims: int, name: str = "box") -> Box | float:
         raise ParameterError(
             f'{name} is {dict(box)}; expected one (lo, hi) per dimension, or {{"quantile": share}}'
         )
-    return check_number(f"{name}'s quantile", box["quantile"], 0, below=0.5)
+    return Real(ge=0, lt=0.5).check(f"{name}'s quantile", box["quantile"])
 
 
 def _check_ranges(lo: Sequence[float], hi: Sequence[float], name: str) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from numpy.typing import DTypeLike
 
 from ..errors import ParameterError, StoreError, shown
-from ..params import check_dtype, check_integer, checked
+from ..parameters import Integer, ListOf, MappingOf, None_, Text, checked
+from ..params import check_dtype
 from ..storage.files import storage_errors
 from ..storage.lock import Hold
 from ..storage.transactions import NO_STORE
@@ -35,7 +36,13 @@ NODES = "|".join(["responses", *(array.name for array in (*ARRAYS, *RESPONSE_ARR
 MOST_CHUNK_BYTES = 2**31 - 2**16  # more than Blosc compresses at once
 
 
-@checked
+@checked(
+    n_dims=Integer(1, MOST_DIMS),
+    target_names=ListOf(Text),
+    class_names=MappingOf(Text, ListOf(Text)),
+    chunk_points=Integer() | None_,
+    response_dims=Integer(1, MOST_DIMS) | None_,
+)
 def check_parameters(
     n_dims: int,
     target_names: Sequence[str],
@@ -46,10 +53,8 @@ def check_parameters(
 ) -> None:
     """Raise ParameterError for what `BagStore.create` can not use."""
     itemsize = check_dtype("dtype", dtype, *PACKED).itemsize
-    check_integer("n_dims", n_dims, most=MOST_DIMS)
-    check_integer("response_dims", response_dims, most=MOST_DIMS, other=(None,))
     most = MOST_CHUNK_BYTES // (itemsize * max(n_dims, response_dims or 1))
-    check_integer("chunk_points", chunk_points, most=most, other=(None,))
+    (Integer(1, most) | None_).check("chunk_points", chunk_points)
     if len(set(target_names)) != len(target_names):
         raise ParameterError(f"target names are not unique: {shown(list(target_names))}")
     for name, classes in class_names.items():

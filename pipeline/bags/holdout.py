@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError, ParameterError, shown
-from ..params import check_number, check_share
+from ..parameters import Real, ShareOrZero
 from .bags import Bags
 from .column_splits import GroupSplit, TimeSplit
 from .columns import Column
@@ -61,7 +61,7 @@ class Holdout:
         if isinstance(given, Holdout):
             return given
         if not isinstance(given, Mapping):
-            return cls(check_share("holdout", given, zero=True))
+            return cls(ShareOrZero.check("holdout", given))
         unknown = sorted(map(str, set(given) - set(KEYS)))
         if unknown or not given:
             raise ParameterError(f"holdout is {shown(given)}; expected {EXPECTED}")
@@ -73,13 +73,13 @@ class Holdout:
         if made.after is None:
             if made.time is not None:
                 raise ParameterError("time of holdout is the column that after= is compared with")
-            check_share("fraction of holdout", made.fraction, zero=True)
+            ShareOrZero.check("fraction of holdout", made.fraction)
         elif made.fraction or made.groups is not None:
             raise ParameterError("holdout has after and a fraction, or groups: choose one of them")
         elif isinstance(made.after, date):  # as YAML reads it
             made = replace(made, after=made.after.isoformat())
         elif not isinstance(made.after, str):
-            check_number("after of holdout", made.after, -1e300, 1e300)
+            Real(ge=-1e300, le=1e300).check("after of holdout", made.after)
         return made
 
     def __bool__(self) -> bool:

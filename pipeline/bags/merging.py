@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import DataError, ParameterError
-from ..params import checked
+from ..parameters import Boolean, Instance, ListOf, Url, checked
 from .bags import take_rows
 from .box import Box
 from .reading import partitions
@@ -17,7 +17,7 @@ from .store import BagStore
 SAME = ("n_dims", "target_names", "response_dims", "stored_dtype")
 
 
-@checked
+@checked(stores=ListOf(Instance("BagStore") | Url), url=Url, overwrite=Boolean)
 def merge_stores(
     stores: Sequence[BagStore | str | os.PathLike[str]],
     url: str | os.PathLike[str],

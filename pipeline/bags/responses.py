@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..arrays import Integers
 from ..errors import DataError, shown
-from ..params import check_dtype, check_integer, checked
+from ..parameters import Integer, None_, checked
+from ..params import check_dtype
 from .bags import Bags, IdsLike, Ragged, as_bag, offsets_of
 from .box import MOST_DIMS
 from .ids import as_ids
@@ -45,11 +46,9 @@ class Responses(Ragged):
     OWNER: ClassVar[str] = "the response of "
 
     @classmethod
-    @checked
+    @checked(n_bags=Integer(0, MOST_BAGS), n_dims=Integer(1, MOST_DIMS))
     def none(cls, n_bags: int, n_dims: int, dtype: DTypeLike = np.float32) -> Responses:
         """Make the responses of bags of which none has one."""
-        check_integer("n_bags", n_bags, 0, MOST_BAGS)
-        check_integer("n_dims", n_dims, most=MOST_DIMS)
         dtype = check_dtype("dtype", dtype)
         return cls.trusted(np.empty((0, n_dims), dtype), np.zeros(n_bags + 1, dtype=np.int64))
 
@@ -83,7 +82,7 @@ class Responses(Ragged):
             )
 
 
-@checked
+@checked(n_bags=Integer(), n_dims=Integer() | None_)
 def as_responses(
     data: Responses | Bags | Sequence[ArrayLike | None],
     n_bags: int,

@@ -18,7 +18,7 @@ from zarr.core.sync import sync
 from zarr.storage import MemoryStore
 
 from ..errors import InterruptedStoreError, StoreError
-from ..params import check_choice, check_integer
+from ..parameters import Integer, None_, OneOf
 from ..storage.zarr_stores import exists, is_empty, zarr_store
 from .box import Box
 
@@ -108,10 +108,10 @@ class StoreMeta:
         if unknown:
             raise StoreError(f"{url}: this version of bagbasis does not know {unknown}; update it")
         try:
-            check_integer("n_dims", values["n_dims"])
-            check_integer("response_dims", values.get("response_dims"), other=(None,))
-            check_integer("max_id", values.get("max_id"), -(2**63), 2**63 - 1, other=(None,))
-            check_choice("id_kind", values.get("id_kind", "int64"), ID_DTYPES)
+            Integer(1).check("n_dims", values["n_dims"])
+            (Integer(1) | None_).check("response_dims", values.get("response_dims"))
+            (Integer(-(2**63), 2**63 - 1) | None_).check("max_id", values.get("max_id"))
+            OneOf(*ID_DTYPES).check("id_kind", values.get("id_kind", "int64"))
             values["box"] = Box.of(values["box"], values["n_dims"])
             values["target_names"] = tuple(values["target_names"])
             counts = ["n_bags", "n_points"]
@@ -123,7 +123,7 @@ class StoreMeta:
             elif any(name in values for name in RESPONSE_FIELDS):
                 raise ValueError(f"responses in format {version}")
             for name in (*counts, *(values.keys() & {"n_changes", "n_erased"})):
-                check_integer(name, values[name], 0)
+                Integer(0).check(name, values[name])
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{url}: damaged bag store attributes ({error})") from error

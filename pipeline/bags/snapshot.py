@@ -12,7 +12,7 @@ from zarr.abc.store import Store
 
 from ..arrays import Floats, Integers
 from ..errors import DataError, StoreError, closest
-from ..params import checked
+from ..parameters import Integer, ListOf, None_, Text, checked
 from ..storage.files import GROUP
 from ..storage.urls import filesystem
 from ..storage.zarr_stores import zarr_store
@@ -171,7 +171,7 @@ class Snapshot:
 
     # ------------------------------------------------------------------ reading
 
-    @checked
+    @checked(start=Integer(), stop=Integer() | None_)
     def read(self, start: int = 0, stop: int | None = None) -> Bags:
         """Read bags ``start:stop``, in the units of the data; one that was removed is empty.
 
@@ -182,7 +182,7 @@ class Snapshot:
         """
         return Bags.trusted(*self._points(POINTS, self.offsets(start, stop), start))
 
-    @checked
+    @checked(start=Integer(), stop=Integer() | None_)
     def responses(self, start: int = 0, stop: int | None = None) -> Responses:
         """Read the responses of bags ``start:stop``, in the units of the data.
 
@@ -196,12 +196,12 @@ class Snapshot:
         offsets = self.response_offsets(start, stop)
         return Responses.trusted(*self._points(RESPONSE_POINTS, offsets, start))
 
-    @checked
+    @checked(start=Integer(), stop=Integer() | None_)
     def offsets(self, start: int = 0, stop: int | None = None) -> Integers:
         """Read the rows at which bags ``start:stop`` begin, and the last ends; shape (n + 1,)."""
         return self._offsets(POINTS, start, stop)
 
-    @checked
+    @checked(start=Integer(), stop=Integer() | None_)
     def response_offsets(self, start: int = 0, stop: int | None = None) -> Integers:
         """Read the offsets of responses: two are equal where a bag has none."""
         if self.response_dims is None:
@@ -211,7 +211,7 @@ class Snapshot:
             )
         return self._offsets(RESPONSE_POINTS, start, stop)
 
-    @checked
+    @checked(start=Integer(), stop=Integer() | None_, names=ListOf(Text) | None_)
     def targets(
         self, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None
     ) -> Floats:
@@ -222,7 +222,7 @@ class Snapshot:
             values = self.changes.relabel(values, start)
         return values[:, columns]
 
-    @checked
+    @checked(names=ListOf(Text) | None_)
     def target_columns(self, names: Sequence[str] | None = None) -> list[int]:
         """Return the column of each named target; all columns for None.
 
@@ -241,7 +241,7 @@ class Snapshot:
                 )
         return [self.target_names.index(name) for name in names]
 
-    @checked
+    @checked(start=Integer(), stop=Integer() | None_)
     def ids(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Read the ids of bags ``start:stop``, shape (n,), int64 or strings."""
         start, stop = self._range(start, stop)
@@ -257,7 +257,7 @@ class Snapshot:
             self._changes = Changes(self.read_array(CHANGES, 0, n) if n else np.empty((0, 3)))
         return self._changes
 
-    @checked
+    @checked(start=Integer(), stop=Integer() | None_)
     def present(self, start: int = 0, stop: int | None = None) -> NDArray[np.bool_]:
         """Return which of the bags ``start:stop`` were not removed, shape (n,)."""
         return self.changes.present(*self._range(start, stop))

@@ -12,7 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..errors import DataError, ParameterError, WriterBusyError
-from ..params import as_array, checked
+from ..parameters import (
+    Boolean,
+    Function,
+    Integer,
+    ListOf,
+    MappingOf,
+    None_,
+    Open,
+    Text,
+    Url,
+    checked,
+)
+from ..params import as_array
 from ..storage.lock import writer_lock
 from ..storage.urls import is_transactional, normalize_url
 from ..storage.zarr_stores import current_snapshot, delete_history
@@ -40,7 +52,15 @@ class BagStore(Snapshot):
     # ------------------------------------------------------------------ creating and opening
 
     @classmethod
-    @checked
+    @checked(
+        url=Url,
+        n_dims=Integer(),
+        target_names=ListOf(Text),
+        response_dims=Integer() | None_,
+        class_names=MappingOf(Text, ListOf(Text)) | None_,
+        chunk_points=Integer() | None_,
+        overwrite=Boolean,
+    )
     def create(
         cls,
         url: str | os.PathLike[str],
@@ -142,7 +162,6 @@ class BagStore(Snapshot):
 
     # ------------------------------------------------------------------ writing
 
-    @checked
     def append(
         self,
         bags: Bags | Sequence[ArrayLike],
@@ -179,7 +198,6 @@ class BagStore(Snapshot):
         bags = as_bags(bags)
         return self._commit(lambda session: session.write(bags, targets, ids, responses=responses))
 
-    @checked
     def remove(self, ids: IdsLike) -> BagStore:
         """Remove bags: later fits, evaluations and predictions leave them out.
 
@@ -207,7 +225,7 @@ class BagStore(Snapshot):
 
         return self._commit(write)
 
-    @checked
+    @checked(target=Text, labels=MappingOf(Open(), Open()))
     def relabel(self, target: str, labels: Mapping[Any, Any]) -> BagStore:
         """Give bags other labels, or their first ones; readers that began earlier see the old ones.
 
@@ -241,7 +259,6 @@ class BagStore(Snapshot):
 
         return self._commit(write)
 
-    @checked
     def compact(self) -> BagStore:
         """Delete points, responses and labels of removed bags from the disk.
 
@@ -271,7 +288,7 @@ class BagStore(Snapshot):
                 if not is_transactional(self.url):
                     raise
 
-    @checked
+    @checked(source=MappingOf(Text, Open()) | None_)
     @contextmanager
     def appending(self, source: Mapping[str, Any] | None = None) -> Iterator[AppendSession]:
         """Open a session of many writes, with one commit when the block ends without an error.
@@ -292,7 +309,7 @@ class BagStore(Snapshot):
                 self.meta, self.snapshot = seen
                 self._close()
 
-    @checked
+    @checked(progress=Function | None_)
     def verify(self, progress: Progress | None = None) -> None:
         """Check every invariant of the committed data.
 

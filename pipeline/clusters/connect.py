@@ -14,7 +14,7 @@ from ..errors import ClusterError, ConfigError
 from ..execution import current_client
 from ..execution.notebook import watched
 from ..execution.progress import Progress, say
-from ..params import checked
+from ..parameters import Boolean, Function, Integer, None_, Text, Url, checked
 from .cluster_checks import check_store, check_versions, wait_for_workers
 from .local_workers import cores_per_lane, open_local
 from .owning_client import OwningClient, owning
@@ -33,7 +33,15 @@ from .tls import check_address, check_handshake, security_of
 _NO_WORKERS = "start workers (dask worker {address} --nthreads 1)"
 
 
-@checked
+@checked(
+    target=Text,
+    n_workers=Integer() | None_,
+    cores_per_worker=Integer() | None_,
+    memory_limit=Text | None_,
+    dashboard=Boolean | None_,
+    store=Url | None_,
+    progress=Function | None_,
+)
 def connect(
     target: str = "local",
     *,

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..bags import Bags, Responses
 from ..errors import ParameterError
-from ..params import check_integer
+from ..parameters import Integer
 
 BLOCK = 1024  # bags in a block: numpy is fast on so many, and their points take a few MiB
 MOST_VALUES = 2**28  # coordinates of one bag, which is made in memory: a GiB
@@ -60,7 +60,7 @@ class Dataset(ABC):
 
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
-        check_integer("seed", self.seed, 0, 2**32 - 1)
+        Integer(0, 2**32 - 1).check("seed", self.seed)
 
     @property
     @abstractmethod
@@ -148,8 +148,8 @@ class RandomDataset(Dataset):
             object.__setattr__(self, "n_points", tuple(self.n_points))
         lo, hi = self._size_range
         most = MOST_VALUES // self.n_dims
-        check_integer("n_points", lo, 1, most)
-        check_integer("n_points", hi, lo, most)
+        Integer(1, most).check("n_points", lo)
+        Integer(lo, most).check("n_points", hi)
 
     @property
     def _size_range(self) -> tuple[int, int]:
@@ -172,5 +172,5 @@ def block_rng(seed: int, index: int) -> np.random.Generator:
     The index is a spawn key and not a second word of entropy, so that no block shares its
     stream with ``SeedSequence(other_seed)``.
     """
-    check_integer("index", index, 0)
+    Integer(0).check("index", index)
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=(index,))))

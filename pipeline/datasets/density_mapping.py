@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Integers
 from ..bags import Bags, Responses
 from ..bags.bags import offsets_of
-from ..params import check_integer, checked
+from ..parameters import Integer, checked
 from .base import (
     BLOCK,
     MOST_VALUES,
@@ -59,14 +59,14 @@ class DensityMapping(RandomDataset, ResponseDataset):
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
         super().__post_init__()
-        check_integer("n_response_points", self.n_response_points, 1, MOST_VALUES // BLOCK)
+        Integer(1, MOST_VALUES // BLOCK).check("n_response_points", self.n_response_points)
 
-    @checked
+    @checked(index=Integer())
     def mixtures(self, index: int) -> Mixtures:
         """Draw the densities that the bags of a block are drawn from."""
         return self._start(index)[2]
 
-    @checked
+    @checked(index=Integer())
     def response_block(self, index: int) -> ResponseBlock:
         """Make a block: bags of p, and their responses, drawn from f(p)."""
         rng, sizes, p = self._start(index)

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..bags.bags import offsets_of
-from ..params import check_choice, checked
+from ..parameters import Integer, OneOf, checked
 from .base import BLOCK, Block, Dataset
 
 SIDE = 8  # pixels
@@ -47,14 +47,14 @@ class Digits(Dataset):
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
         super().__post_init__()
-        check_choice("split", self.split, ("all", "train", "test"))
+        OneOf("all", "train", "test").check("split", self.split)
 
     @property
     def n_bags(self) -> int:
         """Images in the split."""
         return len(split_members(self.split, self.seed))
 
-    @checked
+    @checked(index=Integer())
     def block(self, index: int) -> Block:
         """Make a block: bags of float32 points, and their targets."""
         intensities, labels = images()

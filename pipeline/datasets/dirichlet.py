@@ -11,7 +11,7 @@ from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..bags.bags import offsets_of
 from ..bags.box import MOST_DIMS
-from ..params import check_integer
+from ..parameters import Integer
 from .base import Block, RandomDataset, block_rng
 
 ALPHA_RANGE = (0.1, 10.0)  # 004, 3.5.3
@@ -39,7 +39,7 @@ class Dirichlet(RandomDataset):
 
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
-        check_integer("n_categories", self.n_categories, 2, MOST_DIMS)
+        Integer(2, MOST_DIMS).check("n_categories", self.n_categories)
         super().__post_init__()
 
     @property

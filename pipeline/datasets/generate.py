@@ -28,7 +28,16 @@ from ..errors import (
 )
 from ..execution import Progress, Report, current_client, lane, map_tasks
 from ..execution.progress import part_of
-from ..params import check_integer, check_number, checked
+from ..parameters import (
+    Boolean,
+    Function,
+    Instance,
+    Integer,
+    None_,
+    Real,
+    Url,
+    checked,
+)
 from ..storage.urls import normalize_url
 from ..storage.zarr_stores import exists
 from .base import Dataset, ResponseBlock, ResponseDataset
@@ -41,7 +50,15 @@ BLOCKS_PER_TASK = 8  # without responses: 64 MiB of the largest, and 8 cores hav
 logger = logging.getLogger(__name__)
 
 
-@checked
+@checked(
+    dataset=Instance("Dataset"),
+    url=Url,
+    n_bags=Integer() | None_,
+    overwrite=Boolean,
+    progress=Function | None_,
+    chunk_points=Integer() | None_,
+    commit_seconds=Real(ge=0),
+)
 def generate(
     dataset: Dataset,
     url: str | os.PathLike[str],
@@ -85,7 +102,6 @@ def generate(
         Somebody else appended in between.
     """
     n_bags = _check_n_bags(dataset, n_bags)
-    check_number("commit_seconds", commit_seconds, 0)
     source = {"dataset": dataset.name, "params": dataset.params, "n_bags": n_bags}
     store = _open_or_create(dataset, normalize_url(url), source, chunk_points, overwrite)
     with closing(_make_blocks(dataset, store.n_bags, n_bags, progress)) as blocks:
@@ -103,7 +119,7 @@ def _check_n_bags(dataset: Dataset, n_bags: int | None) -> int:
         if there_are is None:
             raise ParameterError(f"n_bags is missing: {dataset.name} has no end")
         return there_are
-    return check_integer("n_bags", n_bags, 1, MOST_BAGS if there_are is None else there_are)
+    return Integer(1, MOST_BAGS if there_are is None else there_are).check("n_bags", n_bags)
 
 
 def _open_or_create(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 
 from ..errors import ParameterError
-from ..params import checked
+from ..parameters import Text, checked
 from .base import Dataset
 from .density_mapping import DensityMapping
 from .digits import Digits
@@ -17,7 +17,6 @@ from .synthetic_mapping import SyntheticMapping
 DATASETS: dict[str, type[Dataset]] = {}
 
 
-@checked
 def register_dataset(cls: type[Dataset]) -> type[Dataset]:
     """Put a dataset into `DATASETS` under its ``name``; returns the class, to decorate it with.
 
@@ -36,7 +35,7 @@ for _cls in (DensityMapping, Digits, Dirichlet, GMMComponents, SyntheticMapping)
     register_dataset(_cls)
 
 
-@checked
+@checked(name=Text)
 def make_dataset(name: str, **params: object) -> Dataset:
     """Make the dataset of that name in `DATASETS`.
 

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..bags.bags import offsets_of
-from ..params import check_integer
+from ..parameters import Integer
 from .base import Block, RandomDataset, block_rng
 from .mixtures import choose_components, truncated_gaussians
 
@@ -71,7 +71,7 @@ class SyntheticMapping(RandomDataset):
     def __post_init__(self) -> None:
         """Refuse parameters out of their range."""
         super().__post_init__()
-        check_integer("mapping_seed", self.mapping_seed, 0, 2**32 - 1)
+        Integer(0, 2**32 - 1).check("mapping_seed", self.mapping_seed)
 
     def mapping(self) -> tuple[Floats, IntervalMixtures]:
         """Draw the θ of f, shape (10,), and its densities g."""

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Floats, Integers
 from ..bags import Box
 from ..errors import DataError, ParameterError, shown
-from ..params import as_array, check_integer
+from ..parameters import Integer
+from ..params import as_array
 
 MOST_MIDPOINTS = 2**27  # per dimension: their places take a GiB
 MOST_BYTES = 2**33  # of one array of values
@@ -74,7 +75,7 @@ def checked_points(points: ArrayLike, n_dims: int) -> NDArray[Any]:
 
 def check_grid(n: object) -> int:
     """Return the number of midpoints per dimension; ParameterError for what is none."""
-    return check_integer("grid", n, most=MOST_MIDPOINTS)
+    return Integer(1, MOST_MIDPOINTS).check("grid", n)
 
 
 def check_bytes(grid: int, n_dims: int, n_densities: int) -> None:

@@ -10,8 +10,8 @@ from ..bags import Box, as_bags
 from ..bags.labelled import box_of_bags
 from ..embeddings.base import BagsLike, BoxLike
 from ..errors import DataError
+from ..parameters import Real, checked
 from ..parameters.embeddings import SHARE
-from ..params import check_number, checked
 from ..threads import KERNELS
 from .density_checks import box_contains, box_volume, checked_points, in_unit_cube
 from .reflected_kernels import reflected_density
@@ -19,7 +19,7 @@ from .reflected_kernels import reflected_density
 REACH = 9.0  # bandwidths: e^{−81/2} is below the rounding of a double
 
 
-@checked
+@checked(bandwidth=Real())
 def kde_at(
     bags: BagsLike, points: ArrayLike, bandwidth: float, box: BoxLike | None = None
 ) -> Floats:
@@ -78,4 +78,4 @@ def kde_at(
 
 def check_bandwidth(bandwidth: object) -> float:
     """Return the bandwidth if it is a share of the box's side; ParameterError otherwise."""
-    return check_number("bandwidth", bandwidth, above=0, most=1, kind=SHARE)
+    return Real(le=1, gt=0, kind=SHARE).check("bandwidth", bandwidth)

@@ -14,7 +14,7 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..bases.functions import check_basis
 from ..errors import DataError, ParameterError
-from ..params import check_integer, checked
+from ..parameters import Instance, Integer, None_, checked
 from .density_checks import (
     MOST_BYTES,
     box_contains,
@@ -169,7 +169,7 @@ class Densities:
         values[:, ~box_contains(self.box, x)] = 0.0
         return values
 
-    @checked
+    @checked(n=Integer() | None_)
     def on_grid(self, n: int | None = None) -> Floats:
         """Density values at n midpoints per dimension of the box; `grid_axes` has their places.
 
@@ -200,13 +200,13 @@ class Densities:
         out /= self.volume
         return out.reshape(len(self), *(n,) * self.n_dims)
 
-    @checked
+    @checked(n=Integer() | None_)
     def grid_axes(self, n: int | None = None) -> list[Floats]:
         """Where `on_grid` evaluates: the n midpoints of each dimension, in the data's units."""
         unit = midpoints(self.resolution if n is None else check_grid(n))
         return [lo + unit * (hi - lo) for lo, hi in zip(self.box.lo, self.box.hi, strict=True)]
 
-    @checked
+    @checked(grid=Integer() | None_)
     def valid(self, grid: int | None = None) -> Densities:
         """Return the nearest valid densities max(p − c, 0), with c such that they integrate to one.
 
@@ -230,7 +230,7 @@ class Densities:
         constant = (self.indices == 0).all(axis=1)
         return self.coefficients[:, constant].sum(axis=1)
 
-    @checked
+    @checked(other=Instance("Densities"))
     def l2_distance(self, other: Densities) -> Floats:
         """(∫ (p_i − q_i)²)^½ of each pair, shape (n,), by Parseval (004, eq. 2.10-2.13).
 
@@ -280,7 +280,7 @@ class Densities:
         box = Box(tuple(self.box.lo[j] for j in chosen), tuple(self.box.hi[j] for j in chosen))
         return Densities(self.coefficients[:, kept], self.indices[kept][:, chosen], self.basis, box)
 
-    @checked
+    @checked(n=Integer(), seed=Integer(0))
     def sample(self, n: int, seed: int = 0) -> Bags:
         """Return n points drawn from each valid density, as one bag each, in the units of the data.
 
@@ -302,8 +302,7 @@ class Densities:
         ParameterError
             n below 1, a seed below 0, more than 8 GiB of points, or a grid of more than 2^24 cells.
         """
-        check_integer("n", n, most=MOST_BYTES // (8 * self.n_dims * max(1, len(self))))
-        check_integer("seed", seed, 0)
+        Integer(1, MOST_BYTES // (8 * self.n_dims * max(1, len(self)))).check("n", n)
         grid = self.resolution
         if grid**self.n_dims > MOST_CELLS:
             raise ParameterError(

@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..bags import as_bags
 from ..embeddings.base import BagsLike
 from ..errors import DataError
-from ..params import as_array, check_number, checked
+from ..parameters import Function, None_, OneOf, Real, checked
+from ..params import as_array
 from ..sklearn_bases import BaseEstimator, TransformerMixin
 from .matrix import ADVICE, FLOAT_BYTES, divergence_matrix, median_bandwidth
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec
@@ -17,9 +18,10 @@ from .neighbours import Floats
 from .resources import Progress, require_memory
 
 MOST_SCALE = 1e150  # its square is a double still
+SCALE = Real(gt=0, le=MOST_SCALE) | OneOf("median")
 
 
-@checked
+@checked(scale=SCALE)
 def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
     """exp(−D / 2σ²) of squared distances ρ² = D (000, eq. 2.3), in [0, 1].
 
@@ -42,8 +44,7 @@ def kernel_matrix(D: ArrayLike, scale: float | str = "median") -> Floats:
         A scale that is neither positive nor "median".
     """
     divergences = _as_matrix(D)
-    sigma = check_number("scale", scale, above=0, most=MOST_SCALE, other=("median",))
-    sigma = median_scale(divergences) if isinstance(sigma, str) else sigma
+    sigma = median_scale(divergences) if isinstance(scale, str) else scale
     n, m = divergences.shape
     require_memory(f"the kernel of {n:,} × {m:,} bags", FLOAT_BYTES * n * m, ADVICE)
     kernel = np.maximum(divergences, 0)
@@ -129,12 +130,12 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.alpha = alpha
         self.bandwidth = bandwidth
 
-    @checked
+    @checked(progress=Function | None_)
     def fit(
         self, X: BagsLike, y: object = None, progress: Progress | None = None
     ) -> DivergenceKernel:
         """Keep the training bags; a "median" scale takes the divergences of all their pairs."""
-        scale = check_number("scale", self.scale, above=0, most=MOST_SCALE, other=("median",))
+        scale = SCALE.check("scale", self.scale)
         if isinstance(scale, str):
             self.fit_transform(X, y, progress)
         else:
@@ -142,7 +143,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
             self.scale_ = scale
         return self
 
-    @checked
+    @checked(progress=Function | None_)
     def fit_transform(
         self, X: BagsLike, y: object = None, progress: Progress | None = None
     ) -> Floats:
@@ -153,7 +154,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         BagError, DataError, ParameterError
             As `divergence_matrix`.
         """
-        scale = check_number("scale", self.scale, above=0, most=MOST_SCALE, other=("median",))
+        scale = SCALE.check("scale", self.scale)
         self._keep(X)
         divergences = self._divergences(self.bags_, None, progress)
         if self._spec().is_directed:
@@ -162,7 +163,7 @@ class DivergenceKernel(TransformerMixin, BaseEstimator):
         self.scale_ = median_scale(divergences) if isinstance(scale, str) else scale
         return kernel_matrix(divergences, self.scale_)
 
-    @checked
+    @checked(progress=Function | None_)
     def transform(self, X: BagsLike, progress: Progress | None = None) -> Floats:
         """Return the kernel of bags with the training bags, shape (n_bags, N)."""
         check_is_fitted(self)

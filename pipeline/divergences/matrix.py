@@ -11,7 +11,7 @@ from ..bags import Bags, as_bags, concatenate
 from ..bags.sampling import MEDIAN_ROWS, median_distance, spread_rows
 from ..embeddings.base import BagsLike
 from ..errors import DataError
-from ..params import checked
+from ..parameters import Function, Integer, None_, OneOf, Real, Text, checked
 from .mmd import TILE, squared_discrepancies
 from .neighbour_estimates import BY_KERNEL, DivergenceSpec, estimator
 from .neighbours import Floats, Ranks, SearchableBags, directed_matrix
@@ -24,7 +24,14 @@ ADVICE = (
 )
 
 
-@checked
+@checked(
+    divergence=Text,
+    k=Integer() | None_,
+    alpha=Real() | None_,
+    bandwidth=Real(gt=0) | OneOf("median") | None_,
+    progress=Function | None_,
+    max_bytes=Integer() | None_,
+)
 def divergence_matrix(
     X: BagsLike,
     Y: BagsLike | None = None,

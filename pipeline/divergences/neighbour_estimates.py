@@ -20,7 +20,7 @@ from scipy.special import digamma, gammaln
 
 from ..arrays import Floats, Integers
 from ..errors import ParameterError
-from ..params import check_choice, check_integer, check_number
+from ..parameters import Integer, OneOf, Real
 from .neighbours import Block, Ranks, SearchableBags, Statistic
 from .resources import add_own
 
@@ -46,11 +46,11 @@ class DivergenceSpec:
 
     def __post_init__(self) -> None:
         """Refuse a name or a parameter that cannot be used."""
-        check_choice("divergence", self.name, BY_NEIGHBOURS + BY_KERNEL)
-        check_number("bandwidth", self.bandwidth, above=0, other=("median",))
+        OneOf(*BY_NEIGHBOURS + BY_KERNEL).check("divergence", self.name)
+        (Real(gt=0) | OneOf("median")).check("bandwidth", self.bandwidth)
         # of "l2": with k = 1 its estimates have no mean
-        k = check_integer(f"k of {self.name!r}", self.k, 2 if self.name == "l2" else 1)
-        alpha = check_number("alpha", self.alpha, above=0, below=k + 1)
+        k = Integer(2 if self.name == "l2" else 1).check(f"k of {self.name!r}", self.k)
+        alpha = Real(gt=0, lt=k + 1).check("alpha", self.alpha)
         if alpha == 1:
             raise ParameterError("alpha is 1, where Rényi's divergence is 'kl'")
 
@@ -65,7 +65,7 @@ class DivergenceSpec:
         ParameterError
             As the constructor, and for a parameter that this divergence does not have.
         """
-        check_choice("divergence", name, BY_NEIGHBOURS + BY_KERNEL)
+        OneOf(*BY_NEIGHBOURS + BY_KERNEL).check("divergence", name)
         given = {"k": k, "alpha": alpha, "bandwidth": bandwidth}
         given = {key: value for key, value in given.items() if value is not None}
         for key in given.keys() - parameters_of(name):

@@ -9,7 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import DataError
-from ..params import check_choice
+from ..parameters import OneOf
 from ..sklearn_bases import BaseEstimator, TransformerMixin, validated
 from .neighbours import Floats
 from .resources import require_memory
@@ -109,7 +109,7 @@ class PSDRepair(KernelDecomposition):
         return rows - REMOVED[self.method] * along @ self.negative_vectors_.T
 
     def _fit(self, X: ArrayLike) -> Floats:
-        check_choice("method", self.method, REPAIRS)
+        OneOf(*REPAIRS).check("method", self.method)
         matrix, precision = check_square(self, X, "the kernel matrix")
         self.eigenvalues_, vectors = eigendecomposition(matrix)
         n_negative = int((self.eigenvalues_ < -rounding(self.eigenvalues_, precision)).sum())
@@ -180,7 +180,7 @@ class NystroemFeatures(KernelDecomposition):
         ParameterError
             An unknown method.
         """
-        check_choice("method", self.method, NYSTROEM_METHODS)
+        OneOf(*NYSTROEM_METHODS).check("method", self.method)
         matrix, precision = check_square(self, X, "the anchors' kernel")
         values, vectors = eigendecomposition(matrix)
         tolerance = rounding(values, precision)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError
-from ..params import check_integer
+from ..parameters import Integer, None_
 
 Progress = Callable[[int, int], None]
 """Called with (pairs of bags done, pairs in all)."""
@@ -103,7 +103,7 @@ def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None =
     ParameterError
         ``max_bytes`` is not a positive integer.
     """
-    given = check_integer("max_bytes", max_bytes, other=(None,))
+    given = (Integer(1) | None_).check("max_bytes", max_bytes)
     limit = available_bytes() if given is None else given
     if n_bytes > limit:
         allowed = "are available" if max_bytes is None else "are allowed (max_bytes)"

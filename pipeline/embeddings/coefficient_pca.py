@@ -26,6 +26,7 @@ from ..parameters.embeddings import TABLES
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kinds import check_inner, from_params, with_name
+from .projection import ProjectionEmbedding
 from .row_moments import (
     Floats,
     RowsOf,
@@ -179,17 +180,17 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     n_components : int ≥ 1 or float in (0, 1), default 64
         How many are kept, at most: fewer, where the bags differ along fewer axes. As a float: as
         many as have this share of the coefficients' variance.
-    whiten : bool
+    whiten : bool, default False
         Divide each component by its standard deviation over the bags.
-    max_bags : int ≥ 1 or None
+    max_bags : int ≥ 1, optional
         Bags that the components are chosen by, about, in evenly spread runs. None: all of them,
         labelled or not: a pass with as many products as a fit with as many random features as
         there are coefficients.
-    out_of_box : {"clip", "drop", "error"}
+    out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, for the embedding. Default as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default "float32"
         Of what `transform` returns; sums are in double.
 
     Attributes
@@ -203,6 +204,8 @@ class CoefficientPCA(Embedding[CoefficientPCASpec]):
     than coefficients, their rows are kept instead, and the products of bags take the place of AᵀA.
     The embedding's parameters are set as ``set_params(embedding__distance="tv")``.
     """
+
+    _defaults: ClassVar[dict[str, Any]] = {"embedding": ProjectionEmbedding}
 
     PARAMETERS = TABLES["CoefficientPCA"]
 

@@ -34,44 +34,44 @@ class HDDEmbedding(Embedding[HDDSpec]):
 
     Parameters
     ----------
-    distance : {"js", "tv", "chi2", "hellinger", "l2"}
+    distance : {"js", "tv", "chi2", "hellinger", "l2"}, default "js"
         See `hdd_measures` for κ and its units; "tv" is ∫|p − q|. "l2" is the distance of
         `ProjectionEmbedding`, and A its coefficients.
-    n_per_dim : int, optional
+    n_per_dim : int ≥ 1, optional
         Tensor index set of the functions that the powers of the density are projected on. 10;
         for "tv" 32, 20 or 10 in one, two or three dimensions.
-    max_norm : float, optional
+    max_norm : float ≥ 0, optional
         Ball index set ‖α‖₂ ≤ max_norm instead.
-    n_lambdas : int, optional
+    n_lambdas : int ≥ 1, optional
         Nodes of the integral over λ. 3, which leave a relative error of κ of at most 0.12 % for
         JS and 0.5 % for χ²; for "tv", whose κ has a kink, 5, which leave 3.5 % on average.
         Hellinger and L2 need one and take one.
-    nodes : {"fitted", "quantile", "random"}
+    nodes : {"fitted", "quantile", "random"}, default "fitted"
         See `hdd_measures.lambda_nodes`.
-    order : float, optional
+    order : float in (0, 4], optional
         Homogeneity α ≤ 4 of κ_α(x, y) = ∫ |x^{α/2+iλ} − y^{α/2+iλ}|² dμ(λ) (000, §4.3.2) with the
         distance's measure μ. Its own: 2 for "l2", 1 for the others.
-    bandwidth : float or "auto"
+    bandwidth : float in (0, 1) or "auto", default "auto"
         h of the Gaussian density estimate, as a share of the box's side; in two dimensions at
         least 0.0075, in three 0.02. "auto": 0.7 times the minimiser of the leave-one-out score
         (004, eq. 2.32) averaged over bags of the data. The score weighs squared errors of p;
         distances of powers of p suffer more from what smoothing takes away. Where A is linear
         in the density ("l2"), "auto" is no smoothing.
-    floor : float
+    floor : float > 0, default 0.001
         Density values below count as this one (uniform density is 1). Not used by "l2".
-    grid : int, optional
+    grid : int ≥ 2, optional
         Midpoints per dimension on which densities are evaluated. One every 2.3 bandwidths, but
         twice n_per_dim at least, which changes JS distances by one percent; for "tv" n_per_dim.
-    seed : int
+    seed : int from 0 to 2^64 − 1, default 0
         Of nodes="random".
-    marginals : 1, 2 or 3, optional
+    marginals : int ≥ 1, optional
         One embedding per coordinate, pair or triple. None: all coordinates together up to three
         dimensions; beyond, pairs up to six dimensions and not of "tv", else single coordinates.
-    out_of_box : {"clip", "drop", "error"}
+    out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default "float32"
         Of what `transform` returns.
 
     Attributes

@@ -84,25 +84,25 @@ class MeanMapEmbedding(Embedding[MeanMapSpec]):
 
     Parameters
     ----------
-    kernel : {"gaussian", "laplacian", "matern"}
+    kernel : {"gaussian", "laplacian", "matern"}, default "gaussian"
         exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ) or Matérn's with ν and length σ (000, §3.2).
-    n_features : int, default 256
+    n_features : even int from 2 to 200,000, default 256
         Length of the embedding, even: half sines, half cosines.
-    bandwidth : float or "median"
+    bandwidth : float ≥ 1e-06 or "median", default "median"
         σ as a share of the box's side: distances are those of points in the unit cube, so that
         coordinates of different units weigh alike. With a cubic box of side w, σ in the units of
         the data is w times this. "median": the median distance (L1 for the Laplacian kernel) of
         pairs of distinct points, up to 1,024 points of a sample of bags.
-    nu : float
+    nu : float ≥ 0.5, default 1.5
         ν of the Matérn kernel, at least ½; ½ is exp(−‖Δ‖₂ / σ), large ν nears the Gaussian.
-    seed : int
+    seed : int from 0 to 2^64 − 1, default 0
         Frequencies are those of (seed, block), on any machine and in any order.
-    out_of_box : {"clip", "drop", "error"}
+    out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted. The kernel
         itself needs no walls: with a wide box no point is touched.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d. Default as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default "float32"
         Of what `transform` returns.
 
     Attributes

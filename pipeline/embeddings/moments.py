@@ -103,12 +103,12 @@ class MomentsEmbedding(Embedding[MomentsSpec]):
     standardize : bool, default True
         Subtract the mean of each number over a sample of bags and divide by its standard
         deviation, so that covariances, which are small beside means, count in distances of bags.
-    out_of_box : {"clip", "drop", "error"}
+    out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, so that coordinates of different units weigh alike. Default as in
         `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default "float32"
         Of what `transform` returns; sums are in double.
 
     Attributes

@@ -28,6 +28,7 @@ from .coefficient_pca import REDUCED
 from .description import Description
 from .kinds import check_inner, from_params, with_name
 from .point_maps import PointMap, PointStep, fit_steps, transformer_of
+from .projection import ProjectionEmbedding
 from .refusals import check_dims
 from .row_moments import Floats, RowMoments, measure_moments, seconds_per_row
 
@@ -167,12 +168,12 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     embedding : embedding, optional
         Of the transformed points. Not fitted; without a box of its own. Default
         `ProjectionEmbedding()`.
-    out_of_box : {"clip", "drop", "error"}
+    out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of transformed points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
         Of the transformed points. Default: around those of up to 4,096 bags, where a few outliers
         do not stretch it, as ingest measures boxes; a store's own box is not used.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default "float32"
         Of what `transform` returns.
 
     Attributes
@@ -185,6 +186,11 @@ class PointTransformer(Embedding[PointTransformerSpec]):
     A transformer that follows a FunctionTransformer takes a pass of its own. Parameters are set
     as ``set_params(transformer__n_components=5, embedding__n_per_dim=8)``.
     """
+
+    _defaults: ClassVar[dict[str, Any]] = {
+        "embedding": ProjectionEmbedding,
+        "transformer": StandardScaler,
+    }
 
     PARAMETERS = TABLES["PointTransformer"]
 

@@ -133,18 +133,18 @@ class EmbeddingUnion(Embedding[UnionSpec]):
     parts : sequence of (name, embedding), optional
         Not fitted; without a box of their own. Default: ``HDDEmbedding("js")`` as "js" and
         ``MomentsEmbedding()`` as "moments".
-    join : {"product", "sum"}
+    join : {"product", "sum"}, default "product"
         Of the parts' kernels. Without random features both are the joined vector.
     scales : list of float > 0, optional
         s, by which each part is divided. None: the median distance of two bags in the part, from
         up to 1,024 bags of a sample.
     weights : list of float > 0, optional
         w, divided by their sum. None: all alike.
-    out_of_box : {"clip", "drop", "error"}
+    out_of_box : {"clip", "drop", "error"}, default "clip"
         What becomes of points outside the box; clipped and dropped ones are counted.
     box : sequence of (lo, hi), optional
         Scaled to [0, 1]^d, for all parts. Default as in `ProjectionEmbedding`.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, default "float32"
         Of what `transform` returns.
 
     Attributes

@@ -21,7 +21,7 @@ from ..bags.splits import ListedBags
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..execution.passes import Reduction, run_pass
-from ..params import check_integer, checked
+from ..parameters import Function, Instance, Integer, ListOf, None_, Text, checked
 from ..regression import FeatureMap, RidgeStatistics
 from ..regression.accumulate import FitStatistics, FitSums
 from ..regression.base import DoubleBasis
@@ -45,7 +45,12 @@ class _Folds:
     numbers: range
 
 
-@checked
+@checked(
+    estimator=Instance("DoubleBasis"),
+    target=Text | ListOf(Text) | None_,
+    cv=Integer(2, MOST_FOLDS),
+    progress=Function | None_,
+)
 def cross_val_score(
     estimator: DoubleBasis,
     X: TrainingBags,
@@ -96,7 +101,6 @@ def cross_val_score(
     ParameterError
         groups and time together, or alpha="projected", which is chosen by a pass per fold.
     """
-    check_integer("cv", cv, 2, MOST_FOLDS)
     estimator.check_parameters(0.0)
     if estimator.alpha == "projected":
         raise ParameterError("alpha='projected' takes a pass per fold; use 'gcv' or 'validation'")

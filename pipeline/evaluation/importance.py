@@ -20,7 +20,7 @@ from ..errors import DataError, ParameterError, shown
 from ..execution import Progress
 from ..execution.passes import rows_of, run_pass
 from ..execution.progress import part_of
-from ..params import check_integer, checked
+from ..parameters import Function, Integer, ListOf, MappingOf, None_, Text, checked
 from ..regression.fitted_model import FittedModel
 from ..regression.outcomes import Classes, Densities, Reals
 from ..regression.stored_predictions import check_predictable
@@ -87,7 +87,13 @@ class Importance:
         return {"measure": self.measure, "subset": self.subset, **numbers, "targets": found}
 
 
-@checked
+@checked(
+    coordinates=MappingOf(Text, ListOf(Integer())) | None_,
+    n_repeats=Integer(1, MOST_REPEATS),
+    max_bags=Integer(2),
+    subset=Text | None_,
+    progress=Function | None_,
+)
 def permutation_importance(
     model: FittedModel,
     data: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
@@ -155,8 +161,6 @@ def permutation_importance(
     tell the same share their importance: each alone may be spared. An exchange also parts a
     coordinate from the others of the same point, so a drop has both in it.
     """
-    check_integer("n_repeats", n_repeats, 1, MOST_REPEATS)
-    check_integer("max_bags", max_bags, 2)
     where = _labelled(model, data, y)
     check_predictable(model, where, subset or "all")
     together = _sets_of(coordinates, where)
@@ -302,7 +306,7 @@ def _sets_of(given: Mapping[str, Sequence[int]] | None, bags: LabelledBags) -> d
         what = f"coordinates of {shown(name)}"
         if isinstance(chosen, (str, bytes)) or not len(chosen):
             raise ParameterError(f"{what} are {shown(chosen)}; expected a list of their numbers")
-        found[str(name)] = [cast(int, check_integer(what, j, 0, bags.n_dims - 1)) for j in chosen]
+        found[str(name)] = [Integer(0, bags.n_dims - 1).check(what, j) for j in chosen]
     return found
 
 

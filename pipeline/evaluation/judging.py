@@ -17,7 +17,7 @@ from ..errors import DataError
 from ..execution import Progress
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Reduction, run_pass
-from ..params import checked
+from ..parameters import Function, Instance, None_, Text, checked
 from ..regression.fitted_model import FittedModel, ScoringModel
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable, natural_subsets, take_subset
@@ -41,7 +41,11 @@ TOO_LARGE = "what is predicted is too large beside the labels, or these for numb
 ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels are held at a time
 
 
-@checked
+@checked(
+    data=Instance("BagStore") | Instance("LabelledBags"),
+    subset=Text | None_,
+    progress=Function | None_,
+)
 def evaluate(
     model: FittedModel,
     data: BagStore | LabelledBags,

@@ -157,15 +157,15 @@ def fit_test(
     statistic : str or FitStatistic
         "ksd": all pairs, O(n²), a wild bootstrap, for series by ``KSD(memory=…)``. "fssd": a few
         locations, O(n); ``FSSD(learn=0.3)`` looks for the best.
-    bandwidth : float > 0 or "median"
+    bandwidth : float from 1e-30 to 1e+30 or "median", default "median"
         Of the Gaussian kernel.
     null : str, optional
         Each statistic has one.
-    n_draws : int, at most 1,000,000
+    n_draws : int from 1 to 1,000,000, default 999
         Of the null.
     groups : shape (n,), optional
         A label per point; the signs of the wild bootstrap are those of groups. Only of "ksd".
-    seed : int
+    seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
 
     Returns

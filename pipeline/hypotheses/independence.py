@@ -68,18 +68,18 @@ def independence_test(
         Or one with other parameters, as ``NFSIC(n_locations=5, learn=0.5)``.
         "hsic_fourier" and "nfsic" of a store and its target are one pass on the open cluster,
         which holds sums alone; others hold the bags' embeddings.
-    kernel : {"gaussian", "laplacian", "matern"}
+    kernel : {"gaussian", "laplacian", "matern"}, optional
         Of width the median distance in each variable.
     null : str, optional
         Default the first that the statistic has: "permutation" (exact), "spectral", "gamma",
         "pearson" or "normal" (of many independent pairs), "chi_square" (of Hotelling's T², which
         knows how many there are), or "shift": rotations, for a series
         whose neighbours depend on each other.
-    n_permutations : int, at most 1,000,000
+    n_permutations : int from 1 to 1,000,000, default 999
         Permutations, shifts, or simulations of the spectral null.
     groups : shape (n,), optional
         A label per pair. Pairs of one label trade places as one, with groups of as many.
-    seed : int
+    seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
 
     Returns

@@ -92,7 +92,7 @@ def two_sample_test(
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Of points, or of embeddings. Default the first that the statistic admits.
-    bandwidth : float > 0, "median", "max_mmd", "t" or "tau", optional
+    bandwidth : float from 1e-30 to 1e+30 or {"median", "max_mmd", "t", "tau"}, optional
         In the units of points or embeddings. Default "median": the median distance of two rows.
         The others choose it on half of the units, and test the other half: the largest MMD_u²;
         the largest ratio to its standard error; the largest power (τ of 000, ch. 6). Rows have to
@@ -103,19 +103,19 @@ def two_sample_test(
         difference); "chi_square" in 4.2 to 5 %, as it is the law of Hotelling's T², a scaled F,
         which is χ²(J) of many. "wild_bootstrap" is for two series, whose neighbours
         depend on each other; time is the order of the rows, or of the groups' labels.
-    n_permutations : int from 1 to 10^6, default 999
+    n_permutations : int from 1 to 1,000,000, default 999
         Permutations, or simulations of the spectral null.
     groups : (shape (n_a,), shape (n_b,)), optional
         A label per point or bag (a day, a box, a patient): what shares a label is one unit, and
         moves as one. A label may be in one sample only.
-    seed : int
+    seed : int from 0 to 2^64 − 1, default 0
         Of everything random, from 0 to 2^64 − 1. The result is a pure function of it, the data
         and the parameters, on any number of workers.
-    unit : {None, "point", "bag"}
+    unit : {"bag", "point"}, optional
         "point" pools the points of bags, all the same.
     embedding : embedding, its spec, or None
         Of bags. Default a `MeanMapEmbedding`; a fitted one or a spec is used as it is.
-    thin : bool or int, default True
+    thin : bool or int ≥ 1, default True
         Points to which bags are thinned, as a bag's size changes its embedding's noise, and sizes
         alone would pass for a difference; see `drift_test`. Smaller bags are left out.
     memory : float ≥ 0, optional

@@ -89,7 +89,7 @@ class TableIngest:
     categories : mapping from coordinate to its labels, optional
         Text or whole numbers that stand for kinds, as {"band": ["g", "r", "i"]}: a coordinate per
         label, 1 where a point has it, else 0. Another label is refused.
-    decimal : {".", ","}
+    decimal : {".", ","}, default "."
         What stands before the decimals of numbers in CSV.
     csv : mapping, optional
         How CSV files are written otherwise, as {"encoding": "latin-1", "skip_rows": 2}:
@@ -118,12 +118,12 @@ class TableIngest:
         Coordinate columns of the responses, numbers, in the order they shall have.
     response_id_column : str or list of str, optional
         The bag's id in the responses. None: named as ``id_column``.
-    missing : {"refuse", "drop_point", "drop_bag"}
+    missing : {"refuse", "drop_point", "drop_bag"}, default "refuse"
         What becomes of a row in which a coordinate is missing or NaN: an error, or the point or
         its bag is left out, and counted.
-    min_points : int ≥ 1
+    min_points : int ≥ 1, default 1
         Bags of fewer points are left out, and counted. A measured box has their points, too.
-    missing_values : list, optional
+    missing_values : list of str or int or float, optional
         Words and numbers that stand for missing coordinates and targets, beside those of CSV.
     box : list of (lo, hi) or {"quantile": share}, optional
         What is scaled to [0, 1]^d before projection. Points may lie outside. None: the range of
@@ -132,15 +132,15 @@ class TableIngest:
         stretch it. {"quantile": 0} is the range, whatever lies there.
     response_box : list of (lo, hi) or {"quantile": share}, optional
         The same for the responses.
-    dtype : {"float32", "float64", "uint16", "uint8"}
+    dtype : {"float32", "float64", "uint16", "uint8"}, default "float32"
         Type of the stored points, see `BagStore.create`.
-    mode : {"create", "append", "overwrite"}
+    mode : {"create", "append", "overwrite"}, default "create"
         "append" adds to the store that is there, which keeps its box and its classes; all bags,
         or none. "overwrite" replaces one. It is replaced when all rows are checked; what fails
         after that leaves no store.
-    overwrite : bool
+    overwrite : bool, default False
         The same as mode="overwrite".
-    known_ids : {"refuse", "skip"}
+    known_ids : {"refuse", "skip"}, default "refuse"
         With mode="append", what becomes of a bag whose id the store has: an error, or it is left
         as it is, and counted.
     chunk_points : int ≥ 1, optional

@@ -284,9 +284,13 @@ ShareOrZero = Real(ge=0, lt=1, kind="share")
 
 @dataclass(frozen=True)
 class Instance(Constraint[Any]):
-    """An instance of a class of ours; the class is named, so that it need not be imported."""
+    """An instance of a class of ours; the class is named, so that it need not be imported.
+
+    ``example`` is one that messages show.
+    """
 
     name: str
+    example: str = ""
 
     def take(self, value: object) -> object:
         """See `Constraint.take`."""
@@ -296,7 +300,8 @@ class Instance(Constraint[Any]):
 
     def words(self, name: str) -> str:
         """See `Constraint.words`."""
-        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
+        such = f" such as {self.example}" if self.example else ""
+        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}{such}"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ BOX = Open("one (lo, hi) per dimension", ListOf(Pair(Real(), Real()), 1) | None_
 # Of every embedding.
 COMMON: Table = {"out_of_box": OUT_OF_BOX, "box": BOX, "dtype": PRECISION}
 _MARGINALS: Table = {"marginals": Integer(1) | None_, **COMMON}
-_INNER = Instance("Embedding") | None_
+_INNER = Instance("Embedding", "ProjectionEmbedding()") | None_
 
 TABLES: dict[str, Table] = {
     "ProjectionEmbedding": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .checks import Table
 from .constraints import Boolean, Instance, Integer, None_, OneOf, Open, Real, Seed, Text
+from .embeddings import KERNEL
 from .random_features import SCALES
 
 MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
@@ -14,7 +15,7 @@ WIDTH = Real(*SCALES)
 TABLES: dict[str, Table] = {
     "two_sample_test": {
         "statistic": Text | Instance("TwoSampleStatistic"),
-        "kernel": Text | None_,
+        "kernel": KERNEL | None_,
         "bandwidth": WIDTH | OneOf("median", "max_mmd", "t", "tau") | None_,
         "null": Text | None_,
         "n_permutations": PERMUTATIONS,
@@ -27,7 +28,7 @@ TABLES: dict[str, Table] = {
     },
     "independence_test": {
         "statistic": Text | Instance("DependenceStatistic"),
-        "kernel": Text | None_,
+        "kernel": KERNEL | None_,
         "null": Text | None_,
         "n_permutations": PERMUTATIONS,
         "groups": Open("a label per row, or None"),

@@ -17,16 +17,14 @@ from .constraints import (
 from .containers import ListOf, MappingOf
 from .embeddings import PRECISION
 
-MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
-
-_EMBEDDING = Instance("Embedding") | None_
-_PENALTY = Real(ge=0, le=MOST_ALPHA)
+_EMBEDDING = Instance("Embedding", "ProjectionEmbedding()") | None_
+_PENALTY = Real(ge=0)
 
 _RIDGE: Table = {
     "embedding": _EMBEDDING,
-    "random_features": Instance("RandomFeatures") | None_ | False_,
+    "random_features": Instance("RandomFeatures", "RandomFourierFeatures()") | None_ | False_,
     "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "validation"),
-    "alphas": ListOf(_PENALTY, 1) | None_,
+    "alphas": _PENALTY | ListOf(_PENALTY, 1) | None_,
     "validation_fraction": Share,
     "precision": PRECISION,
     "solver": OneOf("auto", "cholesky", "cg"),

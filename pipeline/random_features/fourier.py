@@ -145,19 +145,19 @@ class RandomFourierFeatures(RandomFeatures):
     ----------
     n_features : even int ≥ 2, default 2048
         D, even.
-    scale : float from 1e-30 to 1e30, or "median"
+    scale : float from 1e-30 to 1e+30 or "median", default "median"
         σ. "median": the median pairwise distance of up to 1,024 rows of what `fit` sees,
         times ``scale_multiplier``.
-    scale_multiplier : float > 0
+    scale_multiplier : float > 0, default 1.0
         Of the median; not used when scale is a number.
-    orthogonal : bool
+    orthogonal : bool, default False
         Frequencies orthogonal within blocks of n_inputs, with the lengths of Gaussian ones:
         less variance still for smooth kernels.
-    structure : {"dense", "hadamard"}
+    structure : {"dense", "hadamard"}, default "dense"
         "hadamard": frequencies are products of three Hadamard matrices with random signs (Yu et
         al. 2016, with the lengths of Gaussian ones), orthogonal within blocks: n_inputs log D in
         place of n_inputs D. It pays from about 200 inputs on.
-    seed : int ≥ 0
+    seed : int from 0 to 2^64 − 1, default 0
         Frequencies are those of (seed, block), on any machine and in any order.
 
     Attributes

@@ -116,22 +116,22 @@ class LearnedFourierFeatures(RandomFeatures):
     ----------
     n_features : even int ≥ 2, default 512
         D; a pass sums products of 2 D features, in double.
-    scale : float from 1e-30 to 1e30, or "median"
+    scale : float from 1e-30 to 1e+30 or "median", default "median"
         σ of the Gaussian kernel that learning begins with. "median": the median distance times
         whichever of ⅛ … 4 has the largest evidence.
-    scale_multiplier : float > 0
+    scale_multiplier : float > 0, default 1.0
         Of the median; not used when scale is a number.
-    n_sweeps : int ≥ 0
+    n_sweeps : int ≥ 0, default 20
         Passes. 0: the Gaussian kernel.
     n_bags : int ≥ 1, default 100000
         Bags that are learnt from, in evenly spread runs; all, where there are no more.
-    covariance : {"diagonal", "full"}
+    covariance : {"diagonal", "full"}, default "diagonal"
         Of the mixture's components; "full" for up to 100 inputs.
-    concentration : float > 0, at most 10,000
+    concentration : float in (0, 10000], default 1.0
         α of the Dirichlet process: about α log D components.
-    tightness : float > 0, at most 10,000
+    tightness : float in (0, 10000], default 0.1
         κ₀: their means have 1/κ₀ times their variance.
-    seed : int ≥ 0
+    seed : int from 0 to 2^64 − 1, default 0
         Of the frequencies to begin with, and of the sweeps.
 
     Attributes

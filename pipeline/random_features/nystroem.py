@@ -235,19 +235,19 @@ class NystroemFeatures(RandomFeatures):
     n_features : int ≥ 1, default 1024
         Landmarks. Fewer are taken where these leave less than 1e-7 of the kernel of the bags
         sampled.
-    scale : float from 1e-30 to 1e30, or "median"
+    scale : float from 1e-30 to 1e+30 or "median", default "median"
         σ. "median": the median pairwise distance (L1 for the Laplacian kernel) of up to 1,024 of
         the rows sampled, times ``scale_multiplier``.
-    scale_multiplier : float > 0
+    scale_multiplier : float > 0, default 1.0
         Of the median; not used when scale is a number.
-    kernel : {"gaussian", "laplacian", "matern", "cauchy"}
+    kernel : {"gaussian", "laplacian", "matern", "cauchy"}, default "gaussian"
         exp(−‖Δ‖₂² / 2σ²), exp(−‖Δ‖₁ / σ), Matérn's with ν and length σ, or 1 / (1 + ‖Δ‖₂² / σ²).
-    nu : float ≥ 0.5
+    nu : float ≥ 0.5, default 1.5
         ν of the Matérn kernel; not used by others.
-    landmarks : {"rpcholesky", "kmeans++"}
+    landmarks : {"rpcholesky", "kmeans++"}, default "rpcholesky"
         How they are chosen among twice as many sampled bags: by a randomly pivoted Cholesky
         factorisation of their kernel, or by the seeding of k-means++.
-    seed : int ≥ 0
+    seed : int from 0 to 2^64 − 1, default 0
         Of the choice.
 
     Attributes

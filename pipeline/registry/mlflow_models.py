@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..config_errors import items_of
 from ..errors import BagbasisError, ModelError, needing_extra
-from ..params import checked
+from ..parameters import Instance, Text, checked
 from ..regression import load_model
 from ..regression.linear_model import LinearModel
 from ..versions import version
@@ -46,7 +46,7 @@ def _load_pyfunc(path: str) -> _Bags:
     return _Bags(load_model(path))
 
 
-@checked
+@checked(model=Instance("LinearModel"), name=Text)
 def log_model(model: LinearModel, name: str = "model") -> ModelInfo:
     """Log a fitted model into MLflow's active run: itself, its parameters and its report.
 

@@ -26,7 +26,7 @@ import numpy as np
 import zarr
 
 from ..errors import ModelError, ParameterError, WriterBusyError
-from ..params import check_integer, checked
+from ..parameters import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
 from ..regression import load_model
 from ..regression.base import DoubleBasis
 from ..regression.saving import ATTRIBUTE, write_model
@@ -91,7 +91,7 @@ class Registry:
         Nothing is read or written before a method needs it; the first `register` makes it.
     """
 
-    @checked
+    @checked(url=Url)
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = normalize_url(url)
 
@@ -99,14 +99,14 @@ class Registry:
         """Show the URL."""
         return f"Registry({self.url!r})"
 
-    @checked
+    @checked(name=Text)
     def model_url(self, name: str) -> str:
         """Where a model of that name is, or would be, saved."""
         return f"{self.url}/{MODELS}/{name}.zarr"
 
     # ------------------------------------------------------------------ adding
 
-    @checked
+    @checked(model=Instance("DoubleBasis") | Url, report=MappingOf(Text, Open()) | None_)
     def register(
         self,
         model: DoubleBasis | str | os.PathLike[str],
@@ -173,7 +173,7 @@ class Registry:
 
     # ------------------------------------------------------------------ the champion
 
-    @checked
+    @checked(name=Text, n_changes=Integer(0) | None_)
     def promote(self, name: str, n_changes: int | None = None) -> None:
         """Make a registered model the champion; it is read and checked first.
 
@@ -194,7 +194,6 @@ class Registry:
         ParameterError
             n_changes is no count.
         """
-        check_integer("n_changes", n_changes, 0, other=(None,))
         self._check(name)
 
         def on(pointer: Pointer) -> Pointer:

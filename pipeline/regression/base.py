@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -48,6 +48,11 @@ class DoubleBasis(RidgeParameters, LinearModel):
     A subclass decides which `Outcome` its labels have. A fit has the steps `check_parameters`,
     `problem`, `resolve`, `task` and `learn`, which retraining and tuning call one by one.
     """
+
+    _defaults: ClassVar[dict[str, Any]] = {
+        "embedding": ProjectionEmbedding,
+        "random_features": RandomFourierFeatures,
+    }
 
     # ------------------------------------------------------------------ fitting
 

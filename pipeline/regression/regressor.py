@@ -29,21 +29,21 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         The first basis.
     random_features : `RandomFourierFeatures`, `NystroemFeatures` or False, default the first
         The second basis. False: the model is linear in the embedding (001, §5.2).
-    alpha : float ≥ 0, list of float ≥ 0, "gcv" (default) or "validation"
+    alpha : float ≥ 0 or list of float ≥ 0 or {"gcv", "validation"}, default "gcv"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
         generalised cross-validation. "gcv" and "validation" search ``alphas``.
-    alphas : list of float ≥ 0, optional
+    alphas : float ≥ 0 or list of float ≥ 0, optional
         The grid of "gcv" and "validation". By default half decades from n · 10^−12 (in float32
         10^−9, or 10^−7 where bags are more than features) to n · 10², of which with many
         features only those about the best one are tried. A best one at the edge is warned of.
-    validation_fraction : float in (0, 1)
+    validation_fraction : float in (0, 1), default 0.1
         Share of the bags that alpha="validation" holds out, by a hash of their index. They have
         their own statistics, so the path takes one pass, and the final fit uses all bags.
-    precision : {"float32", "float64"}
+    precision : {"float32", "float64"}, default "float32"
         Of features and products. Sums are float64 always, and products too where bags are no
         more than features. float32 resolves penalties down to about n · 10^−6.
-    solver : {"auto", "cholesky", "cg"}
+    solver : {"auto", "cholesky", "cg"}, default "auto"
         "cholesky" solves exactly, from the sums of one pass. "cg" takes conjugate gradients, a
         pass a step over features that are kept as far as there is memory: for many features, and
         with a number or "validation" as alpha. "auto" is "cg" where that is at least as fast, or

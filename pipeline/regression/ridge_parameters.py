@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -12,14 +12,15 @@ from ..bags.holdout import Holdout, HoldoutLike
 from ..embeddings import Embedding
 from ..errors import DataError, ParameterError, shown
 from ..execution.passes import FEWER_FEATURES, check_memory
-from ..params import as_array, check_choice, check_flag, check_integer, check_share
+from ..parameters import Table, check_parameters
+from ..params import as_array
 from ..random_features import RandomFeatures
 from .feature_map import FeatureMap
 from .linear_columns import LINEAR
 from .penalties import Penalties
 from .ridge import rows_serve, solve_bytes
 from .rows import RidgeRows
-from .solver_choice import SOLVERS, check_solver
+from .solver_choice import check_solver
 from .summary import Summary
 
 MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
@@ -32,7 +33,7 @@ class RidgeParameters:
 
     # values of ``alpha`` that choose the penalty by its error on held-out bags
     _on_held_out: tuple[str, ...] = ("validation",)
-    _baseline = LINEAR
+    PARAMETERS: ClassVar[Table] = {}
 
     def __init__(
         self,
@@ -113,25 +114,18 @@ class RidgeParameters:
 
     def check_parameters(self, holdout: HoldoutLike) -> None:
         """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""
-        named = ("gcv", *self._on_held_out)
-        names = " or ".join(f"'{name}'" for name in named)
-        if isinstance(self.alpha, str) and self.alpha not in named:
-            raise ParameterError(
-                f"alpha is {shown(self.alpha)}; expected a number ≥ 0, a list, {names}"
-            )
+        check_parameters(self)
         if self.alphas is not None and not isinstance(self.alpha, str):
-            raise ParameterError(f"alphas is the grid of alpha={names}")
+            named = " or ".join(f"'{name}'" for name in ("gcv", *self._on_held_out))
+            raise ParameterError(f"alphas is the grid of alpha={named}")
         grid = self.given_penalties()
-        if grid.size == 0 or not ((grid >= 0) & (grid <= MOST_ALPHA)).all():
+        if not (grid <= MOST_ALPHA).all():
             given = self.alpha if self.alphas is None else self.alphas
             most = f"finite numbers ≥ 0, at most {MOST_ALPHA:g}"
             raise ParameterError(f"penalties are {shown(given)}; expected {most}")
         if grid.size > 1 and (grid == 0).any():
             raise ParameterError("a grid of alphas has only numbers > 0; alpha=0 alone is OLS")
-        check_choice("solver", self.solver, SOLVERS)
-        check_flag("uncertainty", self.uncertainty)
         if self.baseline is not None:
-            check_choice("baseline", self.baseline, (self._baseline,))
             if self.uncertainty:
                 raise ParameterError(
                     "uncertainty=True is not known beside a baseline: leave one of them out; "
@@ -143,10 +137,6 @@ class RidgeParameters:
                     "False: the model is linear without it"
                 )
         check_solver(self.solver, self.alpha, grid, self.of_sums)
-        if self.rank is not None:
-            check_integer("rank", self.rank)
-        check_choice("precision", self.precision, ("float32", "float64"))
-        check_share("validation_fraction", self.validation_fraction)
         Holdout.of(holdout)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,14 +60,14 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     ----------
     embedding : embedding, default `ProjectionEmbedding()`
         Δ is the Euclidean distance of embeddings: L2 of the density estimates by default.
-    bandwidth : float from 1e-18 to 1e18, or "loo"
+    bandwidth : float from 1e-18 to 1e+18 or "loo", default "loo"
         h, in the units of Δ. "loo": of 21 multiples of the median distance, 0.02 to 2, the one
         of least squared leave-one-out error over up to 1,024 training bags.
     response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
         As in `TripleBasisRegressor`.
-    precision : {"float32", "float64"}
+    precision : {"float32", "float64"}, default "float32"
         Of embeddings and products. Sums over blocks of bags are float64 always.
-    in_memory : bool
+    in_memory : bool, default False
         Keep a store's embeddings and targets in this process, N · (s + k) numbers, so that
         predictions read nothing.
 
@@ -88,6 +88,11 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     ``in_memory`` asks for it: a prediction reads it again, at the counts of the fit, on the open
     cluster if there is one.
     """
+
+    _defaults: ClassVar[dict[str, Any]] = {
+        "embedding": ProjectionEmbedding,
+        "response_embedding": ProjectionEmbedding,
+    }
 
     PARAMETERS = TABLES["KernelSmoother"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +15,12 @@ from ..bags.inputs import with_responses
 from ..bags.labelled import LabelledBags, take_range
 from ..bags.plan import Range
 from ..bags.sampling import MEDIAN_ROWS
-from ..embeddings import Embedding
+from ..embeddings import Embedding, ProjectionEmbedding
 from ..errors import ParameterError
 from ..execution import Progress
 from ..parameters.regression import TABLES
 from ..params import checked
-from ..random_features import RandomFeatures
+from ..random_features import RandomFeatures, RandomFourierFeatures
 from ..random_features.base import Sample
 from .accumulate import FitStatistics
 from .base import DoubleBasis
@@ -28,7 +28,7 @@ from .checkpoints import CheckpointsLike
 from .density_prediction import DensityPrediction, ProjectedScore, resolve_response, where
 from .feature_map import FeatureMap, sampled_embeddings
 from .fitted_model import Array, BagsLike
-from .linear_columns import OWN, LinearColumns
+from .linear_columns import LinearColumns
 from .outcomes import Densities
 from .problem import Labels, Problem, Target, TrainingBags
 from .ridge import RidgeSolution, solve_judged
@@ -76,12 +76,17 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         As in `DoubleBasisRegressor`.
     """
 
+    _defaults: ClassVar[dict[str, Any]] = {
+        "embedding": ProjectionEmbedding,
+        "random_features": RandomFourierFeatures,
+        "response_embedding": ProjectionEmbedding,
+    }
+
     PARAMETERS = TABLES["TripleBasisRegressor"]
     outcome_: Densities
     outcome_kind = Densities
     saved_arrays = (*DoubleBasis.saved_arrays, "mean_coefficients_")
     _on_held_out = ("validation", "projected")
-    _baseline = OWN
 
     def __init__(
         self,

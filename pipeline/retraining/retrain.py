@@ -18,7 +18,7 @@ from ..bags import BagStore
 from ..config_errors import differences
 from ..errors import BusyError, ConfigError, WriterBusyError
 from ..execution import Progress
-from ..params import checked
+from ..parameters import Function, Instance, None_, checked
 from ..registry import Registry
 from ..regression.checkpoints import checkpoints_of
 from ..storage.files import GROUP
@@ -79,7 +79,7 @@ class RoundResult:
 Outcome = RoundResult  # the name that it had before `regression.outcomes.Outcome`
 
 
-@checked
+@checked(spec=Instance("Retraining"), publish=Function | None_, computing=Function | None_)
 def retrain(
     spec: Retraining, publish: Publish | None = None, computing: Computing | None = None
 ) -> RoundResult:

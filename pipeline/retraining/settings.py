@@ -49,7 +49,7 @@ class Window:
     ----------
     bags : int ≥ 1, optional
         So many bags, labelled or not, held out or not.
-    days : float > 0, optional
+    days : float in (0, 36525], optional
         The bags that a round of so many days found first.
     """
 
@@ -88,19 +88,19 @@ class DriftGate:
 
     Parameters
     ----------
-    alpha : float in (0, 1)
+    alpha : float in (0, 1), default 0.05
         The chance of a false alarm in a horizon of rounds, of all gates and rounds together.
-    horizon : int ≥ 1
+    horizon : int ≥ 1, default 365
         Rounds among which alpha is shared out evenly; then as many begin anew. 1: each round has
         all of it.
-    least_effect : float ≥ 0
+    least_effect : float ≥ 0, default 0.01
         Smaller drifts are none, whatever their p-value: of millions of bags each is significant.
         In units of the spread within the sets, squared.
-    n_bags : int ≥ 2
+    n_bags : int ≥ 2, default 1000
         Sampled of each side.
-    n_permutations : int from 1 to 10^6
+    n_permutations : int from 1 to 1,000,000, default 999
         Of each test; where a p-value that is small enough is in sight, more follow.
-    action : {"report", "refuse"}
+    action : {"report", "refuse"}, default "report"
         What a drift does: stand in the report, or keep the champion.
     """
 
@@ -166,22 +166,22 @@ class Retraining:
         Folder of sums and rounds; default beside the registry, its URL with ``.retrain`` behind it.
     target : str or list of str, optional
         The target, or a list of them; default the only one.
-    holdout : float in (0, 1)
+    holdout : float in (0, 1), default 0.1
         Share of the bags that enter no model, by the same hash as in every fit; the newest of
         them judge.
     window : Window
-    evaluate_bags : int ≥ 1
+    evaluate_bags : int ≥ 1, default 2000
         At most so many held-out bags, the newest, judge.
-    tolerance : float ≥ 0
+    tolerance : float ≥ 0, default 0.02
         Error allowed over the champion's, relative to it; see `objections`.
-    min_new_bags : int ≥ 1
+    min_new_bags : int ≥ 1, default 1
         With fewer new labelled bags nothing is done.
     drift : DriftGate
-    recompute_every : int ≥ 1
+    recompute_every : int ≥ 1, default 30
         Rounds after which the sums are computed from all bags again, and compared.
     checkpoint_url : str, optional
         Folder for finished sums, which the same round goes on from; see `Checkpoints`.
-    checkpoint_seconds : float > 0
+    checkpoint_seconds : float > 0, default 300.0
         Work on a core between two checkpoints.
     settings : mapping
         What else the models depend on, in types that JSON knows: the same in every round, as the

@@ -12,7 +12,8 @@ from scipy.linalg.lapack import dpstrf
 
 from ..arrays import Floats
 from ..errors import DataError, ParameterError
-from ..params import as_array, check_integer, check_number, check_seed, checked
+from ..parameters import Function, Integer, Real, Seed, checked
+from ..params import as_array
 
 MOST_PLACES = 10_000  # their covariance is 800 MB
 MOST_COMPONENTS = 1_000
@@ -74,7 +75,12 @@ class Field:
     covariance: Floats
     observations: tuple[Observation, ...]
 
-    @checked
+    @checked(
+        kernel=Function,
+        noise=Real(gt=0),
+        n_components=Integer(1, MOST_COMPONENTS),
+        prior_mean=Real(),
+    )
     def __init__(
         self,
         places: ArrayLike,
@@ -84,9 +90,9 @@ class Field:
         prior_mean: float = 0.0,
     ) -> None:
         self.places = _as_places(places)
-        self.noise = check_number("noise", noise, above=0)
-        self.n_components = check_integer("n_components", n_components, 1, MOST_COMPONENTS)
-        self.prior_mean = check_number("prior_mean", prior_mean)
+        self.noise = noise
+        self.n_components = n_components
+        self.prior_mean = prior_mean
         self.covariance = _covariances(kernel, self.places)
         self.mean = np.full((len(self.places), self.n_components), self.prior_mean)
         self.observations = ()
@@ -111,7 +117,7 @@ class Field:
         column: Floats = self.covariance[:, place]
         return column / (column[place] + self.noise)
 
-    @checked
+    @checked(place=Integer())
     def observe(self, place: int, values: ArrayLike) -> Self:
         """Return the field after one more observation of all components; this one stays.
 
@@ -151,7 +157,7 @@ class Field:
         ------
         ParameterError
         """
-        n_draws = check_integer("n_draws", n_draws)
+        n_draws = Integer(1).check("n_draws", n_draws)
         if n_draws * self.mean.size > MOST_DRAWN:
             raise ParameterError(f"n_draws is {n_draws}: {n_draws * self.mean.size:,} numbers")
         rng = seeded(seed)
@@ -173,14 +179,14 @@ class Field:
 
     def check_place(self, place: object) -> int:
         """Return a row of ``places``; ParameterError for what is none."""
-        return check_integer("place", place, 0, self.n_places - 1)
+        return Integer(0, self.n_places - 1).check("place", place)
 
 
 def seeded(seed: object) -> np.random.Generator:
     """Return a generator as it is, or that of a seed; ParameterError for what is neither."""
     if isinstance(seed, np.random.Generator):
         return seed
-    return np.random.default_rng(check_seed("seed", seed))
+    return np.random.default_rng(Seed.check("seed", seed))
 
 
 def _as_places(places: ArrayLike) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..params import check_integer, check_seed, check_share, checked
+from ..parameters import Instance, Integer, None_, Seed, Share, checked
 from .field import Field, Floats
 from .regions import RegionClassifier
 
@@ -47,7 +47,16 @@ class PatternSearch:
     field: Field
     flagged: NDArray[np.bool_]
 
-    @checked
+    @checked(
+        field=Instance("Field"),
+        classifier=Instance("RegionClassifier"),
+        threshold=Share,
+        n_candidates=Integer(1) | None_,
+        n_outer=Integer(1, MOST_DRAWS),
+        n_inner=Integer(1, MOST_DRAWS),
+        n_draws=Integer(1, MOST_DRAWS),
+        seed=Seed,
+    )
     def __init__(
         self,
         field: Field,
@@ -61,12 +70,12 @@ class PatternSearch:
     ) -> None:
         classifier.check_field(field)
         self.field, self.classifier = field, classifier
-        self.threshold = check_share("threshold", threshold)
-        self.n_candidates = check_integer("n_candidates", n_candidates, other=(None,))
-        self.n_outer = check_integer("n_outer", n_outer, 1, MOST_DRAWS)
-        self.n_inner = check_integer("n_inner", n_inner, 1, MOST_DRAWS)
-        self.n_draws = check_integer("n_draws", n_draws, 1, MOST_DRAWS)
-        self._rng = np.random.default_rng(check_seed("seed", seed))
+        self.threshold = threshold
+        self.n_candidates = n_candidates
+        self.n_outer = n_outer
+        self.n_inner = n_inner
+        self.n_draws = n_draws
+        self._rng = np.random.default_rng(seed)
         self.flagged = self.chances() > self.threshold
 
     def chances(self) -> Floats:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from ..errors import DataError
-from ..params import as_array, check_integer, check_number, checked
+from ..parameters import Integer, Real, checked
+from ..params import as_array
 from .field import MOST_PLACES, Field, Floats
 from .regions import Integers, RegionClassifier, as_regions
 
@@ -46,7 +47,7 @@ class ProbitRegions(RegionClassifier):
         self.regions = [np.flatnonzero(row.any(axis=1)) for row in found]
 
     @classmethod
-    @checked
+    @checked(n_places=Integer(1, MOST_PLACES), scale=Real(), offset=Real())
     def of_means(
         cls, regions: Sequence[ArrayLike], n_places: int, scale: float, offset: float
     ) -> Self:
@@ -62,13 +63,12 @@ class ProbitRegions(RegionClassifier):
         DataError, ParameterError
         """
         found = as_regions(regions)
-        n_places = check_integer("n_places", n_places, 1, MOST_PLACES)
         weights = np.zeros((len(found), n_places))
         for i, places in enumerate(found):
             if places.max() >= n_places:
                 raise DataError(f"region {i} has place {places.max()} of {n_places}")
-            weights[i, places] = check_number("scale", scale) / len(places)
-        return cls(weights, check_number("offset", offset))
+            weights[i, places] = scale / len(places)
+        return cls(weights, offset)
 
     def check_field(self, field: Field) -> None:
         """Raise DataError for a field of other places or components."""

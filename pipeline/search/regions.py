@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays import Integers
 from ..bags import Bags
 from ..errors import DataError, ParameterError, shown
-from ..params import as_array, checked, is_iterable
+from ..parameters import Instance, Integer, Text, checked, is_iterable
+from ..params import as_array
 from ..regression import DoubleBasisClassifier
 from .field import MOST_PLACES, Field, Floats
 
@@ -130,7 +131,7 @@ class BagRegions(RegionClassifier):
     DataError, ParameterError
     """
 
-    @checked
+    @checked(model=Instance("DoubleBasisClassifier"), label=Integer() | Text)
     def __init__(
         self,
         model: DoubleBasisClassifier,

@@ -25,7 +25,19 @@ from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.notebook import watched
 from ..execution.progress import part_of, silent
-from ..params import checked
+from ..parameters import (
+    Boolean,
+    Function,
+    Instance,
+    ListOf,
+    MappingOf,
+    None_,
+    Open,
+    Real,
+    Text,
+    Url,
+    checked,
+)
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis
 from ..regression.outcomes import identify_outcome
@@ -48,7 +60,17 @@ HELD_STATISTICS_BYTES = 2**30  # between rungs; what does not fit is accumulated
 LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
 
 
-@checked
+@checked(
+    store=Instance("BagStore"),
+    estimator=Instance("DoubleBasis"),
+    search=Instance("Search"),
+    target=Text | ListOf(Text) | None_,
+    holdout=Real() | MappingOf(Text, Open()) | Instance("Holdout"),
+    records=Url | None_,
+    cache_url=Url | None_,
+    keep_cache=Boolean,
+    progress=Function | None_,
+)
 def tune(
     store: BagStore,
     estimator: DoubleBasis,

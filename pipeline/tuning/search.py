@@ -29,18 +29,18 @@ class Search:
     Parameters
     ----------
     embeddings : sequence of embeddings, not fitted
-    scale_multipliers : sequence of float
+    scale_multipliers : list of float > 0, default (0.5, 0.7, 1.0, 1.4, 2.0)
         Of σ, tried with each embedding; the coefficients are shared among them.
-    eta : int ≥ 2
+    eta : int ≥ 2, default 3
         A rung keeps the best 1/eta of its candidates and has eta times the bags of the one before.
     first_bags : int ≥ 1, optional
         Bags of the first rung. Default: as many as make the rungs end when one candidate is left
         for the fit to all bags, and at least 2,000.
-    seed : int in [0, 18446744073709551616)
+    seed : int from 0 to 2^64 − 1, default 0
         Of the order in which bags are taken.
     linear : sequence of embeddings
         Tried besides, without random features.
-    join : bool
+    join : bool, default False
         After the rungs the best embedding is joined with others by `EmbeddingUnion`, one at a
         time, as long as that lowers the error by more than its standard error.
     """

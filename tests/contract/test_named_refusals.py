@@ -50,11 +50,11 @@ def world(tmp_path_factory):
         (lambda w: KernelSmoother().fit(w.arrays, Bags.from_list(w.answers)), "with responses="),
         (
             lambda w: DoubleBasisRegressor("projection").fit(w.arrays, w.y),
-            r"embedding is 'projection'; expected one such as ProjectionEmbedding\(\)",
+            r"embedding is 'projection'; expected an Embedding such as ProjectionEmbedding\(\)",
         ),
         (
             lambda w: DoubleBasisRegressor(ProjectionEmbedding).fit(w.arrays, w.y),
-            "embedding is <class .*; expected one such as ProjectionEmbedding",
+            "embedding is <class .*; expected an Embedding such as ProjectionEmbedding",
         ),
         (
             lambda w: BagStore.create(w.new(), 2, class_names={"a": "xyz"}, target_names=["a"]),
@@ -105,5 +105,5 @@ def test_penalties_may_be_an_array(world):
     first, second = (model.fit(world.arrays, world.y) for model in fitted)
     np.testing.assert_array_equal(first.coef_, second.coef_)
     second.save(world.new())
-    with pytest.raises(ParameterError, match="penalties are"):
+    with pytest.raises(ParameterError, match=r"alpha is .*; expected a number ≥ 0 or a list"):
         DoubleBasisRegressor(alpha=np.array(["a"])).fit(world.arrays, world.y)

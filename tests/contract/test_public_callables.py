@@ -1,7 +1,8 @@
 """Every public callable refuses what it can not use, by name, in one line, at once.
 
-Each parameter of each callable is given every value of `JUNK`. The call works, if the parameter's
-annotation leaves the value open, or it ends in an error of ours of at most 1,000 characters.
+Each parameter of each callable is given values of `junk_for`. The call works, if the parameter's
+constraint or annotation leaves the value open, or it ends in an error of ours of at most 1,000
+characters.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from bagbasis.errors import MOST_CHARACTERS, BagbasisError, ClusterError
 from bagbasis.jobs.runs import LAUNCHERS
 from tests.contract.examples import EXAMPLES
 from tests.contract.scope import OPEN, SKIPPED, is_for_our_rooms
-from tests.contract.values import JUNK, annotations_of, leaves_open
+from tests.contract.values import annotations_of, constraints_of, is_open, junk_for
 from tests.contract.world import World
 
 GUARD_SECONDS = 60  # of one call, on however busy a machine; in free ones it is milliseconds
@@ -117,7 +118,7 @@ def test_values_that_no_parameter_wants(key, world, monkeypatch):
     def no_cluster(profile):
         raise ClusterError("no cluster is started here")
 
-    monkeypatch.setattr(sys.modules[connect.__module__], "_local", no_cluster)
+    monkeypatch.setattr(sys.modules[connect.__module__], "open_local", no_cluster)
     monkeypatch.setitem(LAUNCHERS, "local", lambda *_: {})  # no driver either
     monkeypatch.chdir(world.folder)  # texts are paths, too
     public = PUBLIC[key]
@@ -126,13 +127,17 @@ def test_values_that_no_parameter_wants(key, world, monkeypatch):
         call(**values)
         call, values = EXAMPLES[key](world)
     wrong = []
+    constraints = constraints_of(public)
     for name, annotation in annotations_of(public).items():
-        for what, junk in JUNK.items() if name not in ("self", "cls", "params") else ():
-            if what in SKIPPED.get(f"{key}.{name}", ()):
+        place, constraint = f"{key}.{name}", constraints.get(name)
+        if name in ("self", "cls", "params"):
+            continue
+        for what, junk in junk_for(place, constraint).items():
+            if what in SKIPPED.get(place, ()):
                 continue
-            is_open = leaves_open(annotation, junk) or what in OPEN.get(f"{key}.{name}", ())
-            found = complaint(call, values, name, junk, is_open)
-            if is_open:  # the call may have done its work; a refused one has changed nothing
+            may_work = is_open(constraint, annotation, junk) or what in OPEN.get(place, ())
+            found = complaint(call, values, name, junk, may_work)
+            if may_work:  # the call may have done its work; a refused one has changed nothing
                 call, values = EXAMPLES[key](world)
             wrong += [] if found is None else [f"{name}={what}: {found}"]
     assert not wrong, "\n" + "\n".join(wrong)

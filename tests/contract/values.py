@@ -1,14 +1,28 @@
-"""Values that no parameter wants, and which of them an annotation leaves open."""
+"""Values that no parameter wants, and which of them a parameter leaves open.
+
+Each run tries four values per parameter, made from its declared constraint: one of a wrong type,
+one below, one above and a wrong word. A tenth of the parameters, another one every day, is given
+all of `JUNK`; with ``BAGBASIS_ALL_JUNK=1`` all of them are.
+"""
 
 from __future__ import annotations
 
 import collections.abc
 import inspect
+import os
+import random
 import types
-from numbers import Integral, Real
+from datetime import date
+from numbers import Integral
+from numbers import Real as RealNumber
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
+
+from bagbasis.parameters import Constraint, Integer, Open, Real
+from bagbasis.parameters.constraints import members_of
+
+TENTH = 0.1  # of the parameters are given every value
 
 
 class Foreign:
@@ -53,6 +67,50 @@ JUNK: dict[str, Any] = {
 }
 
 
+def is_thorough(parameter: str) -> bool:
+    """Whether a parameter, by its full name, is given all values in this run."""
+    chosen = random.Random(f"{date.today()} {parameter}").random() < TENTH
+    return chosen or os.environ.get("BAGBASIS_ALL_JUNK", "0") != "0"
+
+
+def junk_for(parameter: str, constraint: Constraint[Any] | None) -> dict[str, Any]:
+    """The values that a parameter is given in this run."""
+    return JUNK if is_thorough(parameter) else four_values(constraint)
+
+
+def four_values(constraint: Constraint[Any] | None) -> dict[str, Any]:
+    """A wrong type, below, above, and a wrong word, as far as a constraint has such."""
+    numbers = [one for one in members_of(constraint or Open()) if isinstance(one, (Integer, Real))]
+    below, above = (-1, 2**64) if not numbers else (below_of(numbers[0]), above_of(numbers[0]))
+    word = JUNK["text"]
+    return {"wrong type": JUNK["object"], "below": below, "above": above, "wrong word": word}
+
+
+def below_of(one: Integer | Real) -> float:
+    if isinstance(one, Real) and one.gt is not None:
+        return one.gt
+    return -(2**64) if one.ge is None else one.ge - 1
+
+
+def above_of(one: Integer | Real) -> float:
+    if isinstance(one, Real) and one.lt is not None:
+        return one.lt
+    largest = 2**64 if isinstance(one, Integer) else 10**400  # no float holds the latter
+    return largest if one.le is None else 2 * abs(one.le) + 1
+
+
+def is_open(constraint: Constraint[Any] | None, annotation: object, value: object) -> bool:
+    """Whether a parameter may accept a value: where it is declared, the constraint says so."""
+    if constraint is None or isinstance(constraint, Open):
+        return leaves_open(annotation, value)
+    return constraint.accepts(value)
+
+
+def constraints_of(public: Any) -> dict[str, Constraint[Any]]:
+    """The table of a callable; empty if it has none."""
+    return dict(getattr(public, "PARAMETERS", {}))
+
+
 def leaves_open(annotation: object, value: object) -> bool:
     """Whether a value may be accepted by what a parameter is annotated with.
 
@@ -77,7 +135,9 @@ def _member_leaves_open(member: Any, value: object) -> bool:
     if member is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if member is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and abs(value) < 2**1024
+        return (
+            isinstance(value, RealNumber) and not isinstance(value, bool) and abs(value) < 2**1024
+        )
     if member is str:
         return isinstance(value, str)
     if origin is collections.abc.Callable:

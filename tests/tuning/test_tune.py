@@ -333,7 +333,7 @@ def test_bad_estimators_are_refused(store):
     """Another kind of estimator, a bad penalty, and multipliers of a width that is a number."""
     with pytest.raises(ParameterError, match="estimator is ProjectionEmbedding"):
         tune(store, ProjectionEmbedding(), SEARCH)
-    with pytest.raises(ParameterError, match="penalties are -1"):
+    with pytest.raises(ParameterError, match="alpha is -1"):
         tune(store, estimator(alpha=-1), SEARCH)
     base = DoubleBasisRegressor(random_features=RandomFourierFeatures(64, scale=2.0))
     with pytest.raises(ParameterError, match=r"scale is 2\.0"):

@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 
 from bagbasis.arrays import Floats
 from bagbasis.errors import ParameterError
-from bagbasis.params import check_number
+from bagbasis.parameters import Real
 
 CMB_TEMPERATURE = 2.7255  # K
 SIGMA8_RADIUS = 8.0  # Mpc/h
@@ -52,7 +52,7 @@ class Cosmology:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            check_number(field.name, getattr(self, field.name), above=0)
+            Real(gt=0).check(field.name, getattr(self, field.name))
         if not self.omega_b < self.omega_m < 1:
             raise ParameterError(
                 f"omega_m is {self.omega_m} and omega_b is {self.omega_b}; expected "

@@ -14,7 +14,7 @@ from bagbasis.datasets import register_dataset
 from bagbasis.datasets.base import ResponseBlock, ResponseDataset, block_rng
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution import lane
-from bagbasis.params import check_integer, check_number
+from bagbasis.parameters import Integer, None_, Real
 
 from .cosmology import A_EARLY, Cosmology
 from .initial_conditions import displacements, lattice, linear_density, perturbed, wrap
@@ -92,25 +92,25 @@ class NBody(ResponseDataset):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("n_boxes", self.n_boxes, 1)
-        check_integer("n_particles", self.n_particles, LATTICE_CELLS)
+        Integer(1).check("n_boxes", self.n_boxes)
+        Integer(LATTICE_CELLS).check("n_particles", self.n_particles)
         if self.n_particles % 2:
             raise ParameterError(f"n_particles is {self.n_particles}; expected an even number")
-        check_integer("n_cubes", self.n_cubes, 1, self.n_particles // LATTICE_CELLS)
-        check_integer("mesh_factor", self.mesh_factor, 2)
-        check_integer("n_steps", self.n_steps, 1)
-        check_integer("min_points", self.min_points, 1)
-        check_integer("n_views", self.n_views, 1)
-        check_number("box_size", self.box_size, above=0)
-        check_number("initial_redshift", self.initial_redshift, above=0)
+        Integer(1, self.n_particles // LATTICE_CELLS).check("n_cubes", self.n_cubes)
+        Integer(2).check("mesh_factor", self.mesh_factor)
+        Integer(1).check("n_steps", self.n_steps)
+        Integer(1).check("min_points", self.min_points)
+        Integer(1).check("n_views", self.n_views)
+        Real(gt=0).check("box_size", self.box_size)
+        Real(gt=0).check("initial_redshift", self.initial_redshift)
         if self.redshift != 0:
-            check_number("redshift", self.redshift, above=0)
+            Real(gt=0).check("redshift", self.redshift)
         if not 0 <= self.redshift < self.initial_redshift <= 1 / A_EARLY - 1:
             raise ParameterError(
                 f"redshift is {self.redshift} and initial_redshift is {self.initial_redshift}; "
                 f"expected 0 <= redshift < initial_redshift <= {1 / A_EARLY - 1:.0f}"
             )
-        check_number("sharp_redshift", self.sharp_redshift, above=0, other=(None,))
+        (Real(gt=0) | None_).check("sharp_redshift", self.sharp_redshift)
         _ = self.cosmology
 
     @property

@@ -1,0 +1,96 @@
+"""What a docstring has to say of a parameter, from its constraint and its default."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from bagbasis.parameters import (
+    Boolean,
+    Constraint,
+    False_,
+    Integer,
+    ListOf,
+    None_,
+    OneOf,
+    Real,
+    Seed,
+    Text,
+)
+from bagbasis.parameters.constraints import members_of
+
+PLAIN = {Boolean: "bool", Text: "str", False_: "False", Seed: "int from 0 to 2^64 − 1"}
+MISSING = inspect.Parameter.empty
+ENTRY = re.compile(r"^( *)(\w[\w, ]*) : ([^\n]*)$", re.MULTILINE)
+
+
+def described(constraint: Constraint[Any], default: object) -> str | None:
+    """The type of a numpydoc entry: 'int ≥ 1 or "auto", default 10'; None where words are free.
+
+    Objects, mappings and what is checked where it is read are described in the author's words.
+    """
+    members = [one for one in members_of(constraint) if one != None_]
+    words = [_words(one) for one in members]
+    if None in words or not words:
+        return None
+    is_optional = len(members) < len(members_of(constraint))
+    text = " or ".join(str(one) for one in words)
+    if default is None and is_optional:
+        return f"{text}, optional"
+    text += " or None" if is_optional else ""
+    return text if default in (MISSING, None) else f"{text}, default {_literal(default)}"
+
+
+def _literal(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else f"{value}"
+
+
+def _words(one: Constraint[Any]) -> str | None:
+    if one in PLAIN:
+        return PLAIN[one]
+    if isinstance(one, OneOf):
+        listed = ", ".join(map(_literal, one.choices))
+        return listed if len(one.choices) == 1 else f"{{{listed}}}"
+    if isinstance(one, Integer):
+        return ("even " if one.even else "") + "int" + _bounds(one.ge, one.le)
+    if isinstance(one, Real):
+        if one.lt is None and one.gt is None:
+            return "float" + _bounds(one.ge, one.le)
+        if one.lt is None and one.le is None:
+            return f"float > {one.gt:g}"
+        left = f"({one.gt:g}" if one.gt is not None else f"[{one.ge:g}"
+        right = f"{one.lt:g})" if one.lt is not None else f"{one.le:g}]"
+        return f"float in {left}, {right}"
+    if isinstance(one, ListOf):
+        inner = described(one.item, MISSING)
+        return None if inner is None else f"list of {inner}"
+    return None
+
+
+def _bounds(ge: float | None, le: float | None) -> str:
+    if le is None:
+        return "" if ge is None else f" ≥ {_number(ge)}"
+    return f" ≤ {_number(le)}" if ge is None else f" from {_number(ge)} to {_number(le)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def entries(docstring: str) -> Iterator[tuple[list[str], str]]:
+    """The names and the type of each entry of "Parameters" in a docstring."""
+    section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n\w[\w ]*\n-+\n|\Z)", docstring, re.DOTALL)
+    for match in ENTRY.finditer(section[1] if section else ""):
+        if not match[1]:
+            yield match[2].split(", "), match[3]
+
+
+def docstring_of(thing: Any) -> str:
+    """The docstring of a class or a function, cleaned; from the source under ``python -OO``."""
+    if thing.__doc__:
+        return inspect.cleandoc(thing.__doc__)
+    node = ast.parse(inspect.getsource(thing)).body[0]
+    return ast.get_docstring(node) or ""  # type: ignore[arg-type]  # a class or a function

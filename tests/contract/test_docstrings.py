@@ -1,0 +1,58 @@
+"""A docstring says of each parameter what its table does: type, range, choices and default."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import bagbasis
+from bagbasis import hypotheses, ingest, retraining, tuning
+from bagbasis.parameters import Boolean, Integer, ListOf, None_, OneOf, Open, Real, Seed, Share
+from bagbasis.parameters.tables import TABLES
+from tests.contract.docstrings import MISSING, described, docstring_of, entries
+
+ROOMS = (bagbasis, hypotheses, ingest, retraining, tuning)
+
+
+def thing_of(name):
+    """The class or function that a table is of."""
+    return next(getattr(room, name) for room in ROOMS if hasattr(room, name))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_entries_say_what_the_table_does(name):
+    """The first line of an entry is `described`, where that knows the words."""
+    thing = thing_of(name)
+    parameters = inspect.signature(thing).parameters
+    wrong = []
+    for names, said in entries(docstring_of(thing)):
+        for key in names:
+            if key not in TABLES[name]:
+                continue
+            wanted = described(TABLES[name][key], parameters[key].default)
+            if wanted is not None and said != wanted:
+                wrong.append(f"{key} : {said}\n   {wanted}")
+    assert not wrong, f"{name}\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "default", "words"),
+    [
+        (Integer(1), 3, "int ≥ 1, default 3"),
+        (Integer(2, 200_000, even=True), MISSING, "even int from 2 to 200,000"),
+        (Integer(1) | None_, None, "int ≥ 1, optional"),
+        (Integer(1) | None_ | OneOf("auto"), 10, 'int ≥ 1 or "auto" or None, default 10'),
+        (Seed, 0, "int from 0 to 2^64 − 1, default 0"),
+        (Share, 0.1, "float in (0, 1), default 0.1"),
+        (Real(gt=0, le=4) | None_, None, "float in (0, 4], optional"),
+        (Real(ge=1e-30, le=1e30), MISSING, "float from 1e-30 to 1e+30"),
+        (OneOf("a", "b"), "a", '{"a", "b"}, default "a"'),
+        (Boolean | Integer(1), True, "bool or int ≥ 1, default True"),
+        (ListOf(Real(gt=0)) | None_, None, "list of float > 0, optional"),
+        (Open(), 1, None),
+    ],
+)
+def test_words(constraint, default, words):
+    """Each kind of constraint, with and without a default."""
+    assert described(constraint, default) == words
