@@ -92,7 +92,7 @@ class Champion:
     def _load(self, name: str) -> Served:
         model = load_model(self._registry.model_url(name))
         with suppress(BagbasisError):  # compiles kernels now, not while a client waits
-            model.predicted(Bags.from_list([np.zeros((1, model.features_.n_dims))]))
+            model.model_.predicted(Bags.from_list([np.zeros((1, model.features_.n_dims))]))
         return Served(name, model)
 
 
@@ -169,7 +169,7 @@ def answer(served: Served, body: bytes) -> dict[str, Any]:
     if "true" in text or "false" in text:  # numpy would make 1 and 0 of them
         raise ValueError("the body holds true or false; expected numbers")
     single = "bag" in asked
-    found: Mapping[str, Any] = served.model.predicted(
+    found: Mapping[str, Any] = served.model.model_.predicted(
         as_bags([asked["bag"]] if single else asked["bags"])
     ).arrays()
     rows = {key: array[0] if single else array for key, array in found.items()}

@@ -19,7 +19,7 @@ from bagbasis.evaluation import Errors, evaluate, evaluate_together
 from bagbasis.evaluation.errors import ClassDetails
 from bagbasis.evaluation.importance import names_of_coordinates
 from bagbasis.execution import Progress
-from bagbasis.regression.linear_model import LinearModel
+from bagbasis.regression.base import DoubleBasis
 
 from .pictures.densities import draw_bags, draw_densities
 from .pictures.errors_part import SUBSETS
@@ -48,7 +48,7 @@ class TargetView:
 
     def __init__(
         self,
-        model: LinearModel,
+        model: DoubleBasis,
         store: BagStore,
         coordinate_names: Sequence[str] | None = None,
         downwards: bool = False,
@@ -181,7 +181,7 @@ class DensityView:
         ).fit(training, holdout=model.holdout_, progress=progress)
         bags = read_pairs(self.store, spread_bags(errors, n))
         begun = time.perf_counter()
-        smoothed = evaluate_together([smoother], bags)[0]
+        smoothed = evaluate_together([smoother.model_], bags)[0]
         done = time.perf_counter()
         predicted = evaluate(model, bags)
         return {
@@ -211,7 +211,7 @@ VIEWS: dict[str, type[TargetView] | type[DensityView]] = {"response": DensityVie
 
 
 def choose_view(
-    model: LinearModel, store: BagStore, coordinate_names: Sequence[str] | None, downwards: bool
+    model: DoubleBasis, store: BagStore, coordinate_names: Sequence[str] | None, downwards: bool
 ) -> TargetView | DensityView:
     """Return the view of what the model predicts; parameters as of `TargetView`."""
     kind: Any = VIEWS.get(model.outcome_.key, TargetView)

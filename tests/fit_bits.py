@@ -29,7 +29,6 @@ import numpy as np
 import zarr
 
 from bagbasis import (
-    Bags,
     BagStore,
     DoubleBasisClassifier,
     DoubleBasisRegressor,
@@ -182,7 +181,9 @@ def regressor_cases(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
         for kind, params in (("gcv", SMALL), ("validation", {**SMALL, **VALIDATED})):
             yield (
                 f"{name} {kind}",
-                lambda g=given, p=params: fitted(DoubleBasisRegressor(**p).fit(stores.numbers, **g)),
+                lambda g=given, p=params: fitted(
+                    DoubleBasisRegressor(**p).fit(stores.numbers, **g)
+                ),
             )
     yield (
         "weights cg",
@@ -283,9 +284,7 @@ def densities(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
     yield "density samples", lambda: digest(model.fit(stores.pairs).sample(NEW, 7).points)
     yield (
         "weighed densities",
-        lambda: fitted(
-            TripleBasisRegressor(**SMALL, **third).fit(stores.pairs, sample_weight="w")
-        ),
+        lambda: fitted(TripleBasisRegressor(**SMALL, **third).fit(stores.pairs, sample_weight="w")),
     )
 
 
@@ -307,9 +306,7 @@ def others(stores: Stores) -> Iterator[tuple[str, Callable[[], str]]]:
             {"target": "kind"},
         ),
         "learnt": (
-            DoubleBasisRegressor(
-                **BASIS, random_features=LearnedFourierFeatures(16, n_sweeps=2)
-            ),
+            DoubleBasisRegressor(**BASIS, random_features=LearnedFourierFeatures(16, n_sweeps=2)),
             {"target": "y"},
         ),
     }

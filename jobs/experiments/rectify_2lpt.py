@@ -223,10 +223,10 @@ class Rectify2LPT(Experiment[Sizes]):
         test = self._store("test")
         batch = test.read(0, min(self.settings.n_queries, test.n_bags))
         calls = {
-            "lse_batch": lambda: smoother.coefficients(batch),
-            "3be_batch": lambda: model.coefficients(batch),
-            "lse_single": lambda: smoother.coefficients(batch[:1]),
-            "3be_single": lambda: model.coefficients(batch[:1]),
+            "lse_batch": lambda: smoother.predict(batch),
+            "3be_batch": lambda: model.predict(batch),
+            "lse_single": lambda: smoother.predict(batch[:1]),
+            "3be_single": lambda: model.predict(batch[:1]),
         }
         seconds = timed_in_turn(calls, self.settings.n_rounds)
         n_bags = {name: len(batch) if name.endswith("batch") else 1 for name in calls}

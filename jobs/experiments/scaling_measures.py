@@ -27,10 +27,10 @@ from bagbasis.execution.costs import SPLIT_EVERY
 from bagbasis.execution.lanes import use_cores
 from bagbasis.execution.passes import RangeTask
 from bagbasis.execution.tasks import task_graph
-from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.feature_map import FeatureMap
 from bagbasis.regression.outcomes import Reals
 from bagbasis.regression.penalties import Penalties
+from bagbasis.regression.plan import FitPlan
 from bagbasis.regression.ridge import solve, solve_gcv
 from bagbasis.regression.statistics import StatisticsBuilder
 
@@ -88,7 +88,7 @@ class Size(Section):
     def model_seconds(self) -> float:
         """Return seconds of the pass over the bags, by the model that cuts fits into tasks."""
         empty = LabelledBags(Bags(np.zeros((1, self.d)), [0, 1]))
-        cost = FitPass(empty, self.features(), Reals(1), None, "float32").cost
+        cost = FitPlan(empty, self.features(), Reals(1), None, "float32").cost
         return cost.seconds(self.N, self.N * self.n)
 
 
@@ -186,7 +186,7 @@ def graph_of(p: Params, progress: Callback, parent: Path) -> dict[str, float]:
         empty = BagStore.create(Path(folder) / "bags.zarr", size.d, ["y"])
         meta = replace(empty.meta, n_bags=size.N, n_points=size.N * size.n)
         source = LabelledBags(BagStore(empty.url, meta), Targets(("y",)))
-        fit_pass = FitPass(source, size.features(), Reals(1), None, "float32")
+        fit_pass = FitPlan(source, size.features(), Reals(1), None, "float32")
         begun = time.process_time()
         ranges = fit_pass.ranges
         task = RangeTask.of(source, fit_pass.reduction, ranges)

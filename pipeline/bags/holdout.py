@@ -141,6 +141,8 @@ class Holdout:
         )
 
 
+NO_HOLDOUT = Holdout()
+
 HoldoutLike = float | Mapping[str, Any] | Holdout
 """What ``holdout=`` takes."""
 

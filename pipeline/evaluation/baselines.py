@@ -19,7 +19,7 @@ from ..errors import DataError, StoreError
 from ..execution import Progress
 from ..execution.costs import Cost
 from ..regression.base import DoubleBasis
-from ..regression.fitted_model import ScoringModel
+from ..regression.fitted_model import ScoringModel, model_of
 from ..regression.outcomes import Outcome
 from ..regression.stored_predictions import take_subset
 from ..regression.weights import SampleWeight, Weights
@@ -55,21 +55,21 @@ class MeansRidge:
 
     Parameters
     ----------
-    outcome_ : Outcome
+    outcome : Outcome
         That of the model it is compared with.
-    features_ : MeanFeatures
+    features : MeanFeatures
     ridge : Pipeline
         Fitted to means, shape (n_bags, d), and encoded labels, shape (n_bags, k), in ``units``.
-    mean_coefficients_, variances : float64, shape (k,)
+    mean_targets, variances : float64, shape (k,)
         Of these labels.
     units : float64, shape (k,)
         What their errors are divided by where a penalty is chosen.
     """
 
-    outcome_: Outcome
-    features_: MeanFeatures
+    outcome: Outcome
+    features: MeanFeatures
     ridge: Pipeline
-    mean_coefficients_: Floats
+    mean_targets: Floats
     variances: Floats
     units: Floats
 
@@ -140,17 +140,18 @@ def judge_with_errors(
     model: DoubleBasis, store: BagStore, progress: Progress | None = None
 ) -> tuple[dict[str, Any] | None, list[Errors]]:
     """Return what `judge_fit` does, and the errors of both models on held-out bags, if any."""
-    bags = model.outcome_.take_labels(store)
-    held_out = Holdout.of(model.holdout_).split(bags)
+    fitted = model_of(model)
+    bags = fitted.outcome.take_labels(store)
+    held_out = Holdout.of(fitted.holdout).split(bags)
     weights = None
-    if model.weights_ is not None and model.weights_["column"] is not None:
-        weights = Weights.of_bags(store, model.weights_["column"])
-    ridge = MeansRidge.fit(replace(bags, left_out=held_out), model.outcome_, weights)
+    if fitted.weights is not None and fitted.weights["column"] is not None:
+        weights = Weights.of_bags(store, fitted.weights["column"])
+    ridge = MeansRidge.fit(replace(bags, left_out=held_out), fitted.outcome, weights)
     if ridge is None:
         return None, []
     if held_out is not None:
         judged = replace(bags, only=held_out)
-        both: list[ScoringModel] = [model, ridge]
+        both: list[ScoringModel] = [fitted, ridge]
         errors, of_means = evaluate_together(both, judged, progress, weights)
         if errors.weight:
             found = {
@@ -162,12 +163,12 @@ def judge_with_errors(
             }
             return found, [replace(one, subset="holdout") for one in (errors, of_means)]
     constant = float((ridge.variances / ridge.units).mean())
-    score = float(model.alpha_scores_.min())
+    score = float(fitted.solution.scores.min())
     if not np.isfinite(score) or not constant:
         return None, []
     kind = "bags held out for the penalty" if model.alpha == "validation" else "cross-validation"
     found = {
-        "n": model.report_["n_bags_fitted"],
+        "n": fitted.report["n_bags_fitted"],
         "measure": f"error by {kind}, relative to the best constant's",
         "error": (score / constant) ** 0.5,
         "constant_error": 1.0,
@@ -187,17 +188,18 @@ def judge_means(
 
     It is fitted to the same bags as the model; None if they are no longer there.
     """
+    fitted = model_of(model)
     try:
-        training = BagStore.open(model.report_["data_url"])
-        bags = model.outcome_.take_labels(training)
+        training = BagStore.open(fitted.report["data_url"])
+        bags = fitted.outcome.take_labels(training)
     except (DataError, StoreError):
         return None
     if training.n_dims != store.n_dims:
         return None
-    held_out = Holdout.of(model.holdout_).split(bags)
-    ridge = MeansRidge.fit(replace(bags, left_out=held_out), model.outcome_)
+    held_out = Holdout.of(fitted.holdout).split(bags)
+    ridge = MeansRidge.fit(replace(bags, left_out=held_out), fitted.outcome)
     if ridge is None:
         return None
-    judged = take_subset(model.outcome_.take_labels(store), model, subset)
+    judged = take_subset(fitted.outcome.take_labels(store), fitted, subset)
     weights = Weights.of_bags(store, sample_weight)
     return evaluate_together([ridge], judged, progress, weights)[0]

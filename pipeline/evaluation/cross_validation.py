@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from ..bags.bags import take_rows
@@ -22,11 +21,17 @@ from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..execution.passes import Reduction, run_pass
 from ..parameters import Function, Instance, Integer, ListOf, None_, Text, checked
-from ..regression import FeatureMap, RidgeStatistics
-from ..regression.accumulate import FitStatistics, FitSums
-from ..regression.base import DoubleBasis
+from ..regression import RidgeStatistics
+from ..regression.accumulate import FitStatistics
+from ..regression.base import DoubleBasis, parameters_of
+from ..regression.fit_parameters import FitParameters
+from ..regression.fitting import fit_ridge, make_model
+from ..regression.outcome_base import Target
 from ..regression.outcomes import Reals
-from ..regression.problem import Labels, Problem, Target, TrainingBags
+from ..regression.plan import FitPlan, FitSums
+from ..regression.planning import check_summable, plan_fit
+from ..regression.problem import Labels, Problem, TrainingBags, pose_problem
+from ..regression.ridge_model import RidgeModel
 from ..regression.summary import Summary
 from ..regression.weights import SampleWeight, Weights
 from ..units import units_of
@@ -101,27 +106,27 @@ def cross_val_score(
     ParameterError
         groups and time together, or alpha="projected", which is chosen by a pass per fold.
     """
-    estimator.check_parameters(0.0)
-    if estimator.alpha == "projected":
+    parameters = parameters_of(estimator)
+    if parameters.alpha == "projected":
         raise ParameterError("alpha='projected' takes a pass per fold; use 'gcv' or 'validation'")
-    problem = estimator.weighed(estimator.problem(X, y, target), sample_weight)
+    problem = pose_problem(parameters, X, y, target, sample_weight=sample_weight)
     bags = problem.source
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
     weights = Weights.of_bags(bags.data, sample_weight)
-    if estimator.random_features and estimator.random_features.learns:
-        models = list(_fit_folds(estimator, problem, folds, time is not None, progress))
+    if parameters.random_features and parameters.random_features.learns:
+        models = list(_fit_folds(parameters, problem, folds, time is not None, progress))
         return np.array(_judge_folds(models, bags, folds, progress, weights))
-    features = estimator.resolve(problem)
-    parts = _sum_folds(estimator, problem, features, folds, progress)
+    plan = plan_fit(problem, parameters)
+    check_summable(plan, parameters)
+    parts = _sum_folds(plan, folds, progress)
     models, scores, near = [], [], None
     for j, train in enumerate(_training_sums(parts, time is not None)):
         test = parts[j - cv]
         rows: Summary = test.train + test.validation if test.validation else test.train
         if not rows.weight:
             raise DataError(f"fold {j} has no labelled bag; take fewer folds")
-        models.append(clone(estimator))
-        models[-1].learn(problem, features, 0.0, train, near=near)
-        near = models[-1].alpha_ / train.train.weight or None  # folds differ little
+        models.append(make_model(plan, train, parameters, near=near))
+        near = models[-1].solution.alpha / train.train.weight or None  # folds differ little
         if isinstance(problem.outcome, Reals):
             scores.append(_determination(models[-1], rows))
     return np.array(scores or _judge_folds(models, bags, folds, progress, weights))
@@ -179,28 +184,21 @@ def _add_each(ours: list[Any], theirs: list[Any]) -> list[Any]:
     return [a + b for a, b in zip(ours, theirs, strict=True)]
 
 
-def _sum_folds(
-    estimator: DoubleBasis,
-    problem: Problem,
-    features: FeatureMap,
-    folds: _Folds,
-    progress: Progress | None,
-) -> list[FitStatistics]:
-    task = estimator.task(problem, features, 0.0, keeps_rows=True)
+def _sum_folds(plan: FitPlan, folds: _Folds, progress: Progress | None) -> list[FitStatistics]:
     reduction = Reduction(
-        partial(_FoldSums, folds, *task.given),
+        partial(_FoldSums, plan, folds),
         _add_each,
-        replace(task.cost, bytes_per_task=len(folds.numbers) * task.cost.bytes_per_task),
+        replace(plan.cost, bytes_per_task=len(folds.numbers) * plan.cost.bytes_per_task),
         name="folds",
     )
-    return run_pass(problem.source, reduction, progress=progress)
+    return run_pass(plan.bags, reduction, progress=progress)
 
 
 class _FoldSums(FitSums):
     """The `FitStatistics` of each fold: a bag is embedded once, among those of its batch."""
 
-    def __init__(self, folds: _Folds, *given: Any) -> None:  # noqa: ANN401 - as FitSums takes it
-        super().__init__(*given)
+    def __init__(self, plan: FitPlan, folds: _Folds) -> None:
+        super().__init__(plan)
         self._folds = folds.of_bags
         self._of_folds = {j: self.new_sums() for j in folds.numbers}
 
@@ -238,36 +236,35 @@ def _training_sums(parts: Sequence[FitStatistics], in_time: bool) -> Iterator[Fi
 
 
 def _fit_folds(
-    estimator: DoubleBasis,
+    parameters: FitParameters,
     problem: Problem,
     folds: _Folds,
     in_time: bool,
     progress: Progress | None,
-) -> Iterator[DoubleBasis]:
+) -> Iterator[RidgeModel]:
     """Yield the model of each fold, fitted to the others by passes of its own."""
     for j in range(folds.numbers.stop):
         fitted = folds.of_bags < j if in_time else folds.of_bags != j
         source = replace(problem.source, only=ListedBags(np.flatnonzero(fitted)))
-        model = clone(estimator)
-        model.fit_problem(replace(problem, source=source), 0.0, progress)
-        yield model
+        yield fit_ridge(replace(problem, source=source), parameters, progress)
 
 
 # -------------------------------------------------------------------------- scores
 
 
-def _determination(model: DoubleBasis, rows: Summary) -> float:
+def _determination(model: RidgeModel, rows: Summary) -> float:
     """Return R², the mean of the targets, from what is known of rows; 0 for equal targets."""
-    rows = rows.in_units(np.maximum(rows.exponents, units_of(model.intercept_[None])))
-    psi = np.ldexp(model.coef_.T, -rows.exponents)
-    squares = rows.judge()(psi, np.ldexp(model.intercept_, -rows.exponents))
+    coef, intercept = model.solution.coef, model.solution.intercept
+    rows = rows.in_units(np.maximum(rows.exponents, units_of(intercept[None])))
+    psi = np.ldexp(coef.T, -rows.exponents)
+    squares = rows.judge()(psi, np.ldexp(intercept, -rows.exponents))
     variances = rows.centred_yy() / rows.weight
     shares = np.divide(squares, variances, out=np.ones_like(squares), where=variances > 0)
     return float(1.0 - shares.mean())
 
 
 def _judge_folds(
-    models: Sequence[DoubleBasis],
+    models: Sequence[RidgeModel],
     bags: LabelledBags,
     folds: _Folds,
     progress: Progress | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,15 +21,15 @@ from ..execution import Progress
 from ..execution.passes import rows_of, run_pass
 from ..execution.progress import part_of
 from ..parameters import Function, Integer, ListOf, MappingOf, None_, Text, checked
-from ..regression.fitted_model import FittedModel
-from ..regression.outcomes import Classes, Densities, Reals
+from ..regression.fitted_model import FittedEstimator, JudgedModel, mean_of, model_of
+from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable
 from ..regression.training_labels import class_codes
 from ..regression.weights import SampleWeight, Weights
 from ..units import in_units
 from .errors import ROUNDING, Rows, exponents_of
 from .exchanges import Index, draw_donors, drop_of_score, exchange
-from .judging import TOO_LARGE, DensityModel, find_subset, judging_cost
+from .judging import TOO_LARGE, find_subset, judging_cost
 
 N_RUNS = 64  # stretches of a store that bags are taken from, so that all of it is looked at
 MOST_VALUES = 2**26  # coordinates of points that are held: 256 MiB in float32
@@ -95,7 +95,7 @@ class Importance:
     progress=Function | None_,
 )
 def permutation_importance(
-    model: FittedModel,
+    model: FittedEstimator[JudgedModel],
     data: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
     y: LabelsLike = None,
     *,
@@ -161,30 +161,32 @@ def permutation_importance(
     tell the same share their importance: each alone may be spared. An exchange also parts a
     coordinate from the others of the same point, so a drop has both in it.
     """
-    where = _labelled(model, data, y)
-    check_predictable(model, where, subset or "all")
+    fitted = model_of(model)
+    where = _labelled(fitted, data, y)
+    check_predictable(fitted, where, subset or "all")
     together = _sets_of(coordinates, where)
     if groups is None and isinstance(where.data, BagStore):
-        of_model = Holdout.of(getattr(model, "holdout_", 0.0)).groups
+        of_model = Holdout.of(fitted.holdout).groups
         groups = of_model if of_model in where.data.target_names else None
     column = None if groups is None else Column.of(where.data, "groups", groups)
     weights = Weights.of_bags(where.data, sample_weight)
-    name, taken = find_subset(model, where, subset, lambda bags: _taken(bags, max_bags))
+    name, taken = find_subset(fitted, where, subset, lambda bags: _taken(bags, max_bags))
     index, bags, labels = taken
     members = index if column is None else column.at(index)
     codes = np.unique(members, return_inverse=True)[1]
     if codes.max() < 1:
         raise DataError(f"there is one {'bag' if column is None else 'group'}; two are needed")
-    targets = model.outcome_.encode(labels)[0].astype(np.float64)
+    outcome = fitted.outcome
+    targets = outcome.encode(labels)[0].astype(np.float64)
     w = np.ones(len(index)) if weights is None else weights.of(index, targets)
     if np.count_nonzero(w) < 2:
         raise DataError("sample_weight: fewer than two bags weigh anything")
-    exponents = exponents_of(model.outcome_, targets)
+    exponents = exponents_of(outcome, targets)
     targets = in_units(targets, exponents)
-    units = SCATTERS[type(model.outcome_)](model, targets, w)
+    units = SCATTERS[type(outcome)](fitted, targets, w)
     if not (w @ units > 0).all():
         raise DataError("the labels of all bags are equal: no coordinate can tell them apart")
-    scores = _Scores(model, bags, targets, exponents, n_repeats * len(together) + 1, progress)
+    scores = _Scores(fitted, bags, targets, exponents, n_repeats * len(together) + 1, progress)
     base = scores.losses(bags)
     rng, found = np.random.default_rng(SEED), []
     for chosen in together.values():
@@ -193,8 +195,8 @@ def permutation_importance(
         found.append(drop_of_score(base, np.array(after), np.array(donors), units, w, codes))
     return Importance(
         tuple(together),
-        _names_of(model),
-        "accuracy" if isinstance(model.outcome_, Classes) else "R²",
+        _names_of(outcome),
+        "accuracy" if isinstance(outcome, Classes) else "R²",
         1.0 - w @ base / (w @ units),
         np.array([drop for drop, _ in found]),
         np.array([error for _, error in found]),
@@ -210,7 +212,7 @@ class _Scores:
 
     def __init__(
         self,
-        model: FittedModel,
+        model: JudgedModel,
         bags: Bags,
         targets: Rows,
         exponents: Index,
@@ -228,7 +230,7 @@ class _Scores:
         return run_pass(LabelledBags(bags), reduction, progress=progress)
 
     def _of_batch(self, batch: Batch) -> Rows:
-        rows, outcome = self._model.decision_rows(batch.bags), self._model.outcome_
+        rows, outcome = self._model.decision_rows(batch.bags), self._model.outcome
         with np.errstate(over="ignore"):  # refused by name
             rows = in_units(rows, self._exponents)
             losses = outcome.losses(rows, self._targets[batch.index])
@@ -238,31 +240,29 @@ class _Scores:
         return losses
 
 
-def _of_numbers(model: FittedModel, targets: Rows, weights: Rows) -> Rows:
+def _of_numbers(model: JudgedModel, targets: Rows, weights: Rows) -> Rows:
     mean = np.average(targets, axis=0, weights=weights)
     gaps = targets - mean
     return np.where(np.abs(gaps) > ROUNDING * np.abs(mean), gaps, 0.0) ** 2
 
 
-def _of_classes(model: FittedModel, targets: Rows, weights: Rows) -> Rows:
+def _of_classes(model: JudgedModel, targets: Rows, weights: Rows) -> Rows:
     return np.ones((len(targets), 1))
 
 
-def _of_densities(model: FittedModel, targets: Rows, weights: Rows) -> Rows:
-    mean = cast(DensityModel, model).mean_coefficients_
-    return ((targets - mean) ** 2).sum(axis=1, keepdims=True)
+def _of_densities(model: JudgedModel, targets: Rows, weights: Rows) -> Rows:
+    return ((targets - mean_of(model)) ** 2).sum(axis=1, keepdims=True)
 
 
 # What the mean loss is divided by, of each bag: so that 1 − the quotient is the score.
-SCATTERS: dict[type, Callable[[FittedModel, Rows, Rows], Rows]] = {
+SCATTERS: dict[type, Callable[[JudgedModel, Rows, Rows], Rows]] = {
     Reals: _of_numbers,
     Classes: _of_classes,
     Densities: _of_densities,
 }
 
 
-def _names_of(model: FittedModel) -> tuple[str, ...]:
-    outcome = model.outcome_
+def _names_of(outcome: Outcome) -> tuple[str, ...]:
     if isinstance(outcome, Densities):
         return ("densities",)
     n = 1 if isinstance(outcome, Classes) else outcome.n_targets
@@ -270,7 +270,7 @@ def _names_of(model: FittedModel) -> tuple[str, ...]:
 
 
 def _labelled(
-    model: FittedModel,
+    model: JudgedModel,
     data: BagStore | LabelledBags | Bags | Sequence[ArrayLike],
     y: LabelsLike,
 ) -> LabelledBags:
@@ -278,10 +278,10 @@ def _labelled(
         if y is not None:
             raise ParameterError("y is given, but the data carry their labels")
         check_predictable(model, data, "all")
-        return data if isinstance(data, LabelledBags) else model.outcome_.take_labels(data)
+        return data if isinstance(data, LabelledBags) else model.outcome.take_labels(data)
     bags = as_bags(data)
     check_predictable(model, LabelledBags(bags), "all")
-    outcome = model.outcome_
+    outcome = model.outcome
     if isinstance(outcome, Densities):
         return with_responses(bags, y)
     if isinstance(outcome, Classes) and y is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -18,7 +18,13 @@ from ..execution import Progress
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.passes import Reduction, run_pass
 from ..parameters import Function, Instance, None_, Text, checked
-from ..regression.fitted_model import FittedModel, ScoringModel
+from ..regression.fitted_model import (
+    FittedEstimator,
+    JudgedModel,
+    ScoringModel,
+    mean_of,
+    model_of,
+)
 from ..regression.outcomes import Classes, Densities, Outcome, Reals
 from ..regression.stored_predictions import check_predictable, natural_subsets, take_subset
 from ..regression.weights import SampleWeight, Weights
@@ -47,7 +53,7 @@ ROWS_PER_BLOCK = 2048  # bags whose features, coefficients and encoded labels ar
     progress=Function | None_,
 )
 def evaluate(
-    model: FittedModel,
+    model: FittedEstimator[JudgedModel],
     data: BagStore | LabelledBags,
     *,
     subset: str | None = None,
@@ -76,22 +82,23 @@ def evaluate(
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
-    check_predictable(model, data, subset or "all")
-    bags = model.outcome_.take_labels(data) if isinstance(data, BagStore) else data
+    fitted = model_of(model)
+    check_predictable(fitted, data, subset or "all")
+    bags = fitted.outcome.take_labels(data) if isinstance(data, BagStore) else data
     weights = Weights.of_bags(bags.data, sample_weight)
 
     def judge(chosen: LabelledBags) -> Errors | None:
-        errors = evaluate_together([model], chosen, progress, weights)[0]
+        errors = evaluate_together([fitted], chosen, progress, weights)[0]
         if errors.n and not errors.weight:
             raise DataError(f"{bags.url or 'bags in memory'}: the weights of all bags are 0")
         return errors if errors.n else None
 
-    name, errors = find_subset(model, bags, subset, judge)
+    name, errors = find_subset(fitted, bags, subset, judge)
     return replace(errors, subset=name)
 
 
 def find_subset(
-    model: FittedModel,
+    model: JudgedModel,
     bags: LabelledBags,
     subset: str | None,
     use: Callable[[LabelledBags], T | None],
@@ -160,7 +167,7 @@ class Judge:
         self, model: ScoringModel, bags: LabelledBags, weights: Weights | None = None
     ) -> None:
         self.model, self.weights = model, weights
-        self.outcome = model.outcome_
+        self.outcome = model.outcome
         numbers = range(1, self.outcome.n_targets + 1)
         self.names = self.outcome.names or tuple(f"target {number}" for number in numbers)
         self.class_names = tuple(bags.class_names.get(self.names[0], ()))
@@ -234,23 +241,13 @@ def _detail_densities(
         coefficients = np.empty_like(targets)
         _project(spec, batch.bags, coefficients)
         own = float(_sum((coefficients - targets) ** 2, weights).sum())
-    mean = cast(DensityModel, judge.model).mean_coefficients_
-    average = float(_sum((mean - targets) ** 2, weights).sum())
+    average = float(_sum((mean_of(judge.model) - targets) ** 2, weights).sum())
     noise = sampling_noise(spec, batch.labels.present, targets, weights)
     details = DensityDetails(average, own, noise)
     return details, np.empty((len(batch), 0)), np.empty((len(batch), 0))
 
 
 DETAILS = {Reals: _detail_numbers, Classes: _detail_classes, Densities: _detail_densities}
-
-
-class DensityModel(ScoringModel, Protocol):
-    """A fitted model of densities."""
-
-    @property
-    def mean_coefficients_(self) -> Rows:
-        """Of the average response of the bags fitted, shape (k,)."""
-        ...
 
 
 def sampling_noise(
@@ -298,6 +295,6 @@ def _add_each(ours: list[Errors], theirs: list[Errors]) -> list[Errors]:
 
 def judging_cost(model: ScoringModel) -> Cost:
     """Return the cost of predicting bags and of the rows that are compared."""
-    features, k = model.features_, model.outcome_.n_targets
+    features, k = model.features, model.outcome.n_targets
     rows = 8 * (features.n_features + 4 * k)
     return features.cost + Cost(0.0, features.n_features * k * SECONDS_PER_PRODUCT, rows)

@@ -18,7 +18,7 @@ from ..config_errors import items_of
 from ..errors import BagbasisError, ModelError, needing_extra
 from ..parameters import Instance, Text, checked
 from ..regression import load_model
-from ..regression.linear_model import LinearModel
+from ..regression.base import DoubleBasis
 from ..versions import version
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FOLDER = "model.zarr"
 class _Bags:
     """What MLflow calls: predictions of bags that are given as lists, arrays or a frame."""
 
-    def __init__(self, model: LinearModel) -> None:
+    def __init__(self, model: DoubleBasis) -> None:
         self._model = model
 
     def predict(self, model_input: Any, params: object = None) -> NDArray[Any]:  # noqa: ANN401
@@ -46,8 +46,8 @@ def _load_pyfunc(path: str) -> _Bags:
     return _Bags(load_model(path))
 
 
-@checked(model=Instance("LinearModel"), name=Text)
-def log_model(model: LinearModel, name: str = "model") -> ModelInfo:
+@checked(model=Instance("DoubleBasis"), name=Text)
+def log_model(model: DoubleBasis, name: str = "model") -> ModelInfo:
     """Log a fitted model into MLflow's active run: itself, its parameters and its report.
 
     ``mlflow.pyfunc.load_model`` then gives a model whose ``predict`` takes a list of bags, or a

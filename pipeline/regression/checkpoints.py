@@ -29,9 +29,10 @@ from ..params import check_number, checked
 from ..storage.files import discard, discard_empty, names_in, reading, writing
 from ..storage.urls import filesystem, normalize_url
 from ..versions import version
-from .accumulate import FitPass, FitStatistics
+from .accumulate import FitStatistics
 from .outcomes import identify_outcome
 from .partials import read_arrays, read_partial, write_arrays, write_partial
+from .plan import FitPlan
 
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ class Checkpoints:
         self.seconds = check_number("seconds", seconds, above=0)
         self._used: set[str] = set()
 
-    def keeper(self, fit: FitPass) -> FitKeeper:
+    def keeper(self, plan: FitPlan) -> FitKeeper:
         """Return the checkpoints of one pass.
 
         Raises
@@ -86,10 +87,10 @@ class Checkpoints:
         StoreError
             The folder can not be written.
         """
-        every = self._tasks(fit)
-        return FitKeeper(self._folder(fit, tasks_a_group=every), every)
+        every = self._tasks(plan)
+        return FitKeeper(self._folder(plan, tasks_a_group=every), every)
 
-    def steps(self, fit: FitPass, **settings: object) -> StepKeeper:
+    def steps(self, plan: FitPlan, **settings: object) -> StepKeeper:
         """Return the checkpoints of a fit by conjugate gradients, and its settings.
 
         Raises
@@ -97,13 +98,13 @@ class Checkpoints:
         ParameterError, StoreError
             As `keeper`.
         """
-        return StepKeeper(self._folder(fit, **settings), self.seconds)
+        return StepKeeper(self._folder(plan, **settings), self.seconds)
 
-    def _folder(self, fit: FitPass, **settings: object) -> str:
+    def _folder(self, plan: FitPlan, **settings: object) -> str:
         """Make the folder of one fit, with what it depends on."""
-        if fit.source.in_memory:
+        if plan.bags.in_memory:
             raise ParameterError("checkpoints are for bags in a BagStore, not for bags in memory")
-        description = {**describe(fit), **settings}
+        description = {**describe(plan), **settings}
         text = json.dumps(description, sort_keys=True)
         url = f"{self.url}/fit-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
         with writing(f"{url}/{DESCRIPTION}") as path:
@@ -130,10 +131,10 @@ class Checkpoints:
         if kind is None:
             self.discard()
 
-    def _tasks(self, fit: FitPass) -> int:
+    def _tasks(self, plan: FitPlan) -> int:
         """Return the tasks per group, by the cost model alone: the same in every run."""
-        n_tasks = len(fit.ranges)
-        by_seconds = self.seconds * n_tasks / fit.seconds
+        n_tasks = len(plan.ranges)
+        by_seconds = self.seconds * n_tasks / plan.seconds
         return max(1, int(min(by_seconds, n_tasks // current_limits().groups)))
 
 
@@ -241,9 +242,9 @@ def _aware(time: datetime) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def describe(fit: FitPass) -> dict[str, Any]:
+def describe(plan: FitPlan) -> dict[str, Any]:
     """Return everything that the sums of a pass depend on, in types JSON knows."""
-    source = fit.source
+    source = plan.bags
     store: Any = source.data
     return {
         "format": FORMAT_VERSION,
@@ -258,14 +259,14 @@ def describe(fit: FitPass) -> dict[str, Any]:
         "bags": [source.start, source.end],
         "only": source.only.to_dict() if source.only else None,
         "target_names": list(source.target_names),
-        "features": fit.features.to_dict(),
-        "outcome": identify_outcome(fit.outcome),
+        "features": plan.features.to_dict(),
+        "outcome": identify_outcome(plan.outcome),
         "holdout": source.left_out.to_dict() if source.left_out else None,
-        "validation": fit.validation.to_dict() if fit.validation else None,
-        "weights": fit.weights.to_dict() if fit.weights else None,
-        "precision": fit.precision,
-        "keeps_rows": fit.keeps_rows,
-        "plan": [current_limits().split_every, len(fit.ranges)],
+        "validation": plan.validation.to_dict() if plan.validation else None,
+        "weights": plan.weights.to_dict() if plan.weights else None,
+        "precision": plan.precision,
+        "keeps_rows": plan.keeps_rows,
+        "plan": [current_limits().split_every, len(plan.ranges)],
     }
 
 

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal, cast
+from dataclasses import dataclass
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from ..bags import Bags, BagStore, as_bags
+from ..arrays import Floats
+from ..bags import Bags, BagStore
 from ..bags.holdout import HoldoutLike
-from ..bags.inputs import as_targets, with_targets
-from ..bags.labelled import take_range
-from ..bags.plan import Range
+from ..bags.inputs import BagsLike
 from ..embeddings import Embedding
-from ..errors import DataError, ParameterError, shown
+from ..execution import Progress
 from ..parameters.regression import TABLES
-from ..params import check_number
+from ..params import checked
 from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
-from .fitted_model import Array, BagsLike
+from .base import DoubleBasis
+from .checkpoints import CheckpointsLike
+from .fit_parameters import PenaltiesLike
+from .fitted_model import Array
+from .outcome_base import Target
 from .outcomes import Classes
-from .problem import Labels, Problem, Target, TrainingBags
-from .ridge_parameters import PenaltiesLike
+from .problem import TrainingBags
+from .ridge_model import RidgeModel
 from .scoring import predictions_of_store, refusing_labels
-from .target_estimator import TargetEstimator
-from .training_labels import as_integers, class_codes, distinct_labels, n_targets_of, refuse_numbers
-from .weights import SampleWeight, Weights
+from .weights import SampleWeight
 
 
-class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
+class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
     """The Double-Basis estimator on one-hot classes, bag → class.
 
     Parameters and attributes as in `DoubleBasisRegressor`, and ``classes_``. Labels in a store
@@ -49,8 +49,7 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
     """
 
     PARAMETERS = TABLES["DoubleBasisClassifier"]
-    outcome_: Classes
-    outcome_kind = Classes
+    _learns = Classes
 
     def __init__(
         self,
@@ -66,62 +65,43 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
         baseline: str | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
     ) -> None:
-        ridge = (alpha, alphas, validation_fraction, precision, solver, rank, uncertainty, baseline)
-        super().__init__(embedding, random_features, *ridge)
+        super().__init__(
+            embedding=embedding,
+            random_features=random_features,
+            alpha=alpha,
+            alphas=alphas,
+            validation_fraction=validation_fraction,
+            precision=precision,
+            solver=solver,
+            rank=rank,
+            uncertainty=uncertainty,
+            baseline=baseline,
+        )
         self.class_weight = class_weight
 
-    def weighed(
-        self, problem: Problem, sample_weight: SampleWeight, holdout: HoldoutLike = 0.0
-    ) -> Problem:
-        """See `DoubleBasis.weighed`; with the weights of classes."""
-        problem = super().weighed(problem, sample_weight, holdout)
-        if self.class_weight is None:
-            return problem
-        by_class = self._weights_of_classes(problem, holdout)
-        return replace(problem, weights=replace(problem.weights or Weights(), by_class=by_class))
+    @checked
+    def fit(
+        self,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
+        *,
+        target: Target = None,
+        sample_weight: SampleWeight = None,
+        holdout: HoldoutLike = 0.0,
+        progress: Progress | None = None,
+        checkpoints: CheckpointsLike = None,
+    ) -> Self:
+        """Fit from one pass over the bags; arguments as in `DoubleBasisRegressor.fit`.
 
-    def _weights_of_classes(self, problem: Problem, holdout: HoldoutLike) -> NDArray[np.float64]:
-        outcome, given = cast(Classes, problem.outcome), self.class_weight
-        if isinstance(given, str) and given == "balanced":
-            counts = np.zeros(outcome.n_targets)
-            for _, _, labels in self.parts(problem.source, holdout)[0].label_blocks():
-                counts += outcome.encode(labels)[0].sum(axis=0)
-            return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1)))
-        if not isinstance(given, Mapping):
-            what = "'balanced', a mapping from class to number, or None"
-            raise ParameterError(f"class_weight is {shown(given)}; expected {what}")
-        names = [str(one) for one in outcome.values]  # a saved model has its keys as text
-        known = {str(code): j for j, code in enumerate(outcome.classes)}  # as models of before
-        known |= {name: j for j, name in enumerate(names)}
-        weights = np.ones(len(names))
-        for name, weight in given.items():
-            if str(name) not in known:
-                raise ParameterError(f"class_weight has class {name!r}; there are {names}")
-            label = f"class_weight of {name!r}"
-            weights[known[str(name)]] = cast(float, check_number(label, weight, 0))
-        return weights
-
-    def problem(
-        self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None
-    ) -> Problem:
-        """See `DoubleBasis.problem`."""
-        names = None
-        if labels is not None:
-            names, labels = class_codes(as_targets(labels))
-        source, _ = with_targets(X, labels, target)
-        if n_targets_of(source) != 1:
-            raise DataError("a classifier has one target; name it with target=")
-        source = take_range(source, bags)
-        codes = distinct_labels(source)
-        refuse_numbers(source, codes)
-        classes = names if names is not None else as_integers(codes)
-        stored = source.class_names.get(source.target_names[0]) if source.target_names else None
-        named = () if stored is None else tuple(stored[int(code)] for code in codes)
-        return Problem(source, Classes(tuple(classes.tolist()), source.target_names, named))
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        return self._fit(X, y, target, sample_weight, holdout, progress, checkpoints)
 
     def predict(self, X: BagsLike) -> Array:
         """Return the class of the largest score, shape (n_bags,); lazy for a BagStore."""
-        return self._predict(X)
+        return self._fitted.predict(X)
 
     def predict_proba(self, X: BagsLike) -> Array:
         """Return scores clipped at 0 and divided by their sum, shape (n_bags, n_classes).
@@ -130,41 +110,44 @@ class DoubleBasisClassifier(ClassifierMixin, TargetEstimator):
         scores are right, and `predict` uses their order, but they are not calibrated: they may be
         exactly 0, and are too even where the fit is strongly penalised.
         """
-        return self._predict(X, "probabilities")
-
-    def probabilities(self, bags: Bags) -> NDArray[np.float64]:
-        """Return what `predict_proba` gives for bags in memory."""
-        return self.predicted(bags).arrays()["probabilities"]
+        return self._fitted.predict(X, "probabilities")
 
     def decision_function(self, X: BagsLike) -> Array:
         """Return the scores that `predict` compares, shape (n_bags, n_classes); lazy for a store.
 
         Of two classes the second's less the first's, shape (n_bags,): positive for the second.
         """
-        if not isinstance(X, BagStore):
-            return self.decision_scores(as_bags(X))
-        check_is_fitted(self, "coef_")
-        tail = () if len(self.classes_) == 2 else (len(self.classes_),)
-        return self._lazy(X, "decision_scores", (), tail, np.float64)
-
-    def decision_scores(self, bags: Bags) -> NDArray[np.float64]:
-        """Return what `decision_function` gives for bags in memory."""
-        rows = self.decision_rows(bags)
-        return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+        model, n = self._fitted, len(self.classes_)
+        return model.apply(X, _DecisionScores(model), () if n == 2 else (n,))
 
     def score(
         self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
     ) -> float:
         """Return the accuracy; arguments as in `DoubleBasisRegressor.score`."""
-        check_is_fitted(self, "coef_")
+        model = self._fitted
         if y is not None or not isinstance(X, BagStore):
             with refusing_labels(y, sample_weight):
                 return super().score(X, y, sample_weight)
-        labels, predicted, weights = predictions_of_store(self, X, sample_weight)
-        codes = self.outcome_.codes_of(np.asarray(predicted).tolist())
+        labels, predicted, weights = predictions_of_store(model, X, sample_weight)
+        codes = self._outcome.codes_of(np.asarray(predicted).tolist())
         return float(np.average(labels[:, 0] == codes, weights=weights))
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes as `predict` has them, shape (n_classes,)."""
-        return self.outcome_.values
+        return self._outcome.values
+
+    @property
+    def _outcome(self) -> Classes:
+        return cast(Classes, self.model_.outcome)
+
+
+@dataclass(frozen=True)
+class _DecisionScores:
+    """What `DoubleBasisClassifier.decision_function` gives for bags in memory."""
+
+    model: RidgeModel
+
+    def __call__(self, bags: Bags) -> Floats:
+        rows = self.model.decision_rows(bags)
+        return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
-from ..bags import Bags
 from ..bags.columns import Column
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.splits import ListedBags, hash_index
@@ -22,31 +21,12 @@ from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..execution.passes import Reduction, run_pass
 from ..params import check_share
-from .feature_map import FeatureMap
-from .outcomes import Outcome
-from .saving import OptionalPart
+from .fitted_model import ScoringModel
+from .model_state import OptionalPart
 from .summary import Floats
 
 CALIBRATION_SEED = 4  # of the hash that takes one bag per group, and no more than serve
 MOST_BAGS = 10_000  # the coverage of more differs from what is promised by less than .003
-
-
-class Regression(Protocol):
-    """A fitted model of real numbers."""
-
-    @property
-    def outcome_(self) -> Outcome:
-        """What was learnt."""
-        ...
-
-    @property
-    def features_(self) -> FeatureMap:
-        """What it is linear in."""
-        ...
-
-    def decision_rows(self, bags: Bags) -> Floats:
-        """Return what is predicted, shape (n_bags, k)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +47,7 @@ class Calibration(OptionalPart):
     @classmethod
     def of(
         cls,
-        model: Regression,
+        model: ScoringModel,
         bags: LabelledBags,
         groups: Column | None = None,
         progress: Progress | None = None,
@@ -84,9 +64,9 @@ class Calibration(OptionalPart):
         found = []
         for (start, _), some, labels in bags.label_blocks():
             found.append(start + some)
-            if labels.shape[1] != model.outcome_.n_targets:
+            if labels.shape[1] != model.outcome.n_targets:
                 raise DataError(
-                    f"there are {labels.shape[1]} targets, the model has {model.outcome_.n_targets}"
+                    f"there are {labels.shape[1]} targets, the model has {model.outcome.n_targets}"
                 )
         rows = np.concatenate(found)
         rows = rows[np.argsort(hash_index(rows.astype(np.uint64), CALIBRATION_SEED))]
@@ -99,7 +79,7 @@ class Calibration(OptionalPart):
         if not len(rows):
             return None
         chosen = replace(bags, left_out=None, only=ListedBags(np.sort(rows[:MOST_BAGS])))
-        cost = model.features_.cost
+        cost = model.features.cost
         reduction = Reduction(partial(_Errors, model), _join, cost, name="calibrate")
         return cls(np.sort(run_pass(chosen, reduction, progress=progress), axis=0))
 
@@ -132,13 +112,13 @@ class Calibration(OptionalPart):
 class _Errors:
     """A `Collector` of the absolute errors of a range of bags."""
 
-    def __init__(self, model: Regression) -> None:
+    def __init__(self, model: ScoringModel) -> None:
         self._model = model
-        self._found = [np.empty((0, model.outcome_.n_targets))]
+        self._found = [np.empty((0, model.outcome.n_targets))]
 
     def add(self, batch: Batch) -> None:
         if len(batch):
-            targets, _ = self._model.outcome_.encode(batch.labels)
+            targets, _ = self._model.outcome.encode(batch.labels)
             self._found.append(np.abs(self._model.decision_rows(batch.bags) - targets))
 
     def finish(self) -> Floats:

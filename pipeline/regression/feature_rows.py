@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import psutil
@@ -27,6 +27,7 @@ from ..execution.passes import Index, RowsOfBags
 from ..execution.tasks import lane_memory
 from .feature_map import FeatureMap
 from .outcomes import Outcome
+from .plan import FitPlan
 from .weights import Weights
 
 BLOCK_BYTES = 2**26  # of the features that are in memory at a time
@@ -124,6 +125,19 @@ class FeatureRows(RowsOfBags):
     keeping: Keeping
     weights: Weights | None = None
 
+    @classmethod
+    def of(cls, plan: FitPlan, keeping: Keeping) -> Self:
+        """Return the rows of a plan's bags."""
+        return cls(
+            plan.bags,
+            plan.features,
+            plan.outcome,
+            plan.validation,
+            plan.precision,
+            keeping,
+            plan.weights,
+        )
+
     def batches(
         self, start: int, stop: int, *, rows_per_block: int, max_bytes: int
     ) -> Iterator[RowBlock]:
@@ -155,8 +169,8 @@ class FeatureRows(RowsOfBags):
     def _made(
         self, start: int, stop: int, rows_per_block: int, max_bytes: int
     ) -> Iterator[RowBlock]:
-        given = {"rows_per_block": rows_per_block, "max_bytes": max_bytes}
-        for batch in self.bags.batches(start, stop, **given):
+        reading = self.bags.batches(start, stop, rows_per_block=rows_per_block, max_bytes=max_bytes)
+        for batch in reading:
             with self.bags.naming(batch.index):
                 y, n_beyond = np.empty((0, self.outcome.n_targets)), 0
                 embeddings, n_outside, apart = np.empty((0, 0)), 0, np.zeros(len(batch), bool)

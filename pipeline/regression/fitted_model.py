@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from numpy.typing import ArrayLike
-
-from ..bags import Bags, BagStore
+from ..arrays import Floats
+from ..bags import Bags
+from ..bags.inputs import BagsLike
+from ..errors import ModelError
 from ..execution.costs import Cost
 from .feature_map import FeatureMap
 from .outcomes import Outcome, Prediction
-from .summary import Floats
+
+__all__ = ["BagsLike"]
 
 COVERAGE = 0.9
 
@@ -24,9 +26,6 @@ class MoreColumns(NamedTuple):
 
 
 NO_COLUMNS = MoreColumns()
-
-BagsLike = BagStore | Bags | Sequence[ArrayLike]
-"""Bags as callers give them; in a sequence one array of shape (n_i, n_dims) per bag."""
 
 Array = Any
 """A numpy array for bags in memory, a lazy dask.array for a BagStore."""
@@ -52,16 +51,21 @@ class Features(Protocol):
 
 
 class ScoringModel(Protocol):
-    """What the errors of a fitted estimator are computed from."""
+    """What errors are computed from."""
 
     @property
-    def outcome_(self) -> Outcome:
+    def outcome(self) -> Outcome:
         """What was learnt."""
         ...
 
     @property
-    def features_(self) -> Features:
-        """What it is linear in."""
+    def features(self) -> Features:
+        """What the model sees of a bag."""
+        ...
+
+    @property
+    def mean_targets(self) -> Floats | None:
+        """The mean of the encoded labels fitted, shape (k,), where the outcome keeps it."""
         ...
 
     def decision_rows(self, bags: Bags) -> Floats:
@@ -69,18 +73,33 @@ class ScoringModel(Protocol):
         ...
 
 
-class FittedModel(ScoringModel, Protocol):
-    """What predictions of a store are made with."""
+def mean_of(model: ScoringModel) -> Floats:
+    """Return the mean of the encoded labels fitted, of a model whose outcome keeps it."""
+    assert model.mean_targets is not None
+    return model.mean_targets
+
+
+class JudgedModel(ScoringModel, Protocol):
+    """A model that was fitted to some bags of a store, and not to others."""
 
     @property
-    def features_(self) -> FeatureMap:
+    def features(self) -> FeatureMap:
         """Both bases with everything decided."""
         ...
 
     @property
-    def holdout_(self) -> float | dict[str, Any]:
+    def holdout(self) -> float | dict[str, Any]:
         """What was left out of the fit, see `Holdout`."""
         ...
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What the fit has counted; ``data_url`` is the store's."""
+        ...
+
+
+class FittedModel(JudgedModel, Protocol):
+    """What predictions of a store are made with."""
 
     def predicted(self, bags: Bags, columns: MoreColumns = NO_COLUMNS) -> Prediction:
         """Return everything that is predicted for bags in memory, and more columns."""
@@ -89,3 +108,22 @@ class FittedModel(ScoringModel, Protocol):
     def with_columns(self, rows: Floats, scores: Floats, columns: MoreColumns) -> Prediction:
         """Return predictions of raw rows (n, k) and scores (n, 2), with more columns."""
         ...
+
+
+Model = TypeVar("Model", covariant=True)
+
+
+class FittedEstimator(Protocol[Model]):
+    """An estimator that may be fitted."""
+
+    @property
+    def model_(self) -> Model:
+        """What the fit has made."""
+        ...
+
+
+def model_of(estimator: FittedEstimator[Model]) -> Model:
+    """Return what the fit of an estimator has made; ModelError before a fit."""
+    if not hasattr(estimator, "model_"):
+        raise ModelError("the model is not fitted; call fit before predicting")
+    return estimator.model_

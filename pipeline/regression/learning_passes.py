@@ -21,10 +21,11 @@ from ..execution.passes import Reduction, plan_ranges, run_pass
 from ..execution.progress import note
 from ..random_features import FeatureSpec
 from ..random_features.spectrum_evidence import SpectrumSums
-from .accumulate import FitPass, SplitSums
+from .accumulate import SplitSums
 from .feature_map import FeatureMap
 from .feature_rows import FeatureRows, Keeping, RowBlock, discard_everywhere
 from .partial_regression import PartialSummary, Rows
+from .plan import FitPlan
 from .ridge import check_rows
 from .statistics import RidgeStatistics, statistics_cost
 
@@ -33,7 +34,7 @@ class LearningSums:
     """Collects the sums of one task: of bags that are fitted, not those to validate on."""
 
     def __init__(self, rows: FeatureRows, features: FeatureMap) -> None:
-        self._sums = SplitSums(features, rows.outcome.n_targets, rows.precision, False)
+        self._sums = SplitSums(features, rows.outcome.n_targets, rows.precision, has_held=False)
 
     def add(self, block: RowBlock) -> None:
         """Count the rows of a block."""
@@ -52,7 +53,7 @@ class LearningPasses:
 
     Parameters
     ----------
-    fit : FitPass
+    plan : FitPlan
         The bags to fit, with the first basis and a baseline's columns alone, in double.
     left : callable
         What a baseline leaves of the sums of such features.
@@ -62,7 +63,7 @@ class LearningPasses:
         Of what learning has come to.
     """
 
-    fit: FitPass
+    plan: FitPlan
     left: Callable[[Rows, FeatureMap], Rows | PartialSummary]
     progress: Progress | None = None
     keeper: StateKeeper | None = None
@@ -78,14 +79,14 @@ class LearningPasses:
         self, kind: type | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         """Drop the embeddings that are kept."""
-        discard_everywhere(self._token, self.fit.source.in_memory)
+        discard_everywhere(self._token, self.plan.bags.in_memory)
 
     def __call__(self, spec: FeatureSpec, n_bags: int, said: str) -> SpectrumSums:
         """Return the centred sums of about ``n_bags`` bags; DataError if none has a label."""
         note(self.progress, said)
-        source, features = self.fit.source, replace(self.fit.features, second=spec)
-        sizes = features.n_features, self.fit.outcome.n_targets, self.fit.precision
-        cost = features.cost_in(self.fit.precision) + statistics_cost(*sizes)
+        source, features = self.plan.bags, replace(self.plan.features, second=spec)
+        sizes = features.n_features, self.plan.outcome.n_targets, self.plan.precision
+        cost = features.cost_in(self.plan.precision) + statistics_cost(*sizes)
         if self._ranges is None:  # of every pass, so that what is kept is found
             runs = RunSample.of_about(n_bags).ranges(source.start, source.start + source.n_bags)
             self._ranges = runs if len(runs) > 1 else plan_ranges(source, cost)
@@ -98,18 +99,17 @@ class LearningPasses:
             homes=[] if source.in_memory else self._homes(len(self._ranges)),
         )
         check_rows(found)
-        outcome = self.fit.outcome
+        outcome = self.plan.outcome
         share = outcome.n_independent / outcome.n_targets
         return _as_sums(self.left(found, features), share)
 
     @cached_property
     def _rows(self) -> FeatureRows:
-        fit = self.fit
-        narrow = 8 * (fit.features.n_embedded + fit.outcome.n_targets)
-        here = fit.source.in_memory
-        keeping = Keeping.of(self._token, fit.source.n_bags, narrow + 1, narrow, here)
-        bases = (fit.source, fit.features, fit.outcome, fit.validation, fit.precision)
-        return FeatureRows(*bases, replace(keeping, share=0.0), fit.weights)
+        plan = self.plan
+        narrow = 8 * (plan.features.n_embedded + plan.outcome.n_targets)
+        here = plan.bags.in_memory
+        keeping = Keeping.of(self._token, plan.bags.n_bags, narrow + 1, narrow, here)
+        return FeatureRows.of(plan, replace(keeping, share=0.0))
 
 
 def _as_sums(found: Rows | PartialSummary, share: float) -> SpectrumSums:

@@ -9,10 +9,12 @@ from ..params import checked
 from ..storage.files import GROUP
 from ..storage.folders import read_one
 from ..storage.urls import normalize_url
-from .base import DoubleBasis
+from .base import DoubleBasis, parameters_of
 from .classifier import DoubleBasisClassifier
+from .model_state import ModelState
 from .regressor import DoubleBasisRegressor
-from .saving import ModelState, read_model_arrays, read_state
+from .ridge_model import RidgeModel
+from .saving import params_from_dict, read_model_arrays, read_state
 from .triple_basis import TripleBasisRegressor
 
 ESTIMATORS: dict[str, type[DoubleBasis]] = {
@@ -38,9 +40,13 @@ def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
 
 
 def _load(url: str) -> DoubleBasis:
-    state = read_state(url)
+    values = read_state(url)
     try:
-        kind = ESTIMATORS[state["estimator"]]
-        return kind.from_state(ModelState(state, read_model_arrays(url, kind.array_names(state))))
+        kind = ESTIMATORS[values["estimator"]]
+        estimator = kind(**params_from_dict(values))
+        learns, precision = parameters_of(estimator).learns, estimator.precision
+        arrays = read_model_arrays(url, RidgeModel.array_names(values, learns))
+        estimator.model_ = RidgeModel.from_state(ModelState(values, arrays), learns, precision)
+        return estimator
     except Exception as error:  # whatever a damaged file leads to
         raise ModelError(f"{url}: damaged model ({type(error).__name__}: {error})") from error

@@ -29,11 +29,12 @@ from ..execution.homes import Homes
 from ..execution.keepers import StateKeeper
 from ..execution.passes import FEWER_FEATURES, Collector, Reduction, check_memory, run_pass
 from ..execution.progress import note
-from .accumulate import FitPass, FitStatistics
+from .accumulate import FitStatistics
 from .conjugate_gradients import MOST_STEPS, ConjugateGradients, Iterate, Preconditioner
 from .feature_rows import FeatureRows, Keeping, discard_everywhere
 from .moments import RidgeMoments
 from .penalties import Path, Penalties
+from .plan import FitPlan
 from .product_passes import FirstPass, FirstSums, Product, ProductSums, block_rows, product_cost
 from .ridge import RidgeSolution, as_solution, check_held_out, check_rows, relative_error
 from .summary import Floats, Summary
@@ -60,7 +61,7 @@ class MatrixFreeFit:
 
     Parameters
     ----------
-    fit : FitPass
+    plan : FitPlan
         The bags, features, outcome, validation bags and precision.
     penalties : callable
         From what is known of the rows to those to try; one alone where nothing is chosen.
@@ -71,7 +72,7 @@ class MatrixFreeFit:
     keeper : StateKeeper, optional
     """
 
-    fit: FitPass
+    plan: FitPlan
     penalties: Callable[[Summary], Penalties]
     rank: int | None
     progress: Progress | None = None
@@ -97,7 +98,7 @@ class MatrixFreeFit:
             statistics = self._in_one_unit(first.statistics)
             return self._solve(statistics, first.sample), statistics
         finally:
-            discard_everywhere(self._token, self.fit.source.in_memory)
+            discard_everywhere(self._token, self.plan.bags.in_memory)
 
     # ------------------------------------------------------------------ the solution
 
@@ -144,7 +145,7 @@ class MatrixFreeFit:
 
     def _steps(self, gradients: ConjugateGradients, name: str, start: Floats | None) -> Iterate:
         """Step until no penalty is active, starting from stored steps if there are any."""
-        k = self.fit.outcome.n_targets
+        k = self.plan.outcome.n_targets
         kept = self.keeper.load(name) if self.keeper else None
         now = gradients.begin(start) if kept is None else Iterate.of(kept)
         while (active := _active(now, k)).any() and now.step < MOST_STEPS:
@@ -175,10 +176,10 @@ class MatrixFreeFit:
     def _preconditioner(
         self, train: RidgeMoments, sample: NDArray[Any], alpha: float
     ) -> Preconditioner:
-        z = np.empty((len(sample), train.n_features), self.fit.precision)
+        z = np.empty((len(sample), train.n_features), self.plan.precision)
         for start in range(0, len(z), self._block_rows):
             block = slice(start, start + self._block_rows)
-            self.fit.features.features_of(sample[block], z[block])
+            self.plan.features.features_of(sample[block], z[block])
         rows = z.astype(np.float64)
         rows -= train.sum_z / train.weight
         return Preconditioner(rows, train.weight, alpha)
@@ -201,31 +202,30 @@ class MatrixFreeFit:
     @cached_property
     def rows(self) -> FeatureRows:
         """The bags as rows, kept as far as there is memory."""
-        fit = self.fit
-        itemsize = np.dtype(fit.precision).itemsize
-        narrow = itemsize * fit.features.n_embedded + 8 * fit.outcome.n_targets
-        wide = narrow + itemsize * fit.features.n_features
-        here = fit.source.in_memory
-        keeping = Keeping.of(self._token, fit.source.n_bags, wide, narrow, here)
-        bases = (fit.source, fit.features, fit.outcome, fit.validation, fit.precision)
-        return FeatureRows(*bases, keeping, fit.weights)
+        plan = self.plan
+        itemsize = np.dtype(plan.precision).itemsize
+        narrow = itemsize * plan.features.n_embedded + 8 * plan.outcome.n_targets
+        wide = narrow + itemsize * plan.features.n_features
+        here = plan.bags.in_memory
+        keeping = Keeping.of(self._token, plan.bags.n_bags, wide, narrow, here)
+        return FeatureRows.of(plan, keeping)
 
     @cached_property
     def _ranges(self) -> list[Range]:
-        return self.fit.ranges
+        return self.plan.ranges
 
     @property
     def _block_rows(self) -> int:
-        return block_rows(self.fit.features.n_features, self.fit.precision)
+        return block_rows(self.plan.features.n_features, self.plan.precision)
 
     def _first(self) -> FirstPass:
         """Return the moments and the sample, kept ones if there are any."""
         kept = self.keeper.load("moments") if self.keeper else None
         if kept is not None:
             return FirstPass.of(kept)
-        n, rank = self.fit.source.n_bags, self._rank
+        n, rank = self.plan.bags.n_bags, self._rank
         sampled = Split(min(1.0, (1.25 * rank + 32) / max(1, n)), SAMPLE_SEED)
-        first = self._run(partial(FirstSums, self.rows, sampled), rank, self.fit.outcome.n_targets)
+        first = self._run(partial(FirstSums, self.rows, sampled), rank, self.plan.outcome.n_targets)
         first = first.thinned(rank)
         if self.keeper:
             self.keeper.save("moments", first.arrays())
@@ -236,9 +236,9 @@ class MatrixFreeFit:
     ) -> tuple[Floats, Floats | None]:
         mean = fitted.sum_z / fitted.weight
         k, columns = fitted.n_targets, directions.shape[1]
-        by = self.fit.features.completion
+        by = self.plan.features.completion
         shift = mean @ directions
-        product = Product(by.coefficients(directions).astype(self.fit.precision), shift)
+        product = Product(by.coefficients(directions).astype(self.plan.precision), shift)
         if held is not None:
             constants = np.tile(fitted.sum_y / fitted.weight, columns // k) - mean @ psi
             product = product.judging(by.coefficients(psi), constants, held.exponents)
@@ -248,17 +248,17 @@ class MatrixFreeFit:
         if held is None:
             return products, None
         squares = (found.squares / held.weight).reshape(-1, k)
-        units = self.fit.outcome.units()
+        units = self.plan.outcome.units()
         scores = [relative_error(cast(Summary, held), one, units) for one in squares]
         return products, np.concatenate(scores)
 
     def _run(self, collector: Callable[[], Collector[Any, R]], rank: int, columns: int) -> R:
         """Run a pass over the rows; each task runs where its rows are kept."""
-        cost = product_cost(self.fit, rank, columns)
+        cost = product_cost(self.plan, rank, columns)
         reduction: Reduction[R] = Reduction(
             collector, operator.add, cost, self._block_rows, "first" if rank else "product"
         )
-        homes = [] if self.fit.source.in_memory else self._homes(len(self._ranges))
+        homes = [] if self.plan.bags.in_memory else self._homes(len(self._ranges))
         self.n_passes += 1
         return run_pass(
             self.rows, reduction, ranges=self._ranges, progress=self.progress, homes=homes
@@ -266,14 +266,14 @@ class MatrixFreeFit:
 
     @property
     def _rank(self) -> int:
-        n = self.fit.source.n_bags
+        n = self.plan.bags.n_bags
         if self.rank is not None and self.rank > n:
             raise ParameterError(f"rank is {self.rank}, and there are {n} bags: lower it")
-        return self.rank or default_rank(n, self.fit.features.n_features)
+        return self.rank or default_rank(n, self.plan.features.n_features)
 
     def _check_memory(self) -> None:
-        d = self.fit.features.n_features
-        needed = cg_bytes(d, self._rank, self.fit.outcome.n_targets)
+        d = self.plan.features.n_features
+        needed = cg_bytes(d, self._rank, self.plan.outcome.n_targets)
         check_memory(f"conjugate gradients for {d:,} features", needed, FEWER_FEATURES)
 
     @staticmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -11,13 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import BagStore
+from ..bags.inputs import BagsLike, LabelsLike, with_targets
 from ..bags.labelled import LabelledBags
 from ..bags.labels import Targets
+from ..bags.plan import Range
+from ..embeddings import Embedding
 from ..errors import DataError
 from ..units import surely_finite
+from .linear_columns import LINEAR
 
 Rows = NDArray[np.float64]
 FLOAT = np.dtype(np.float64)
+
+Target = str | Sequence[str] | None
+"""Columns of a store."""
 
 Labels = Any
 """Those of a batch of bags, an array or `Responses`: each kind of outcome takes its own."""
@@ -62,6 +69,16 @@ class Outcome(ABC):
     ----------
     key : str
         Where a saved model keeps what only this kind of outcome has.
+    kind : str
+        What is learnt, in a word.
+    baseline : str
+        The only value of the estimators' parameter ``baseline`` beside None.
+    judged_penalties : tuple of str
+        Values of ``alpha`` that choose the penalty by its error on held-out bags.
+    has_intervals : bool
+        Whether errors of held-out bags give intervals, and the posterior deviations.
+    keeps_mean : bool
+        Whether a saved model keeps the mean of the encoded labels.
     names : tuple of str
         The store's targets; empty for labels in memory, and for responses.
     n_targets : int
@@ -73,6 +90,11 @@ class Outcome(ABC):
     """
 
     key: ClassVar[str]
+    kind: ClassVar[str]
+    baseline: ClassVar[str] = LINEAR
+    judged_penalties: ClassVar[tuple[str, ...]] = ("validation",)
+    has_intervals: ClassVar[bool] = False
+    keeps_mean: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # at run time an inherited property would shadow a field of its name
 
@@ -94,6 +116,42 @@ class Outcome(ABC):
         return self.n_targets
 
     # ------------------------------------------------------------------ labels
+
+    @classmethod
+    def label(cls, X: BagsLike | LabelledBags, labels: LabelsLike, target: Target) -> LabelledBags:
+        """Return bags with labels of this kind.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        labels : array, list or None
+            Of bags in memory: targets, or responses.
+        target : str, list of str or None
+            Of a store.
+
+        Raises
+        ------
+        DataError
+            No bags or no labels, or labels that do not fit the bags.
+        ParameterError
+            Labels beside a store, or a target beside bags in memory.
+        """
+        return with_targets(X, labels, target)[0]
+
+    @classmethod
+    @abstractmethod
+    def from_labels(
+        cls,
+        X: BagsLike | LabelledBags,
+        labels: LabelsLike,
+        target: Target,
+        bags: Range | None,
+        response_embedding: Embedding | None,
+    ) -> tuple[LabelledBags, Self]:
+        """Return a range of bags with their labels, and the outcome that these labels decide.
+
+        The first three arguments as in `label`. ``bags`` None means all of them.
+        """
 
     def take_labels(self, store: BagStore) -> LabelledBags:
         """Return the bags of a store with the labels of this kind.
@@ -197,6 +255,10 @@ class Outcome(ABC):
         return None
 
     # ------------------------------------------------------------------ descriptions
+
+    def report_outside(self, n_responses_outside: int) -> dict[str, int]:
+        """Return what the report of a fit says of response points outside their box."""
+        return {}
 
     def describe(self) -> dict[str, Any]:
         """Return what reports and stores of predictions say of it, in types that JSON knows."""

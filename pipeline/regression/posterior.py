@@ -17,8 +17,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from ..units import in_units
+from .model_state import OptionalPart
 from .ridge import RidgeSolution
-from .saving import OptionalPart
 from .summary import Floats, Summary
 
 ROUNDING = 1e-14  # eigenvalues below this share of the trace are not told from zero in double

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags import BagStore
+from ..bags import Bags, BagStore
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.plan import Range
 from ..embeddings import Embedding
@@ -22,10 +23,8 @@ from .feature_map import FeatureMap, resolve_features
 LazyArray = Any
 """A dask.array, which only `execution` may name."""
 
-
-class _Model(Protocol):
-    @property
-    def features_(self) -> FeatureMap: ...
+OfBags = Callable[[Bags], NDArray[Any]]
+"""Makes an array with a row per bag; it travels to workers."""
 
 
 @checked
@@ -56,16 +55,14 @@ def features(
 
 
 def lazy_predictions(
-    model: _Model,
-    store: BagStore,
-    method: str,
-    arguments: tuple[Any, ...],
-    tail: tuple[int, ...],
-    dtype: DTypeLike,
+    of_bags: OfBags, features: FeatureMap, store: BagStore, tail: tuple[int, ...], dtype: DTypeLike
 ) -> LazyArray:
-    """Return ``model.method(bags, *arguments)`` as a dask.array of rows of shape ``tail``."""
-    ranges = prediction_ranges(store, model.features_, 8 * int(np.prod(tail)))
-    rows = rows_of(method, partial(_predict, model, method, arguments), model.features_.cost)
+    """Return what ``of_bags`` makes of a store's bags: a dask.array of rows of shape ``tail``.
+
+    ``features`` are those that it computes.
+    """
+    ranges = prediction_ranges(store, features, 8 * int(np.prod(tail)))
+    rows = rows_of("predict", partial(_predict, of_bags), features.cost)
     return lazy_pass(LabelledBags(store), rows, ranges, tail, dtype)
 
 
@@ -81,6 +78,5 @@ def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]
     return out
 
 
-def _predict(model: _Model, method: str, arguments: tuple[Any, ...], batch: Batch) -> NDArray[Any]:
-    rows: NDArray[Any] = getattr(model, method)(batch.bags, *arguments)
-    return rows
+def _predict(of_bags: OfBags, batch: Batch) -> NDArray[Any]:
+    return of_bags(batch.bags)

@@ -12,9 +12,10 @@ from ..arrays import Integers
 from ..bags.splits import Split
 from ..execution.costs import SECONDS_PER_PRODUCT, Cost
 from ..execution.products import multiply
-from .accumulate import FitPass, FitStatistics
+from .accumulate import FitStatistics
 from .feature_rows import BLOCK_BYTES, FeatureRows, RowBlock
 from .moments import MomentsBuilder, RidgeMoments
+from .plan import FitPlan
 from .product_kernels import STRIPES, row_products
 from .summary import Floats, Summary
 
@@ -28,16 +29,16 @@ def block_rows(n_features: int, precision: str) -> int:
     return max(64, BLOCK_BYTES // (np.dtype(precision).itemsize * n_features))
 
 
-def product_cost(fit: FitPass, rank: int, columns: int) -> Cost:
+def product_cost(plan: FitPlan, rank: int, columns: int) -> Cost:
     """Return the cost of a pass with so many sampled embeddings and directions."""
-    d, itemsize = fit.features.n_features, np.dtype(fit.precision).itemsize
-    block = block_rows(d, fit.precision) * itemsize * d
+    d, itemsize = plan.features.n_features, np.dtype(plan.precision).itemsize
+    block = block_rows(d, plan.precision) * itemsize * d
     vectors = 8 * d * columns * 4
     own = Cost(
         seconds_per_bag=4 * columns * d * SECONDS_PER_PRODUCT,
-        bytes_per_task=2 * block + vectors + 8 * rank * fit.features.n_embedded,
+        bytes_per_task=2 * block + vectors + 8 * rank * plan.features.n_embedded,
     )
-    return fit.features.cost_in(fit.precision) + own
+    return plan.features.cost_in(plan.precision) + own
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
+from dataclasses import dataclass, replace
+from typing import Self
 
-from ..bags import BagStore
-from ..bags.inputs import with_targets
-from ..bags.labelled import take_range
-from ..bags.plan import Range
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import Floats
+from ..bags import Bags, BagStore
+from ..bags.columns import Column
+from ..bags.holdout import HoldoutLike
+from ..bags.inputs import BagsLike
+from ..errors import DataError, ModelError
+from ..execution import Progress
 from ..parameters.regression import TABLES
+from ..params import checked
 from ..sklearn_bases import RegressorMixin
-from .fitted_model import BagsLike
-from .outcomes import Reals, refuse_classes
-from .problem import Labels, Problem, Target, TrainingBags
-from .real_prediction import RealPrediction
+from .base import DoubleBasis
+from .checkpoints import CheckpointsLike
+from .conformal import Calibration
+from .fitted_model import COVERAGE, Array, MoreColumns
+from .outcome_base import Target
+from .outcomes import Reals
+from .problem import TrainingBags
+from .ridge_model import RidgeModel
 from .scoring import predictions_of_store, r_squared, refusing_labels
-from .training_labels import n_targets_of
+from .stored_predictions import take_subset
 from .weights import SampleWeight
 
 
-class DoubleBasisRegressor(RegressorMixin, RealPrediction):
+class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     """The (ridge) Double-Basis estimator, bag → real vector (004, §3.2, eq. 3.16-3.20).
 
     Parameters
@@ -83,17 +94,155 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
     """
 
     PARAMETERS = TABLES["DoubleBasisRegressor"]
-    outcome_: Reals
-    outcome_kind = Reals
+    _learns = Reals
 
-    def problem(
-        self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None
-    ) -> Problem:
-        """See `DoubleBasis.problem`."""
-        source, single = with_targets(X, labels, target)
-        refuse_classes(source)
-        outcome = Reals(n_targets_of(source), single, source.target_names)
-        return Problem(take_range(source, bags), outcome)
+    @checked
+    def fit(
+        self,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
+        *,
+        target: Target = None,
+        sample_weight: SampleWeight = None,
+        holdout: HoldoutLike = 0.0,
+        progress: Progress | None = None,
+        checkpoints: CheckpointsLike = None,
+    ) -> Self:
+        """Fit from one pass over the bags; on a cluster if one is connected and X is a store.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        y : array, shape (n_bags,) or (n_bags, n_targets)
+            For bags in memory, numbers or classes; NaN, None or "" where a bag has no label.
+        target : str or list of str
+            For a store; may be left out when it has one target.
+        sample_weight : array, shape (n_bags,), or str, optional
+            How much each bag counts, numbers ≥ 0, or a column of the store with them: a bag of
+            weight 2 is as the bag twice in all sums, and once in what "gcv" counts.
+        holdout : float in [0, 1) or dict, optional
+            Bags left out, to evaluate on: a share, by a hash of their index;
+            {"fraction": .2, "groups": "patient"}, whole groups of equal values in a column of the
+            store, by which alpha="validation" chooses its bags too; or {"after": "2026-01-01",
+            "time": "day"}, those later than a date or number (dates are days since 1970-01-01, or
+            names of classes; ``time`` may be left out where one column is no target).
+        progress : callable (bags done, bags in all), optional
+        checkpoints : URL, path or `Checkpoints`, optional
+            Where the sums of a store's bags are kept while the pass runs: the same fit started
+            again goes on from there. Of a URL they are removed when the fit has ended.
+
+        Raises
+        ------
+        DataError, ParameterError, StoreError
+        """
+        return self._fit(X, y, target, sample_weight, holdout, progress, checkpoints)
+
+    @checked
+    def predict(self, X: BagsLike, return_std: bool = False) -> Array:
+        """Predict targets, shape (n_bags,) or (n_bags, n_targets), float64.
+
+        numpy for bags in memory, a lazy dask.array for a BagStore.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        return_std : bool
+            Also return the standard deviation of a new bag's label, of the same shape, as
+            scikit-learn's BayesianRidge does: √(σ² (1 + h)), see `Posterior`. It has the noise
+            of labels, the same for every bag, and what the fit does not know of ψ and the
+            intercept; not that λ, σ² and both bases were chosen from the data, nor that a bag
+            has few points. `predict_interval` promises a coverage.
+
+        Raises
+        ------
+        ModelError
+            Bags of another dimension, or ``return_std`` of a model without a posterior, or
+            without residuals.
+        """
+        model = self._fitted
+        if not return_std:
+            return model.predict(X)
+        model.require_posterior()
+        tail = (2, *model.outcome.stored()["predictions"].tail)
+        both = model.apply(X, _Deviations(model), tail)
+        return both[:, 0], both[:, 1]
+
+    @checked
+    def conformalize(
+        self,
+        X: TrainingBags,
+        y: ArrayLike | None = None,
+        *,
+        groups: str | ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Compute the errors for `predict_interval` from bags that were not fitted.
+
+        A fit with ``holdout`` does this itself, with the groups of the holdout.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+            Of the store that was fitted to, the bags held out; of any other, all. They have to be
+            like those that will be predicted: bags held out by time tell whether they are.
+        y : array, shape (n_bags,) or (n_bags, n_targets)
+            For bags in memory.
+        groups : str or array, shape (n_bags,), optional
+            Such as patients: one bag of each group counts, chosen by a hash, and the coverage is
+            promised to a bag of a new group. A column of a store, or values for every bag.
+        progress : callable (bags done, bags in all), optional
+
+        Raises
+        ------
+        DataError
+            No labelled bags, or other targets than the model's.
+        ModelError
+            A store that the model was fitted to without a holdout.
+        """
+        model = self._fitted
+        if isinstance(X, BagStore):
+            source = model.outcome.take_labels(X)
+        else:
+            source = Reals.label(X, y, None)
+        if source.url is not None and source.url == model.report["data_url"]:
+            if not model.holdout:
+                raise ModelError(
+                    f"{source.url}: the model was fitted to these bags, whose errors are too small "
+                    "to promise by; fit with holdout=, or give other bags"
+                )
+            source = take_subset(source, model, "holdout")
+        column = None if groups is None else Column.of(source.data, "groups", groups)
+        calibration = Calibration.of(model, source, column, progress)
+        if calibration is None:
+            raise DataError(f"{source.url or 'bags in memory'}: no labelled bag to take errors of")
+        self.model_ = replace(model, calibration=calibration)
+        return self
+
+    @checked
+    def predict_interval(self, X: BagsLike, coverage: float = COVERAGE) -> tuple[Array, Array]:
+        """Return lower and upper ends of intervals that hold a bag's label, as `predict` does.
+
+        Split conformal prediction from the bags held out (Lei et al. 2018): at least the share
+        ``coverage`` of new bags has its label within, on average over what was held out, whatever
+        the law of the bags, as long as new bags are exchangeable with these; of several targets
+        for each by itself. All intervals of a target have one width. By groups, see
+        `conformalize`.
+
+        Parameters
+        ----------
+        X : BagStore, Bags, or list of arrays (n_i, n_dims)
+        coverage : float in (0, 1)
+
+        Raises
+        ------
+        ModelError
+            Nothing was held out.
+        ParameterError
+            Too few bags were held out for the coverage.
+        """
+        margins = self._fitted.margins(coverage)
+        predicted = self._fitted.predict(X)
+        return predicted - margins, predicted + margins
 
     def score(
         self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
@@ -113,13 +262,19 @@ class DoubleBasisRegressor(RegressorMixin, RealPrediction):
         DataError
             No labels, weights that are missing, negative or all 0, or an R² that is not finite.
         """
-        check_is_fitted(self, "coef_")
+        model = self._fitted
         if y is not None or not isinstance(X, BagStore):
             with refusing_labels(y, sample_weight):
-                return r_squared(self.outcome_, y, self.predict(X), sample_weight)
-        return r_squared(self.outcome_, *predictions_of_store(self, X, sample_weight))
+                return r_squared(model.outcome, y, self.predict(X), sample_weight)
+        return r_squared(model.outcome, *predictions_of_store(model, X, sample_weight))
 
-    @property
-    def single_target_(self) -> bool:
-        """Whether predictions have shape (n_bags,)."""
-        return self.outcome_.single
+
+@dataclass(frozen=True)
+class _Deviations:
+    """Predictions and their deviations, shape (n_bags, 2) or (n_bags, 2, n_targets)."""
+
+    model: RidgeModel
+
+    def __call__(self, bags: Bags) -> Floats:
+        found = self.model.predicted(bags, MoreColumns(["std"]))
+        return np.stack([found.values, found.more["std"]], axis=1)

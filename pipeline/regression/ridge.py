@@ -30,6 +30,8 @@ PART_SIZE = 512  # rows, or features, of the part that says where a search begin
 class RidgeSolution:
     """coef (k, D), intercept (k,), and for a path the score of each λ tried.
 
+    ``baseline_alpha`` is the penalty of a linear baseline, of a fit that has one.
+
     If targets are too large, coefficients are infinite; a caller that knows the targets' names
     refuses them, see `Outcome.check_finite`.
     """
@@ -39,6 +41,7 @@ class RidgeSolution:
     alpha: float
     alphas: Floats
     scores: Floats
+    baseline_alpha: float | None = None
 
 
 def solve_bytes(n_features: int, is_path: bool, n_rows: int | None = None) -> int:

@@ -1,6 +1,6 @@
 """Models on disk: Zarr arrays and JSON attributes, never pickle.
 
-An estimator gives and takes a `ModelState`; nothing here knows an estimator.
+A `RidgeModel` gives and takes its `ModelState`, an estimator adds its name and parameters.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import zarr
@@ -36,72 +35,14 @@ from ..storage.zarr_stores import (
 )
 from ..versions import version
 from .feature_map import SECOND_BASIS
+from .model_state import ModelState
+from .ridge_model import RidgeModel
 
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_model"  # of the Zarr group; empty until everything else is written
 RUN = "bagbasis_run"  # the name of the run or job that saved the model
 EMBEDDING_PARAMS = ("embedding", "response_embedding")  # saved with their registered names
 PACKAGES = ("bagbasis", "numpy", "scipy", "zarr", "numba", "scikit-learn")
-
-
-@dataclass(frozen=True, eq=False)
-class ModelState:
-    """Everything that a saved model holds.
-
-    Attributes
-    ----------
-    attributes : dict
-        In types that JSON knows.
-    arrays : dict
-        float64 arrays by name.
-    """
-
-    attributes: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class OptionalPart:
-    """A part that some fitted models have and others, such as those of older versions, lack.
-
-    A dataclass of float64 arrays, whose names are in ``arrays``, and of plain numbers.
-    """
-
-    key: ClassVar[str]
-    arrays: ClassVar[tuple[str, ...]]
-
-    def check(self, n_targets: int, n_features: int) -> None:
-        """Raise ValueError unless the part fits a model of these sizes."""
-        raise NotImplementedError
-
-    def state(self) -> ModelState:
-        """Return its items of a model's state."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.arrays}
-        arrays = {f"{self.key}_{name}": getattr(self, name) for name in self.arrays}
-        return ModelState({self.key: plain}, arrays)
-
-    @classmethod
-    def array_names(cls, attributes: dict[str, Any]) -> list[str]:
-        """Return the names of its arrays in a saved model; none where the model lacks it."""
-        return [f"{cls.key}_{name}" for name in cls.arrays] if cls.key in attributes else []
-
-    @classmethod
-    def from_state(cls, state: ModelState, n_targets: int, n_features: int) -> Self | None:
-        """Return the part of a model that has it.
-
-        Raises
-        ------
-        ValueError
-            It does not fit the model, or a chunk is missing.
-        """
-        if cls.key not in state.attributes:
-            return None
-        arrays = {name: state.arrays[f"{cls.key}_{name}"] for name in cls.arrays}
-        if any(np.isnan(array).any() for array in arrays.values()):
-            raise ValueError(f"a chunk of its {cls.key} is missing")
-        part = cls(**state.attributes[cls.key], **arrays)
-        part.check(n_targets, n_features)
-        return part
 
 
 class HasParams(Protocol):
@@ -112,11 +53,12 @@ class HasParams(Protocol):
         ...
 
 
-class Saveable(Protocol):
+class Saveable(HasParams, Protocol):
     """A fitted estimator that can be saved."""
 
-    def state(self) -> ModelState:
-        """Return everything that the fit has left; ModelError before a fit."""
+    @property
+    def model_(self) -> RidgeModel:
+        """What the fit has made."""
         ...
 
 
@@ -142,9 +84,7 @@ def save_model(
         Not fitted, something is stored at the URL, a symbolic link or a folder with files of
         others among it, or writing failed.
     """
-    if not hasattr(model, "state"):
-        raise ModelError(f"{shown(model)} is no model that can be saved")
-    state = model.state()
+    state = state_of(model)
     url = normalize_url(url)
     check_model_place(url, overwrite)
     with (
@@ -172,7 +112,26 @@ def write_model(model: Saveable, place: str) -> None:
     OSError
         The place can not be written.
     """
-    _write(model.state(), place, None)
+    _write(state_of(model), place, None)
+
+
+def state_of(model: Saveable) -> ModelState:
+    """Return everything that a saved model holds.
+
+    Raises
+    ------
+    ModelError
+        Not fitted, no model of ours, or an embedding that is not registered.
+    """
+    made = getattr(model, "model_", None)
+    if made is None and hasattr(model, "fit"):
+        raise ModelError("the model is not fitted; call fit before save")
+    if not isinstance(made, RidgeModel):
+        raise ModelError(f"{shown(model)} is no model that can be saved")
+    state = made.state()
+    params = params_to_dict(model.get_params(deep=False))
+    attributes = {"estimator": type(model).__name__, **params, **state.attributes}
+    return ModelState(attributes, state.arrays)
 
 
 def is_of_run(url: str | os.PathLike[str], run: str | None) -> bool:

@@ -16,8 +16,7 @@ from ..bags import BagStore
 from ..errors import BagbasisError, DataError
 from ..params import refuse_masked
 from ..units import in_units, units_of_labels
-from .base import DoubleBasis
-from .fitted_model import Array
+from .fitted_model import Array, FittedModel
 from .outcome_base import Outcome
 from .stored_predictions import predict_labelled
 from .weights import SampleWeight, Weights
@@ -65,7 +64,7 @@ def r_squared(
 
 
 def predictions_of_store(
-    model: DoubleBasis, store: BagStore, sample_weight: SampleWeight
+    model: FittedModel, store: BagStore, sample_weight: SampleWeight
 ) -> tuple[NDArray[Any], NDArray[Any], Floats | None]:
     """Return labels, predictions and weights of the store's bags that `predict_labelled` takes.
 

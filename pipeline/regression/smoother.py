@@ -2,54 +2,41 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, Integers
-from ..bags import Bags, BagStore, as_bags
+from ..arrays import Floats
+from ..bags import BagStore, as_bags
 from ..bags.holdout import Holdout, HoldoutLike
 from ..bags.inputs import BagsLike, LabelsLike, with_responses, with_targets
 from ..bags.labelled import LabelledBags, with_missing
-from ..bags.labels import Targets
 from ..bags.sampling import DISTANCE_SAMPLE, median_distance
 from ..embeddings import Embedding, ProjectionEmbedding
-from ..errors import DataError, ModelError, ParameterError
+from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
-from ..execution.passes import Reduction, check_memory, run_pass
+from ..execution.passes import check_memory
 from ..parameters import check_parameters
 from ..parameters.regression import TABLES
 from ..params import checked
 from ..sklearn_bases import BaseEstimator, fresh
 from ..units import units_of
-from .density_prediction import DensityPrediction, resolve_response
-from .feature_map import resolve_features
-from .linear_model import NOT_FINITE
-from .outcomes import Densities, Outcome, Reals, refuse_classes
+from .density_prediction import DensityPrediction, determination
+from .feature_map import FeatureMap, resolve_features
+from .outcomes import Densities, Outcome, Reals
+from .ridge_model import NOT_FINITE
 from .scoring import r_squared
-from .smoother_sums import (
-    ROWS_PER_BLOCK,
-    QuerySums,
-    RowsInMemory,
-    SmootherSums,
-    StreamedRows,
-    TrainingBlock,
-    TrainingRows,
-    smoothing_cost,
-)
+from .smoother_model import SmootherModel
+from .smoother_sums import RowsInMemory, StreamedRows, TrainingBlock, TrainingRows
 
 CANDIDATES = np.geomspace(0.02, 2.0, 21)  # times the median distance
-QUERIES_AT_ONCE = 4096  # bags predicted by one pass over the training bags
 
 
-class KernelSmoother(DensityPrediction, BaseEstimator):
+class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
     """The kernel smoother over distributions: Σ w_i Y_i / Σ w_i, w_i = exp(−Δ²(p̂_i, p̂) / 2h²).
 
     The Kernel-Kernel estimator for reals (004, eq. 3.4) and, on coefficients of response
@@ -82,6 +69,9 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     response_spec_, mean_coefficients_
         As in `TripleBasisRegressor`, when fitted to responses.
 
+    model_ : SmootherModel
+        The training bags and the bandwidth.
+
     Notes
     -----
     Bags given in memory are embedded once and kept. Of a store nothing is kept, unless
@@ -89,12 +79,12 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
     cluster if there is one.
     """
 
+    PARAMETERS = TABLES["KernelSmoother"]
+    model_: SmootherModel
     _defaults: ClassVar[dict[str, Any]] = {
         "embedding": ProjectionEmbedding,
         "response_embedding": ProjectionEmbedding,
     }
-
-    PARAMETERS = TABLES["KernelSmoother"]
 
     def __init__(
         self,
@@ -142,19 +132,26 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         self._check_parameters(holdout)
         if isinstance(X, BagStore):
             X = copy(X)  # stays at these counts when X is appended to
-        source, self.outcome_ = self._encoded(X, y, target, responses)
+        source, outcome = self._encoded(X, y, target, responses)
         embedding = fresh("embedding", self.embedding, Embedding, ProjectionEmbedding)
         with lane():
-            self.features_ = resolve_features(source, embedding, None)
-            bags = replace(source, left_out=Holdout.of(holdout).split(source))
-            rows = StreamedRows(bags, self.features_, self.outcome_, self.precision)
-            sample = _sampled(rows)
-            self.centre_ = sample.embeddings.mean(axis=0).astype(self.precision)
-            self.exponents_ = units_of(sample.targets)
-            rows = replace(rows, centre=self.centre_, exponents=self.exponents_)
+            features = resolve_features(source, embedding, None)
+            out = Holdout.of(holdout).resolve(source)
+            bags = replace(source, left_out=out.split(source))
+            streamed = StreamedRows(bags, features, outcome, self.precision)
+            sample = _sampled(streamed)
+            centre = sample.embeddings.mean(axis=0).astype(self.precision)
+            exponents = units_of(sample.targets)
+            streamed = replace(streamed, centre=centre, exponents=exponents)
             kept = self.in_memory or source.in_memory
-            self.training_: TrainingRows = self._keep(rows) if kept else rows
-        self._choose(progress)
+            rows: TrainingRows = self._keep(streamed, features, outcome) if kept else streamed
+            sample = _sampled(rows)
+        if len(sample.index) < 2:
+            raise DataError("a kernel smoother needs two labelled bags")
+        mean = np.ldexp(sample.targets.astype(np.float64).mean(axis=0), exponents)
+        model = SmootherModel(rows, features, outcome, self.precision, centre, exponents, mean)
+        bandwidth = self._choose(model, sample, progress)
+        self.model_ = replace(model, bandwidth=bandwidth, holdout=out.saved)
         return self
 
     @checked
@@ -167,21 +164,28 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
             A store's predictions are computed at once and returned in memory.
         progress : callable (training bags done, training bags in all), optional
         """
-        check_is_fitted(self, "bandwidth_")
+        check_is_fitted(self)
+        model = self.model_
         if isinstance(X, BagStore):
             bags = LabelledBags(X)
-            parts = [self._smooth(batch.bags, progress) for batch in bags.batches() if len(batch)]
-            rows = np.concatenate(parts) if parts else np.empty((0, self.n_targets_))
-            return with_missing(self.outcome_.predict(rows).values, bags.present())
-        return self.outcome_.predict(self._smooth(as_bags(X), progress)).values
+            parts = [model.smooth(batch.bags, progress) for batch in bags.batches() if len(batch)]
+            rows = np.concatenate(parts) if parts else np.empty((0, model.outcome.n_targets))
+            return with_missing(model.outcome.predict(rows).values, bags.present())
+        return model.outcome.predict(model.smooth(as_bags(X), progress)).values
 
-    def decision_rows(self, bags: Bags) -> Floats:
-        """Smoothed rows of encoded labels for bags in memory, shape (n_bags, k)."""
-        return self._smooth(bags, None)
+    @property
+    def features_(self) -> FeatureMap:
+        """The embedding with everything decided."""
+        return self.model_.features
 
-    def coefficients(self, bags: Bags) -> Floats:
-        """Smoothed coefficients of densities for bags in memory, shape (n_bags, r)."""
-        return self.decision_rows(bags)
+    @property
+    def bandwidth_(self) -> float:
+        """The bandwidth, in the units of the embedding's distances."""
+        return self.model_.bandwidth
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell `check_is_fitted`, which otherwise takes any attribute ending in _."""
+        return hasattr(self, "model_")
 
     @checked
     def score(
@@ -199,16 +203,17 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         DataError
             No labels, or an R² that is not finite.
         """
-        check_is_fitted(self, "bandwidth_")
-        if self.outcome_.key == Densities.key:
-            return self.determination(with_responses(X, responses))
+        check_is_fitted(self)
+        outcome = self.model_.outcome
+        if outcome.key == Densities.key:
+            return determination(self.model_, with_responses(X, responses))
         source, _ = with_targets(X, y, target)
         found = [(start + rows, labels) for (start, _), rows, labels in source.label_blocks()]
         known, truth = (np.concatenate(parts) for parts in zip(*found, strict=True))
         if not len(truth):
             raise DataError("no bag has a label to score against")
         predicted = self.predict(X).reshape(source.n_bags, -1)
-        return r_squared(self.outcome_, truth, predicted[known])
+        return r_squared(outcome, truth, predicted[known])
 
     def _encoded(
         self,
@@ -221,80 +226,38 @@ class KernelSmoother(DensityPrediction, BaseEstimator):
         if responses is not None and (y is not None or target is not None):
             raise ParameterError("give targets or responses, not both")
         if responses is None and not stored:
-            source, single = with_targets(X, y, target)
-            refuse_classes(source)
-            given = source.labels.values if isinstance(source.labels, Targets) else None
-            n_targets = len(source.target_names) if given is None else given.shape[1]
-            return source, Reals(n_targets, single, source.target_names)
-        pairs = with_responses(X, responses)
-        return pairs, Densities(resolve_response(self.response_embedding, pairs))
+            return Reals.from_labels(X, y, target, None, None)
+        return Densities.from_labels(X, responses, None, None, self.response_embedding)
 
-    def _keep(self, rows: StreamedRows) -> RowsInMemory:
+    def _keep(self, rows: StreamedRows, features: FeatureMap, outcome: Outcome) -> RowsInMemory:
         """Return all rows in memory, which needs twice their size while they are joined."""
-        n_columns = self.features_.n_features + self.outcome_.n_targets + 1
+        n_columns = features.n_features + outcome.n_targets + 1
         needed = 2 * np.dtype(self.precision).itemsize * rows.n_bags * n_columns
         advice = "leave in_memory out, take an embedding of fewer coefficients"
         check_memory(f"keeping {rows.n_bags:,} embeddings", needed, advice)
         return RowsInMemory.of(rows)
 
-    def _choose(self, progress: Progress | None) -> None:
-        with lane():
-            sample = _sampled(self.training_)
-        if len(sample.index) < 2:
-            raise DataError("a kernel smoother needs two labelled bags")
-        targets = sample.targets.astype(np.float64)
-        self.n_targets_ = self.outcome_.n_targets
-        self.mean_coefficients_ = np.ldexp(targets.mean(axis=0), self.exponents_)
+    def _choose(
+        self, model: SmootherModel, sample: TrainingBlock, progress: Progress | None
+    ) -> float:
+        """Return the bandwidth, and keep those that were tried."""
         if self.bandwidth != "loo":
-            self.bandwidth_ = float(self.bandwidth)
-            self.bandwidths_, self.bandwidth_scores_ = (
-                np.array([self.bandwidth_]),
-                np.full(1, np.nan),
-            )
-            return
+            given = float(self.bandwidth)
+            self.bandwidths_, self.bandwidth_scores_ = np.array([given]), np.full(1, np.nan)
+            return given
+        targets, outcome = sample.targets.astype(np.float64), model.outcome
         self.bandwidths_ = CANDIDATES * median_distance(sample.embeddings)
-        sums = self._pass(sample.embeddings, self.bandwidths_, sample.index, progress)
+        sums = model.sums(sample.embeddings, self.bandwidths_, sample.index, progress)
         errors = ((sums.predictions - targets) ** 2).mean(axis=1)
-        units = self.outcome_.units()
+        units = outcome.units()
         if units is None:
             variance = targets.var(axis=0)
             units = np.where(variance > 0, variance, 1.0)
         else:
-            errors = np.ldexp(errors, 2 * self.exponents_)
+            errors = np.ldexp(errors, 2 * model.exponents)
         self.bandwidth_scores_ = (errors / units).mean(axis=1)
-        self.outcome_.check_finite(errors, "the leave-one-out error", NOT_FINITE)
-        self.bandwidth_ = float(self.bandwidths_[int(np.argmin(self.bandwidth_scores_))])
-
-    def _smooth(self, bags: Bags, progress: Progress | None) -> Floats:
-        if bags.n_dims != self.features_.n_dims:
-            raise ModelError(
-                f"the smoother was fitted on bags of dimension {self.features_.n_dims}, these "
-                f"have {bags.n_dims}"
-            )
-        bandwidth = np.array([self.bandwidth_])
-        out = np.empty((len(bags), self.n_targets_))
-        for start in range(0, len(bags), QUERIES_AT_ONCE):
-            block = bags[start : start + QUERIES_AT_ONCE]
-            with lane():
-                queries = self.features_.embed(block, self.precision)[0] - self.centre_
-            sums = self._pass(queries, bandwidth, None, progress)
-            out[start : start + len(block)] = np.ldexp(sums.predictions[0], self.exponents_)
-        self.outcome_.check_finite(out, "a prediction", NOT_FINITE)
-        return out
-
-    def _pass(
-        self,
-        queries: NDArray[Any],
-        bandwidths: Floats,
-        own: Integers | None,
-        progress: Progress | None,
-    ) -> SmootherSums:
-        rows = self.training_
-        sizes = (len(queries), len(bandwidths), queries.shape[1], self.n_targets_)
-        sums = partial(QuerySums, queries, bandwidths, self.n_targets_, own)
-        cost = rows.cost + smoothing_cost(*sizes)
-        smoothing = Reduction(sums, operator.add, cost, ROWS_PER_BLOCK, "smooth")
-        return run_pass(rows, smoothing, progress=progress)
+        outcome.check_finite(errors, "the leave-one-out error", NOT_FINITE)
+        return float(self.bandwidths_[int(np.argmin(self.bandwidth_scores_))])
 
     def _check_parameters(self, holdout: HoldoutLike) -> None:
         Holdout.of(holdout)

@@ -27,7 +27,15 @@ from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
 from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
-from .fitted_model import COVERAGE, NO_COLUMNS, FittedModel, MoreColumns
+from .fitted_model import (
+    COVERAGE,
+    NO_COLUMNS,
+    FittedEstimator,
+    FittedModel,
+    JudgedModel,
+    MoreColumns,
+    model_of,
+)
 from .outcome_base import Layout, Prediction
 from .prediction import prediction_ranges
 
@@ -111,7 +119,7 @@ class _WrittenPredictions(_Predictions):
             for name, values in {"ids": ids, **block.as_prediction.arrays()}.items():
                 group[name].oindex[block.rows] = values  # type: ignore[union-attr]
         else:
-            outcome = self._model.outcome_
+            outcome = self._model.outcome
             columns = outcome.columns(block.as_prediction)
             columns |= outcome.more_columns(block.as_prediction)
             frame = _pandas(self._place).DataFrame({"id": ids.tolist(), **columns})
@@ -144,7 +152,11 @@ def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
 
 @checked
 def iter_predictions(
-    model: FittedModel, store: BagStore, *, subset: str = "all", progress: Progress | None = None
+    model: FittedEstimator[FittedModel],
+    store: BagStore,
+    *,
+    subset: str = "all",
+    progress: Progress | None = None,
 ) -> Iterator[PredictedBlock]:
     """Yield blocks of predictions as they are done, on the open cluster or in this process.
 
@@ -161,16 +173,17 @@ def iter_predictions(
     ModelError
         Bags of another dimension, or subset="holdout" where the model held nothing out.
     """
-    check_predictable(model, store, subset)
-    bags = take_subset(LabelledBags(store), model, subset)
-    for block in _predict(partial(_Predictions, model), model, bags, progress):
+    fitted = model_of(model)
+    check_predictable(fitted, store, subset)
+    bags = take_subset(LabelledBags(store), fitted, subset)
+    for block in _predict(partial(_Predictions, fitted), fitted, bags, progress):
         if len(block.rows):
             yield block
 
 
 @checked
 def write_predictions(
-    model: FittedModel,
+    model: FittedEstimator[FittedModel],
     store: BagStore,
     url: str | os.PathLike[str],
     *,
@@ -215,22 +228,23 @@ def write_predictions(
     url = normalize_url(url)
     if format == "parquet":
         _pandas(url)
-    check_predictable(model, store, "all")
+    fitted = model_of(model)
+    check_predictable(fitted, store, "all")
     given = MoreColumns(tuple(columns), coverage)
-    more = check_columns(model, given)
+    more = check_columns(fitted, given)
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
     with (
         storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError),
         writing_folder(url, overwrite=overwrite, group=format == "zarr") as place,
     ):
-        ranges = _ranges(model, LabelledBags(store))
-        _prepare(model, more, store, place, format, ranges[0][1] if ranges else 1)
-        collector = partial(_WrittenPredictions, model, given, store, place, format)
-        for _ in _predict(collector, model, LabelledBags(store), progress):
+        ranges = _ranges(fitted, LabelledBags(store))
+        _prepare(fitted, more, store, place, format, ranges[0][1] if ranges else 1)
+        collector = partial(_WrittenPredictions, fitted, given, store, place, format)
+        for _ in _predict(collector, fitted, LabelledBags(store), progress):
             pass
         if format == "zarr":
             group = zarr.open_group(zarr_store(place), mode="r+", zarr_format=3)
-            group.update_attributes(_attributes(model, store))
+            group.update_attributes(_attributes(fitted, store))
 
 
 def _predict(
@@ -239,14 +253,14 @@ def _predict(
     bags: LabelledBags,
     progress: Progress | None,
 ) -> Iterator[PredictedBlock]:
-    reduction = Reduction(collector=collector, merge=_merge, cost=model.features_.cost)
+    reduction = Reduction(collector=collector, merge=_merge, cost=model.features.cost)
     return iter_pass(bags, reduction, ranges=_ranges(model, bags), progress=progress)
 
 
 def _ranges(model: FittedModel, bags: LabelledBags) -> list[Range]:
     """Return the ranges of bags of the tasks, which are also the chunks of written arrays."""
     assert isinstance(bags.data, BagStore)
-    return prediction_ranges(bags.data, model.features_, 8 * model.outcome_.n_targets)
+    return prediction_ranges(bags.data, model.features, 8 * model.outcome.n_targets)
 
 
 def _are_predictions(url: str) -> bool:
@@ -256,9 +270,9 @@ def _are_predictions(url: str) -> bool:
 def _attributes(model: FittedModel, store: BagStore) -> dict[str, Any]:
     return {
         ATTRIBUTE: FORMAT_VERSION,
-        "target_names": list(model.outcome_.names),
+        "target_names": list(model.outcome.names),
         "data_url": store.url,
-        **model.outcome_.describe(),
+        **model.outcome.describe(),
     }
 
 
@@ -277,7 +291,7 @@ def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]
     check_share("coverage", columns.coverage)
     if not columns.names:
         return {}
-    outcome = model.outcome_
+    outcome = model.outcome
     found = model.with_columns(np.empty((0, outcome.n_targets)), np.empty((0, 2)), columns)
     twice = set(outcome.columns(found)) & set(outcome.more_columns(found))
     if twice:
@@ -306,7 +320,7 @@ def _prepare(
     ids = str if store.meta.id_kind == "str" else "int64"
     fill = FILLS["T" if ids is str else "i"]  # what a removed bag's row holds
     group.create_array("ids", shape=(n,), chunks=(step,), dtype=ids, fill_value=fill)
-    for name, column in {**model.outcome_.stored(), **more}.items():
+    for name, column in {**model.outcome.stored(), **more}.items():
         group.create_array(
             name,
             shape=(n, *column.tail),
@@ -316,25 +330,23 @@ def _prepare(
         )
 
 
-def check_predictable(model: FittedModel, data: BagStore | LabelledBags, subset: str) -> None:
-    """Raise for a subset that is not there, a model not fitted, or bags of another dimension."""
+def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:
+    """Raise for a subset that is not there, or bags of another dimension."""
     check_choice("subset", subset, SUBSETS)
-    if not hasattr(model, "outcome_"):
-        raise ModelError("the model is not fitted; call fit before predicting")
-    if data.n_dims != model.features_.n_dims:
+    if data.n_dims != model.features.n_dims:
         raise ModelError(
-            f"the model was fitted on bags of dimension {model.features_.n_dims}, "
+            f"the model was fitted on bags of dimension {model.features.n_dims}, "
             f"{data.url or 'the data'} holds dimension {data.n_dims}"
         )
-    if subset == "holdout" and not model.holdout_:
+    if subset == "holdout" and not model.holdout:
         raise ModelError("the model held no bags out; fit with holdout= or evaluate another store")
 
 
-def natural_subsets(model: FittedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
+def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[str, ...]:
     """Return the subsets to judge a model on; the first with a labelled bag is taken."""
-    fitted_to = getattr(model, "report_", {}).get("data_url")
+    fitted_to = model.report.get("data_url")
     is_known = fitted_to is not None and data.url == fitted_to
-    return ("holdout", "all") if is_known and getattr(model, "holdout_", 0) else ("all",)
+    return ("holdout", "all") if is_known and model.holdout else ("all",)
 
 
 def predict_labelled(
@@ -347,11 +359,14 @@ def predict_labelled(
     DataError
         The store lacks a target of the model, or no bag is labelled.
     """
-    targets = cast(Targets, model.outcome_.take_labels(store).labels)
+    targets = cast(Targets, model.outcome.take_labels(store).labels)
     labels = targets.read(store, 0, store.n_bags)
     known = ~np.isnan(labels).any(axis=1)
     for subset in natural_subsets(model, store):
-        blocks = list(iter_predictions(model, store, subset=subset))
+        check_predictable(model, store, subset)
+        bags = take_subset(LabelledBags(store), model, subset)
+        found = _predict(partial(_Predictions, model), model, bags, None)
+        blocks = [block for block in found if len(block.rows)]
         rows = [block.rows[known[block.rows]] for block in blocks]
         if any(map(len, rows)):
             predicted = [block.prediction[known[block.rows]] for block in blocks]
@@ -360,9 +375,9 @@ def predict_labelled(
     raise DataError(f"{store.url}: no bag is labelled; there is no score")
 
 
-def take_subset(bags: LabelledBags, model: FittedModel, subset: str) -> LabelledBags:
+def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:
     """Return the bags that the model's holdout left out of fitting, the others, or all."""
-    held_out = None if subset == "all" else Holdout.of(model.holdout_).split(bags)
+    held_out = None if subset == "all" else Holdout.of(model.holdout).split(bags)
     if held_out is None:
         return bags
     return replace(bags, only=held_out) if subset == "holdout" else replace(bags, left_out=held_out)

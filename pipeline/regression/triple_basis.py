@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
 from ..bags import Bags, BagStore
 from ..bags.holdout import HoldoutLike
-from ..bags.inputs import with_responses
-from ..bags.labelled import LabelledBags, take_range
-from ..bags.plan import Range
-from ..bags.sampling import MEDIAN_ROWS
+from ..bags.inputs import BagsLike, with_responses
 from ..embeddings import Embedding, ProjectionEmbedding
-from ..errors import ParameterError
 from ..execution import Progress
 from ..parameters.regression import TABLES
 from ..params import checked
-from ..random_features import RandomFeatures, RandomFourierFeatures
-from ..random_features.base import Sample
-from .accumulate import FitStatistics
+from ..random_features import RandomFeatures
 from .base import DoubleBasis
 from .checkpoints import CheckpointsLike
-from .density_prediction import DensityPrediction, ProjectedScore, resolve_response, where
-from .feature_map import FeatureMap, sampled_embeddings
-from .fitted_model import Array, BagsLike
-from .linear_columns import LinearColumns
+from .density_prediction import DensityPrediction, density_values, determination, where
+from .fit_parameters import PenaltiesLike
+from .fitted_model import Array
 from .outcomes import Densities
-from .problem import Labels, Problem, Target, TrainingBags
-from .ridge import RidgeSolution, solve_judged
-from .ridge_parameters import PenaltiesLike
+from .problem import Labels, TrainingBags
+from .ridge_model import RidgeModel
 from .weights import SampleWeight
 
 
-class TripleBasisRegressor(DensityPrediction, DoubleBasis):
+class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
     """The (ridge) Triple-Basis estimator, bag → density (004, §3.4, eq. 3.24-3.26).
 
     Each projection coefficient of the response densities is regressed as the Double-Basis
@@ -76,17 +67,12 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         As in `DoubleBasisRegressor`.
     """
 
+    PARAMETERS = TABLES["TripleBasisRegressor"]
     _defaults: ClassVar[dict[str, Any]] = {
-        "embedding": ProjectionEmbedding,
-        "random_features": RandomFourierFeatures,
+        **DoubleBasis._defaults,
         "response_embedding": ProjectionEmbedding,
     }
-
-    PARAMETERS = TABLES["TripleBasisRegressor"]
-    outcome_: Densities
-    outcome_kind = Densities
-    saved_arrays = (*DoubleBasis.saved_arrays, "mean_coefficients_")
-    _on_held_out = ("validation", "projected")
+    _learns = Densities
 
     def __init__(
         self,
@@ -102,8 +88,18 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         uncertainty: bool = False,
         baseline: str | None = None,
     ) -> None:
-        ridge = (alpha, alphas, validation_fraction, precision, solver, rank, uncertainty, baseline)
-        super().__init__(embedding, random_features, *ridge)
+        super().__init__(
+            embedding=embedding,
+            random_features=random_features,
+            alpha=alpha,
+            alphas=alphas,
+            validation_fraction=validation_fraction,
+            precision=precision,
+            solver=solver,
+            rank=rank,
+            uncertainty=uncertainty,
+            baseline=baseline,
+        )
         self.response_embedding = response_embedding
 
     @checked
@@ -132,97 +128,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         ------
         DataError, ParameterError, StoreError
         """
-        problem = self.weighed(self.problem(X, responses, None), sample_weight, holdout)
-        self.fit_problem(problem, holdout, progress, checkpoints)
-        return self
-
-    def labelled(self, X: TrainingBags, labels: Labels, target: Target) -> LabelledBags:
-        """See `DoubleBasis.labelled`."""
-        if target is not None:
-            raise ParameterError(
-                f"target is {target!r}; a TripleBasisRegressor learns responses: leave it out"
-            )
-        return with_responses(X, labels)
-
-    def problem(
-        self, X: TrainingBags, labels: Labels, target: Target, bags: Range | None = None
-    ) -> Problem:
-        """See `DoubleBasis.problem`."""
-        pairs = take_range(self.labelled(X, labels, target), bags)
-        return Problem(pairs, Densities(resolve_response(self.response_embedding, pairs)))
-
-    def columns_beside(
-        self, problem: Problem, first: FeatureMap, sample: Sample
-    ) -> LinearColumns | None:
-        """See `DoubleBasis.columns_beside`: the bag's own coefficients.
-
-        Raises
-        ------
-        ParameterError
-            Bags and responses have no box in common.
-        """
-        if self.baseline is None:
-            return None
-        response, box = cast(Densities, problem.outcome).spec, first.embedding.box
-        if box != response.box:
-            raise ParameterError(
-                "baseline='own' copies a bag's own coefficients; its points lie in the box "
-                f"{box.bounds}, those of the responses in {response.box.bounds}: give both "
-                "embeddings one box, or leave baseline out"
-            )
-        own = FeatureMap(response, None)
-        return LinearColumns.of(response, sampled_embeddings(problem.source, own, MEDIAN_ROWS))
-
-    def weighed(
-        self, problem: Problem, sample_weight: SampleWeight, holdout: HoldoutLike = 0.0
-    ) -> Problem:
-        """See `DoubleBasis.weighed`; ParameterError for alpha="projected" with weights."""
-        if sample_weight is not None and self.alpha == "projected":
-            raise ParameterError("alpha='projected' takes no sample_weight: use 'validation'")
-        return super().weighed(problem, sample_weight, holdout)
-
-    def _solve(
-        self,
-        problem: Problem,
-        features: FeatureMap,
-        holdout: HoldoutLike,
-        statistics: FitStatistics,
-        near: float | None = None,
-    ) -> RidgeSolution:
-        held_out = statistics.validation
-        if held_out is None or self.alpha != "projected":
-            return super()._solve(problem, features, holdout, statistics, near)
-        source, validation = self.parts(problem.source, holdout)
-        assert validation is not None
-        score = ProjectedScore.of(
-            source,
-            cast(Densities, problem.outcome).spec,
-            features,
-            self.precision,
-            validation,
-        )
-        penalties = self.penalties(statistics.train)
-        return solve_judged(statistics.train, held_out, penalties, self.rounding, score)
-
-    def learn(
-        self,
-        problem: Problem,
-        features: FeatureMap,
-        holdout: HoldoutLike,
-        statistics: FitStatistics,
-        solution: RidgeSolution | None = None,
-        near: float | None = None,
-    ) -> None:
-        """See `DoubleBasis.learn`."""
-        super().learn(problem, features, holdout, statistics, solution, near)
-        self.mean_coefficients_ = statistics.mean_targets
-        self.report_["n_response_points_outside_box"] = statistics.n_responses_outside
-
-    def check_shapes(self) -> None:
-        """Raise ValueError unless the arrays of a loaded model fit together."""
-        super().check_shapes()
-        if self.mean_coefficients_.shape != self.intercept_.shape:
-            raise ValueError("the average response does not fit the response basis")
+        return self._fit(X, responses, None, sample_weight, holdout, progress, checkpoints)
 
     def predict(self, X: BagsLike) -> Array:
         """Predict the coefficients of densities, shape (n_bags, r), float64.
@@ -234,11 +140,7 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         ModelError
             Bags of another dimension.
         """
-        return self._predict(X)
-
-    def coefficients(self, bags: Bags) -> Floats:
-        """Return what `predict` gives for bags in memory."""
-        return self.decision_rows(bags)
+        return self._fitted.predict(X)
 
     @checked
     def predict_density(
@@ -252,14 +154,24 @@ class TripleBasisRegressor(DensityPrediction, DoubleBasis):
         """See `DensityPrediction.predict_density`; of a BagStore a lazy dask.array."""
         if not isinstance(X, BagStore):
             return super().predict_density(X, at, grid=grid, project=project)
-        check_is_fitted(self, "coef_")
-        points, grid = where(at, grid)
-        tail = (
-            (len(points),) if points is not None else (int(grid or 0),) * self.response_spec_.n_dims
-        )
-        return self._lazy(X, "density_values", (points, grid, project), tail, np.float64)
+        model, (points, grid) = self._fitted, where(at, grid)
+        spec = self.response_spec_
+        tail = (len(points),) if points is not None else (int(grid or 0),) * spec.n_dims
+        return model.apply(X, _DensityValues(model, points, grid, project), tail)
 
     def score(self, X: TrainingBags, responses: Labels = None) -> float:
         """Return determination of the response densities in L2; see `determination`."""
-        check_is_fitted(self, "coef_")
-        return self.determination(with_responses(X, responses))
+        return determination(self._fitted, with_responses(X, responses))
+
+
+@dataclass(frozen=True)
+class _DensityValues:
+    """What `TripleBasisRegressor.predict_density` gives for bags in memory."""
+
+    model: RidgeModel
+    at: Floats | None
+    grid: int | None
+    project: bool
+
+    def __call__(self, bags: Bags) -> Floats:
+        return density_values(self.model, bags, self.at, self.grid, self.project)

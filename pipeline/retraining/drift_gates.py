@@ -33,8 +33,8 @@ from ..hypotheses.features import FourierFeatures
 from ..hypotheses.kernels import resolve_kernel
 from ..hypotheses.mean_difference import MeanDifference, compare_means
 from ..monitoring import DriftResult, drift_test
-from ..regression.base import DoubleBasis
 from ..regression.outcomes import Outcome
+from ..regression.ridge_model import RidgeModel
 from .settings import DriftGate, Spending
 
 ALARMS = {
@@ -138,7 +138,7 @@ def measure_drift(
     gate: DriftGate,
     bags: LabelledBags,
     ranges: tuple[Range, Range],
-    models: Sequence[DoubleBasis],
+    models: Sequence[RidgeModel],
     reference: LabelledBags,
     spending: Spending,
     seed: int,
@@ -179,7 +179,7 @@ def measure_drift(
     if has_inputs:
         inputs = drift_test(
             *map(concatenate, samples),
-            embedding=models[0].features_.embedding,
+            embedding=models[0].features.embedding,
             n_features=N_FEATURES,
             n_permutations=gate.n_permutations,
             level=level or None,
@@ -195,13 +195,13 @@ def measure_drift(
 
 def _rows_to_compare(
     both: tuple[LabelledBags, LabelledBags],
-    models: Sequence[DoubleBasis],
+    models: Sequence[RidgeModel],
     reference: LabelledBags,
     runs: RunSample,
     seed: int,
 ) -> dict[str, tuple[Floats, Floats]]:
     """Return the rows of both sets, of those gates whose mean features are compared."""
-    rows = {"labels": _label_features(models[0].outcome_, both, runs, seed)}
+    rows = {"labels": _label_features(models[0].outcome, both, runs, seed)}
     if len(models) > 1:
         new_ranges = runs.ranges(both[1].start, both[1].end)
         products = _products(models[1], (reference, both[1]), new_ranges, seed)
@@ -238,7 +238,7 @@ def _label_features(
 
 
 def _products(
-    champion: DoubleBasis,
+    champion: RidgeModel,
     sets: tuple[LabelledBags, LabelledBags],
     new_ranges: Sequence[Range],
     seed: int,
@@ -248,8 +248,8 @@ def _products(
     z ⊗ r would be as wide as D times the number of targets; so each is multiplied by columns of
     random signs, and then the two with each other.
     """
-    reference, new = sets
-    k, n_features = champion.outcome_.n_targets, champion.features_.n_features
+    (reference, new), solution = sets, champion.solution
+    k, n_features = champion.outcome.n_targets, champion.features.n_features
     generator = np.random.default_rng(seed)
     signs = [generator.choice([-1.0, 1.0], (n, N_FEATURES)) for n in (n_features, k)]
     features, residuals, sizes = [np.empty((0, N_FEATURES))], [np.empty((0, k))], []
@@ -257,10 +257,10 @@ def _products(
         before = sum(map(len, residuals))
         for batch in batches:
             if len(batch):
-                targets = champion.outcome_.encode(batch.labels)[0]
-                for start, z, _ in champion.features_.blocks(batch.bags, champion.precision):
+                targets = champion.outcome.encode(batch.labels)[0]
+                for start, z, _ in champion.features.blocks(batch.bags, champion.precision):
                     z = z.astype(np.float64)
-                    predicted = z @ champion.coef_.T + champion.intercept_
+                    predicted = z @ solution.coef.T + solution.intercept
                     residuals.append(targets[start : start + len(z)] - predicted)
                     features.append(z @ signs[0])
         sizes.append(sum(map(len, residuals)) - before)
@@ -268,7 +268,7 @@ def _products(
     z -= z.mean(axis=0)
     # the bias of all bags counts as much as what it owes to them, however wide the kernel is
     z = np.hstack([z / _root_mean(z.ravel()), np.ones_like(z)])
-    scaled = _scaled(np.concatenate(residuals), champion.outcome_, centre=False) @ signs[1]
+    scaled = _scaled(np.concatenate(residuals), champion.outcome, centre=False) @ signs[1]
     rows = z * np.hstack([scaled, scaled])
     rows /= _root_mean(rows.ravel()) * rows.shape[1] ** 0.5
     return rows[: sizes[0]], rows[sizes[0] :]

@@ -14,7 +14,7 @@ from ..bags.splits import Split
 from ..errors import ModelError
 from ..evaluation import evaluate_together
 from ..execution import Progress
-from ..regression.fitted_model import FittedModel
+from ..regression.fitted_model import ScoringModel
 from ..regression.outcomes import Densities
 from .drift_gates import GateResults
 from .settings import Retraining
@@ -36,7 +36,7 @@ class Judgement:
 
 
 def judge(
-    models: Sequence[FittedModel], bags: LabelledBags, progress: Progress | None
+    models: Sequence[ScoringModel], bags: LabelledBags, progress: Progress | None
 ) -> Judgement:
     """Return the errors of the challenger and, if there is one, of the champion behind it.
 
@@ -52,13 +52,13 @@ def judge(
 
 
 def check_comparable(
-    champion: FittedModel, challenger: FittedModel, name: str, registry_url: str
+    champion: ScoringModel, challenger: ScoringModel, name: str, registry_url: str
 ) -> None:
     """Raise ModelError if the champion predicts other targets than the challenger."""
-    ours, theirs = challenger.outcome_, champion.outcome_
+    ours, theirs = challenger.outcome, champion.outcome
     alike = {
-        "kind": type(champion) is type(challenger),
-        "dimension": champion.features_.n_dims == challenger.features_.n_dims,
+        "kind": type(theirs) is type(ours),
+        "dimension": champion.features.n_dims == challenger.features.n_dims,
         "targets": theirs.names == ours.names,
         "response basis": theirs.describe().get(BASIS) == ours.describe().get(BASIS),
     }

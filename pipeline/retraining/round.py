@@ -24,7 +24,7 @@ from ..execution import Progress
 from ..registry import Registry
 from ..regression import Checkpoints, load_model
 from ..regression.accumulate import FitStatistics
-from ..regression.base import DoubleBasis
+from ..regression.ridge_model import RidgeModel
 from ..versions import version
 from .drift_gates import GateResults, measure_drift
 from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out
@@ -80,12 +80,13 @@ class NewRound:
         n_changes, champion = len(registry.history()), registry.current()
         line, new_line = self._choose_line(registry)
         sums = self._sum(line, new_line)
-        model = line.model(sums.statistics, self.store, self.window)
+        challenger = line.model(sums.statistics, self.store, self.window)
+        model = challenger.model_
         models = [model, *self._champion(model, registry, champion)]
         judged = judge(models, self._held_out(self.window, self.spec.evaluate_bags), self.progress)
         drift = self._measure_drift(models)
         against = [] if champion is None else find_objections(self.spec, judged, drift)
-        name = registry.register(model, report={"bags": list(self.window)})
+        name = registry.register(challenger, report={"bags": list(self.window)})
         round_ = Round(
             number=1 + len(self._rounds),
             at=self.at.isoformat(timespec="milliseconds"),
@@ -105,15 +106,15 @@ class NewRound:
             **_report_sums(sums, new_line),
             "champion_before": champion,
             "reasons": against,
-            "measure": model.outcome_.measure,
+            "measure": model.outcome.measure,
             "n_judged": judged.n,
             "data_url": self.store.url,
             "registry_url": registry.url,
             "window": list(self.window),
             "n_changed": len(self.changed),
             "n_left": max(0, self.window[0] - self.before[0]),
-            "n_bags_fitted": model.report_["n_bags_fitted"],
-            "alpha": model.alpha_,
+            "n_bags_fitted": model.report["n_bags_fitted"],
+            "alpha": model.solution.alpha,
             "drift": _report_drift(drift, self.spec.drift),
             "alarms": drift.alarms(),
             "gates": drift.to_dict(self.spec.drift) if drift.gates else None,
@@ -259,12 +260,12 @@ class NewRound:
     # ------------------------------------------------------------------ the gates
 
     def _champion(
-        self, model: DoubleBasis, registry: Registry, name: str | None
-    ) -> list[DoubleBasis]:
+        self, model: RidgeModel, registry: Registry, name: str | None
+    ) -> list[RidgeModel]:
         """Return the champion, if there is one."""
         if name is None:
             return []
-        champion = load_model(registry.model_url(name))
+        champion = load_model(registry.model_url(name)).model_
         check_comparable(champion, model, name, registry.url)
         return [champion]
 
@@ -272,14 +273,14 @@ class NewRound:
         """Return the newest bags of a range that were in no fit."""
         return newest_held_out(self._labelled(bags), Split(self.spec.holdout, HOLDOUT_SEED), n)
 
-    def _measure_drift(self, models: list[DoubleBasis]) -> GateResults:
+    def _measure_drift(self, models: list[RidgeModel]) -> GateResults:
         """Test the new bags; leave out the champion's errors if its holdout was another."""
         gate = self.spec.drift
         return measure_drift(
             gate,
             self.spec.labelled(self.store),
             (self.before, self.new),
-            [model for model in models if model.holdout_ == self.spec.holdout],
+            [model for model in models if model.holdout == self.spec.holdout],
             self._held_out(self.before, gate.n_bags),
             Spending() if self.state is None else self.state.spending,
             seed=len(self._rounds),

@@ -17,7 +17,7 @@ from ..bags.labelled import LabelledBags
 from ..errors import ParameterError
 from ..parameters import Table, check_parameters, keep_checked
 from ..parameters.retraining import TABLES
-from ..regression.base import DoubleBasis
+from ..regression.base import DoubleBasis, parameters_of
 from ..sklearn_bases import BaseEstimator
 from ..storage.urls import normalize_url
 
@@ -246,7 +246,7 @@ class Retraining:
         DataError
             The store has none of them.
         """
-        return self.estimator.labelled(store, None, self.target)
+        return parameters_of(self.estimator).learns.label(store, None, self.target)
 
 
 def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows

@@ -13,16 +13,21 @@ import numpy as np
 from sklearn.base import clone
 
 from ..bags import BagStore
-from ..bags.holdout import HoldoutLike
+from ..bags.holdout import Holdout
 from ..bags.labelled import take_range
 from ..bags.plan import Range
 from ..bags.splits import Membership
 from ..execution import Progress
 from ..regression import Checkpoints, FeatureMap, RidgeStatistics
 from ..regression.accumulate import FitStatistics
-from ..regression.base import DoubleBasis
+from ..regression.base import DoubleBasis, parameters_of, with_model
+from ..regression.fit_parameters import FitParameters
+from ..regression.fitted_model import model_of
+from ..regression.fitting import make_model
 from ..regression.outcomes import Outcome
-from ..regression.problem import Problem
+from ..regression.plan import FitPlan
+from ..regression.planning import check_summable, choose_features, plan_of
+from ..regression.problem import Problem, pose_problem
 from ..regression.weights import Weights
 
 # Relative differences that rounding does not reach, by the precision of the products: blocks of
@@ -46,8 +51,8 @@ class ModelLine:
         Both bases with everything decided.
     outcome : Outcome
         What is learnt.
-    holdout : float or dict
-        The bags that enter no model, see `Holdout`.
+    holdout : Holdout
+        The bags that enter no model.
     weights : Weights, optional
         Of the bags.
     """
@@ -55,7 +60,7 @@ class ModelLine:
     estimator: DoubleBasis
     features: FeatureMap
     outcome: Outcome
-    holdout: HoldoutLike
+    holdout: Holdout
     weights: Weights | None = None
 
     @classmethod
@@ -75,17 +80,25 @@ class ModelLine:
         DataError, ParameterError, StoreError
             As `DoubleBasisRegressor.fit`.
         """
-        estimator.check_parameters(holdout)
-        problem = estimator.problem(store, None, target, bags)
-        problem = estimator.weighed(problem, sample_weight, holdout)
-        features = estimator.resolve(problem, holdout)
-        return cls(estimator, features, problem.outcome, float(holdout), problem.weights)
+        parameters = parameters_of(estimator)
+        problem = pose_problem(
+            parameters,
+            store,
+            target=target,
+            sample_weight=sample_weight,
+            holdout=holdout,
+            bags=bags,
+        )
+        features = choose_features(problem, parameters)
+        return cls(estimator, features, problem.outcome, problem.holdout, problem.weights)
 
     @classmethod
     def of(cls, model: DoubleBasis) -> ModelLine:
         """Return the line of a model that was fitted to a store."""
-        weights = Weights.from_dict(model.weights_) if model.weights_ else None
-        return cls(clone(model), model.features_, model.outcome_, model.holdout_, weights)
+        fitted = model_of(model)
+        weights = Weights.from_dict(fitted.weights) if fitted.weights else None
+        holdout = Holdout.of(fitted.holdout)
+        return cls(clone(model), fitted.features, fitted.outcome, holdout, weights)
 
     def statistics(
         self,
@@ -99,11 +112,11 @@ class ModelLine:
 
         Bags that are not among ``only`` are counted as if they were held out.
         """
-        problem = self._problem(store, bags)
-        problem = replace(problem, source=replace(problem.source, only=only))
-        task = self.estimator.task(problem, self.features, self.holdout)
+        plan = self._plan(store, bags)
+        plan = replace(plan, bags=replace(plan.bags, only=only))
+        check_summable(plan, self._parameters)
         has_bags = bags[1] > bags[0]  # a round may have no new ones
-        return task.run(progress, checkpoints.keeper(task) if checkpoints and has_bags else None)
+        return plan.run(progress, checkpoints.keeper(plan) if checkpoints and has_bags else None)
 
     def model(self, statistics: FitStatistics, store: BagStore, bags: Range) -> DoubleBasis:
         """Return the fitted estimator of these bags, from their statistics.
@@ -113,14 +126,19 @@ class ModelLine:
         DataError
             None of the bags has a label.
         """
-        model = clone(self.estimator)
-        model.learn(self._problem(store, bags), self.features, self.holdout, statistics)
-        return model
+        plan = self._plan(store, bags)
+        return with_model(self.estimator, make_model(plan, statistics, self._parameters))
 
-    def _problem(self, store: BagStore, bags: Range) -> Problem:
-        """Return these bags with the labels of the line's outcome."""
+    @property
+    def _parameters(self) -> FitParameters:
+        return parameters_of(self.estimator)
+
+    def _plan(self, store: BagStore, bags: Range) -> FitPlan:
+        """Return the plan of a fit to these bags, with the labels of the line's outcome."""
         source = take_range(self.outcome.take_labels(store), bags)
-        return Problem(source, self.outcome, self.weights and self.weights.bound(store))
+        weights = self.weights and self.weights.bound(store)
+        problem = Problem(source, self.outcome, weights, self.holdout)
+        return plan_of(problem, self._parameters, self.features)
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class BagRegions(RegionClassifier):
             points[..., first.shape[1] :] = values
             offsets = np.concatenate([[0], np.tile(sizes, len(values)).cumsum()])
             bags = Bags.trusted(points.reshape(-1, points.shape[2]), offsets)
-            chances = self.model.probabilities(bags)[:, self._column]
+            chances = self.model.predict_proba(bags)[:, self._column]
             found[start : start + step] = chances.reshape(len(values), -1)
         return found
 

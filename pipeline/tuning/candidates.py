@@ -18,6 +18,7 @@ from ..random_features import RandomFeatures, RandomFourierFeatures
 from ..regression import FeatureMap
 from ..regression.base import DoubleBasis
 from ..regression.feature_map import resolve_features, sampled_embeddings
+from ..regression.planning import choose_columns
 from ..regression.problem import Problem
 from .search import Search
 
@@ -97,7 +98,7 @@ def resolve_widths(
     with lane():
         first = resolve_features(problem.source, clone(embedding), None)
         sample, made = cache(partial(sampled_embeddings, problem.source, first)), []
-        beside = base.columns_beside(problem, first, sample)
+        beside = choose_columns(problem, base.baseline, first, sample)
         if not multipliers:  # what is linear in the embedding is no baseline of the same
             beside = None if beside is None or beside.spec is None else beside
             return [Candidate(place, None, replace(first, beside=beside), embedding)]

@@ -19,7 +19,7 @@ import numpy as np
 from ..arrays import Floats
 from ..bags import BagStore
 from ..bags.column_splits import GroupSplit
-from ..bags.holdout import Holdout, HoldoutLike
+from ..bags.holdout import HoldoutLike
 from ..embeddings import spec_to_dict
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
@@ -39,10 +39,13 @@ from ..parameters import (
     checked,
 )
 from ..regression.accumulate import FitStatistics
-from ..regression.base import DoubleBasis
+from ..regression.base import DoubleBasis, parameters_of, with_model
+from ..regression.fitting import fit_ridge
 from ..regression.outcomes import identify_outcome
 from ..regression.penalties import Penalties
+from ..regression.problem import pose_problem
 from ..regression.ridge import score_validation, solve
+from ..regression.solving import leave_baseline
 from ..regression.summary import Summary
 from ..regression.weights import SampleWeight
 from ..storage.files import discard_empty
@@ -147,11 +150,11 @@ class _Tuner:
                 f"estimator is a {type(estimator).__name__}; expected a DoubleBasisRegressor, a "
                 "DoubleBasisClassifier or a TripleBasisRegressor"
             )
-        estimator.check_parameters(holdout)
-        problem = estimator.problem(store, None, target)
-        self.problem = estimator.weighed(problem, sample_weight, holdout)
-        out = Holdout.of(holdout).resolve(self.problem.source)
-        self.source = replace(self.problem.source, left_out=out.split(self.problem.source))
+        self.parameters = parameters_of(estimator)
+        self.problem = pose_problem(
+            self.parameters, store, target=target, sample_weight=sample_weight, holdout=holdout
+        )
+        self.source, out = self.problem.fitted, self.problem.holdout
         self.compared = replace(self.problem, source=self.source)
         self.outcome = self.problem.outcome
         self.estimator, self.search, self.holdout = estimator, search, out
@@ -166,7 +169,7 @@ class _Tuner:
         row_bytes = 4 * longest + 8 * self.outcome.n_targets
         self.order: RunOrder = run_order(n_bags, first, row_bytes, search.seed)
         self.rungs = plan_rungs(self.order, first, len(self.candidates), search.eta)
-        validation = out.validation(estimator.validation_fraction, self.problem.source)
+        validation = out.validation(self.parameters.validation_fraction, self.problem.source)
         if isinstance(validation, GroupSplit):  # asked of every block of every candidate
             validation = replace(validation, column=validation.column.held())
         self.validation = validation
@@ -188,9 +191,9 @@ class _Tuner:
         leads: list[Lead] = []
         if self.search.join:
             winner, leads = Joining(self, found, progress).run()
-        model = self.candidates[winner].estimator(self.estimator)
+        made = self.candidates[winner].estimator(self.estimator)
         self._held.clear()
-        model.fit_problem(self.problem, self.holdout, progress)
+        model = with_model(made, fit_ridge(self.problem, parameters_of(made), progress))
         return Tuning(self.embeddings, self.candidates, self.rungs, found, winner, model, leads)
 
     def clean(self, kept: int | None) -> None:
@@ -231,24 +234,23 @@ class _Tuner:
             units = np.where(variance > 0, variance, 1.0)
         with lane():
             left = self._beside(c, statistics)
-            solution = solve(left.train, score.alpha, self.estimator.rounding)
+            solution = solve(left.train, score.alpha, self.parameters.rounding)
         self._held.pop(c, None)
         blocks = (0, self.rungs[-1].n_blocks)
-        given = (self.validation, solution, units, blocks, weights)
-        return held_out_losses(self._cached(c), *given)
+        return held_out_losses(self._cached(c), self.validation, solution, units, blocks, weights)
 
     def check_memory(self, candidate: Candidate) -> None:
         """Refuse a candidate that this process can not solve for."""
         n_bags, features = self.problem.source.n_bags, candidate.features
-        few = self.estimator.keeps_rows(n_bags, features)
-        self.estimator.check_memory(features, n_bags if few else None)
+        few = self.parameters.keeps_rows(n_bags, features)
+        self.parameters.check_memory(features, n_bags if few else None)
 
     def _score(self, c: int, r: int, progress: Progress) -> Score:
         begun = time.perf_counter()
         statistics = self._statistics(c, r, progress)
         train, held_out = statistics.train, statistics.validation
         assert held_out is not None
-        rung, share = self.rungs[r], self.estimator.validation_fraction
+        rung, share = self.rungs[r], self.parameters.validation_fraction
         if held_out.n < LEAST_HELD_OUT or train.n < LEAST_HELD_OUT:
             raise DataError(
                 f"{self.source.url}: of {rung.n_bags} bags {train.n + held_out.n} are labelled, "
@@ -257,9 +259,9 @@ class _Tuner:
             )
         with lane():
             penalties = self._penalties(train, rung)
-            given = (self.estimator.rounding, self._units(held_out))
-            left = self._beside(c, statistics)
-            path = score_validation(left.train, held_out, penalties, *given)
+            units, left = self._units(held_out), self._beside(c, statistics)
+            rounding = self.parameters.rounding
+            path = score_validation(left.train, held_out, penalties, rounding, units)
         return Score(
             float(path.scores.min()),
             rung.n_bags,
@@ -279,23 +281,32 @@ class _Tuner:
         before = self._statistics(c, r - 1, progress) if r else None
         blocks = (self.rungs[r - 1].n_blocks if r else 0, self.rungs[r].n_blocks)
         bags = self._cached(c)
-        keeps_rows = self.estimator.keeps_rows(self.rungs[r].n_bags, self.candidates[c].features)
-        given = (bags, self.validation, self.estimator.precision, blocks, progress, keeps_rows)
-        statistics = score_statistics(*given, self.problem.weights)
+        keeps_rows = self.parameters.keeps_rows(self.rungs[r].n_bags, self.candidates[c].features)
+        statistics = score_statistics(
+            bags,
+            self.validation,
+            self.parameters.precision,
+            blocks,
+            progress,
+            keeps_rows=keeps_rows,
+            weights=self.problem.weights,
+        )
         if before is not None:
             statistics = (before if keeps_rows else before.summed()) + statistics
         self._held[c] = (r, statistics)
         return statistics
 
     def _beside(self, c: int, statistics: FitStatistics) -> FitStatistics:
-        return self.estimator.beside(statistics, self.candidates[c].features, self.outcome)
+        features = self.candidates[c].features
+        return leave_baseline(statistics, features, self.outcome, self.parameters)
 
     def _cached(self, c: int) -> CachedBags:
         coefficients, features = self._coefficients(c), self.candidates[c].features
         for cache in (coefficients, self._targets):
             cache.open()  # so that workers find it, and only one process makes it
-        given = (coefficients, self._targets, features, self.outcome)
-        return CachedBags(self.source, self.order, *given)
+        return CachedBags(
+            self.source, self.order, coefficients, self._targets, features, self.outcome
+        )
 
     def _hold_best(self, scores: dict[int, Score], n_kept: int) -> None:
         """Let go of statistics of candidates that fall out, or that do not fit in memory."""
@@ -318,22 +329,17 @@ class _Tuner:
         return scaled
 
     def _penalties(self, train: Summary, rung: Rung) -> Penalties:
-        penalties = self.estimator.penalties(train)
-        if self._penalties_per_bag:
+        penalties = self.parameters.penalties(train)
+        if self.parameters.has_default_grid:
             return penalties
         return penalties.times(rung.n_bags / self.order.n_bags)
 
-    @property
-    def _penalties_per_bag(self) -> bool:
-        """Whether the grid is the default one, which goes with the number of bags."""
-        return isinstance(self.estimator.alpha, str) and self.estimator.alphas is None
-
     def _record_key(self, c: int, rung: Rung) -> str:
-        base = self.estimator
+        base = self.parameters
         settings = {
             "features": self.candidates[c].features.to_dict(),
             "penalties": base.given_penalties().tolist(),
-            "penalties_a_bag": self._penalties_per_bag,
+            "penalties_a_bag": base.has_default_grid,
             "validation_fraction": float(base.validation_fraction),
             "precision": base.precision,
             "outcome": identify_outcome(self.outcome),

@@ -111,8 +111,7 @@ class Joining:
         tune = self._tune
         place, first = len(tune.embeddings), len(tune.candidates)
         tune.embeddings.append(embedding)
-        given = (tune.compared, tune.estimator, embedding, place, widths)
-        for candidate in resolve_widths(*given):
+        for candidate in resolve_widths(tune.compared, tune.estimator, embedding, place, widths):
             tune.check_memory(candidate)
             tune.candidates.append(candidate)
         return list(range(first, len(tune.candidates)))

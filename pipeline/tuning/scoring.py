@@ -139,7 +139,7 @@ class ScoreSums:
         keeps_rows: bool,
         weights: Weights | None,
     ) -> None:
-        self._sums = SplitSums(features, n_targets, precision, True, keeps_rows)
+        self._sums = SplitSums(features, n_targets, precision, has_held=True, keeps_rows=keeps_rows)
         self._validation, self._weights = validation, weights
 
     def add(self, batch: CachedBatch) -> None:
@@ -165,11 +165,12 @@ def score_statistics(
 ) -> FitStatistics:
     """One pass over a range of blocks: on the open cluster, or in this process.
 
-    ``keeps_rows`` as in `FitPass`.
+    ``keeps_rows`` as in `FitPlan`.
     """
     n_targets, before = source.outcome.n_targets, source.order.bags_before
-    given = (source.features, n_targets, validation, precision, keeps_rows, weights)
-    sums = partial(ScoreSums, *given)
+    sums = partial(
+        ScoreSums, source.features, n_targets, validation, precision, keeps_rows, weights
+    )
     n_bags = before(blocks[1]) - before(blocks[0])
     sizes = (source.features.n_features, n_targets, precision)
     cost = source.features.cost_in(precision)

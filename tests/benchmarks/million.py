@@ -30,8 +30,8 @@ from bagbasis.execution import current_client
 from bagbasis.hypotheses import two_sample_test
 from bagbasis.jobs.sections import build, named_embedding
 from bagbasis.regression import write_predictions
-from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.outcomes import Reals
+from bagbasis.regression.plan import FitPlan
 
 from .data import OUTPUT, mixture_store, peak_mib
 
@@ -133,7 +133,7 @@ def compare() -> None:
 def tasks(store, model):
     """The ranges of the fit's tasks."""
     bags = LabelledBags(store, Targets(store.target_names))
-    return FitPass(bags, model.features_, Reals(1), None, "float32").ranges
+    return FitPlan(bags, model.features_, Reals(1), None, "float32").ranges
 
 
 if __name__ == "__main__":

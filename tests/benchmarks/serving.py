@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 
@@ -68,10 +69,11 @@ def fitted(bags: list[np.ndarray]) -> TripleBasisRegressor:
         alpha=1.0,
     ).fit(bags, bags)
     wide = RandomFourierFeatures(N_FEATURES, scale=1.0)
-    small.features_ = type(small.features_)(
-        small.features_.embedding, wide.resolve(small.features_.embedding.n_features, list)
-    )
-    small.coef_ = np.random.default_rng(1).standard_normal((len(small.coef_), N_FEATURES))
+    model, first = small.model_, small.features_.embedding
+    features = replace(small.features_, second=wide.resolve(first.n_features, list))
+    coef = np.random.default_rng(1).standard_normal((len(small.coef_), N_FEATURES))
+    solution = replace(model.solution, coef=coef)
+    small.model_ = replace(model, features=features, solution=solution)
     return small
 
 

@@ -39,16 +39,6 @@ OUR_METHODS = {
     "frequency_bytes from_dict to_dict",
     "random_features.RandomFeatures": "for_comparison resolve resolve_scale",
     "regression.Checkpoints": "discard keeper steps",
-    "regression.DensityPrediction": "coefficients density_values determination",
-    "regression.DoubleBasis": "beside columns_beside fit_problem is_matrix_free labelled learn "
-    "parts problem resolve task weighed",
-    "regression.DoubleBasisClassifier": "decision_scores probabilities",
-    "regression.KernelSmoother": "decision_rows",
-    "regression.LinearModel": "array_names check_shapes decision_rows from_state more_column "
-    "needed_posterior predicted score_rows state values with_columns",
-    "regression.RealPrediction": "values_and_deviations",
-    "regression.RidgeParameters": "check_memory check_parameters given_penalties "
-    "keeps_rows penalties",
     "retraining.Retraining": "labelled",
     "retraining.Window": "start",
     "search.Field": "check_place condition draw gain",

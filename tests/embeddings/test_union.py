@@ -23,6 +23,7 @@ from bagbasis.errors import ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.random_features import FourierSpec
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import chosen_features, posed
 
 BAGS, Y = labelled_bags(40)
 PARTS = [("js", HDDEmbedding("js", n_per_dim=3)), ("mean", MomentsEmbedding(covariance=False))]
@@ -58,7 +59,7 @@ def test_kernels(join, second):
     model = DoubleBasisRegressor(
         union_of_parts(join=join), RandomFourierFeatures(2**14, **second), precision="float64"
     )
-    features = model.resolve(model.problem(BAGS, Y, None))
+    features = chosen_features(model, posed(model, BAGS, Y))
     z = np.empty((len(BAGS), 2**14))
     features.features_of(features.embed(Bags.from_list(BAGS), np.float64)[0], z)
     squares = part_distances(BAGS) ** 2 / (2 * features.second.scale**2)

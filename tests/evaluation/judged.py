@@ -39,7 +39,7 @@ def _judged(
     first: int = 0,
 ) -> Errors:
     bags = Bags.trusted(np.zeros((len(true), 1)), np.arange(len(true) + 1))
-    model: Any = SimpleNamespace(outcome_=outcome, decision_rows=lambda bags: scores)
+    model: Any = SimpleNamespace(outcome=outcome, decision_rows=lambda bags: scores)
     judge = Judge(model, LabelledBags(bags, Targets((), true)))
     judge.class_names = class_names
     batch = Batch(first + np.arange(len(true)), bags, true, len(true))

@@ -23,6 +23,7 @@ from bagbasis.evaluation import cross_validation
 from bagbasis.execution.costs import pass_limits
 from bagbasis.regression import FeatureMap
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import planned, posed
 
 N, CV = 230, 4
 BAGS, Y = labelled_bags(N, most=25)
@@ -48,7 +49,7 @@ def small(kind=DoubleBasisRegressor, n_features=64, alpha=0.05, **parameters):
 
 
 def folds_of(**given):
-    bags = DoubleBasisRegressor().problem(BAGS, Y, None).source
+    bags = posed(DoubleBasisRegressor(), BAGS, Y).source
     return cross_validation._choose_folds(bags, CV, given.get("groups"), given.get("time"))
 
 
@@ -152,8 +153,8 @@ def test_each_bag_is_embedded_once(store, monkeypatch):
     """Among the others of its batch, not apart in its fold."""
     sizes, embed = [], FeatureMap.embed
     estimator = small()
-    features = estimator.resolve(estimator.problem(store, None, "y"))
-    monkeypatch.setattr(DoubleBasisRegressor, "resolve", lambda *_: features)
+    plan = planned(estimator, posed(estimator, store, None, "y"))
+    monkeypatch.setattr(cross_validation, "plan_fit", lambda *_: plan)
     monkeypatch.setattr(
         FeatureMap,
         "embed",

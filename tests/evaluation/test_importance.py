@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import hypothesis
 import numpy as np
@@ -183,9 +183,11 @@ def test_drop_and_error_equal_an_oracle(n_groups, n_more, repeats, seed):
 class Means:
     """A fitted model that predicts the mean of the coordinates."""
 
-    outcome_ = Reals(1, True)
-    holdout_ = 0.0
-    features_ = SimpleNamespace(n_dims=2, n_features=2, cost=Cost())
+    outcome = Reals(1, True)
+    holdout = 0.0
+    features = SimpleNamespace(n_dims=2, n_features=2, cost=Cost())
+    report = MappingProxyType({})
+    model_ = property(lambda self: self)
 
     def decision_rows(self, bags):
         return bags.means.mean(axis=1, keepdims=True)

@@ -14,6 +14,7 @@ from bagbasis import connect as connected
 from bagbasis.bags.labels import Targets
 from bagbasis.errors import BagbasisError
 from tests.execution.logged import LoggedBags, checkpoints, many_tasks
+from tests.oracles.planned import chosen_features, posed
 
 
 def regressor() -> DoubleBasisRegressor:
@@ -26,7 +27,7 @@ def fitted(url, folder):
     """The model of a store, with checkpoints every four of 32 logged tasks."""
     bags = LoggedBags(BagStore.open(url), Targets(("y",)))
     model = regressor()
-    features = model.resolve(model.problem(bags, None, None))
+    features = chosen_features(model, posed(model, bags))
     with many_tasks(), checkpoints(folder, bags.data, features) as kept:
         return model.fit(bags, holdout=0.1, checkpoints=kept)
 

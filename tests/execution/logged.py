@@ -11,9 +11,9 @@ from pathlib import Path
 from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.labels import Targets
 from bagbasis.execution.costs import pass_limits
-from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.checkpoints import Checkpoints
 from bagbasis.regression.outcomes import Reals
+from bagbasis.regression.plan import FitPlan
 from tests.bags.processes import context
 from tests.execution.gated import Gate, alive, until
 
@@ -86,7 +86,7 @@ def many_tasks():
 def checkpoints(url, store, features, every=EVERY) -> Checkpoints:
     """Checkpoints every few tasks of such a fit."""
     bags = LabelledBags(store, Targets(("y",)))
-    seconds = FitPass(bags, features, Reals(1), None, "float32").seconds
+    seconds = FitPlan(bags, features, Reals(1), None, "float32").seconds
     return Checkpoints(url, (every + 0.5) * seconds / N_TASKS)
 
 

@@ -22,8 +22,8 @@ from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError
 from bagbasis.execution import current_client, lane, map_reduce, map_tasks
 from bagbasis.execution.costs import pass_limits
-from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.outcomes import Reals
+from bagbasis.regression.plan import FitPlan
 from tests.execution.gated import Gate, GatedBags, kill_a_worker, until
 from tests.execution.test_notebook import Spoken, compiled_twice, kernel_file
 from tests.oracles.labelled import labelled_bags, stored
@@ -73,7 +73,7 @@ def alone(stores):
     for precision in ("float64", "float32"):
         for chunk_points, store in stores.items():
             model = regressor(precision).fit(store, holdout=0.1)
-            fit = FitPass(bags_of(store), model.features_, Reals(1), None, precision)
+            fit = FitPlan(bags_of(store), model.features_, Reals(1), None, precision)
             result[precision, chunk_points] = (model, fit.run().train)
     return result
 
@@ -109,7 +109,7 @@ def test_compiling_in_a_worker_is_said(cluster, tmp_path):
 
 def check_fit_and_back(store, alone, precision):
     model, statistics = alone[precision, None]
-    fit = FitPass(bags_of(store), model.features_, Reals(1), None, precision)
+    fit = FitPlan(bags_of(store), model.features_, Reals(1), None, precision)
     close(fit.run().train, statistics, 1e-12 if precision == "float64" else 2e-7)
     seen = []
     fitted = regressor(precision).fit(

@@ -27,9 +27,9 @@ from bagbasis.execution.costs import Cost, pass_limits
 from bagbasis.execution.passes import PARTITIONS_HELD, RangeTask, rows_of
 from bagbasis.execution.tasks import lane_memory
 from bagbasis.random_features import FourierSpec
-from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.feature_map import FeatureMap
 from bagbasis.regression.outcomes import Reals
+from bagbasis.regression.plan import FitPlan
 from bagbasis.regression.smoother_sums import QuerySums, RowsInMemory, smoothing_cost
 from tests.oracles.labelled import labelled_bags, stored
 
@@ -77,7 +77,7 @@ def test_a_task_of_a_fit(tmp_path, precision, validation):
     labelled = LabelledBags(stored(tmp_path / "s.zarr", bags, y), Targets(("y",)))
     spec = ProjectionEmbedding(n_per_dim=8).fit(bags).spec_
     features = FeatureMap(spec, RandomFourierFeatures(700, scale=1.0).fit(np.eye(64)).spec_)
-    fit = FitPass(labelled, features, Reals(1), validation, precision)
+    fit = FitPlan(labelled, features, Reals(1), validation, precision)
     with pass_limits(partition_bytes=PARTITION, rows_per_block=512):
         task = RangeTask.of(labelled, fit.reduction, [(0, 3000)])
     peak = peak_of(lambda: task((0, 3000), lambda done: None))
@@ -121,7 +121,7 @@ def test_a_fit_too_wide_for_the_workers(tmp_path):
     labelled = LabelledBags(stored(tmp_path / "s.zarr", *labelled_bags(30)), Targets(("y",)))
     spec = ProjectionEmbedding(n_per_dim=8).fit(random_bags(2, 5, 2)).spec_
     features = FeatureMap(spec, RandomFourierFeatures(2**13, scale=1.0).fit(np.eye(64)).spec_)
-    fit = FitPass(labelled, features, Reals(1), None, "float64")
+    fit = FitPlan(labelled, features, Reals(1), None, "float64")
     refused = r"a lane of this pass needs [\d.]+ GiB and has 0\.684 GiB: take fewer features"
     with (
         LocalCluster(1, processes=False, memory_limit="700MiB", dashboard_address=None) as cluster,

@@ -20,6 +20,7 @@ from bagbasis.registry import Registry
 from bagbasis.registry import registry as registry_module
 from bagbasis.storage.lock import Hold, writer_lock
 from tests.oracles.labelled import stored
+from tests.oracles.planned import set_solution
 from tests.regression.predicting import BAGS, FITS, Y, fitted, regressor
 
 
@@ -98,10 +99,11 @@ def test_names_differ_with_whatever_differs(registry, tmp_path):
     """Coefficients, parameters, bases, data and their count: every difference is another name."""
     one = regressor().fit(BAGS, Y)
     nudged = regressor().fit(BAGS, Y)
-    nudged.coef_ = nudged.coef_.copy()
-    nudged.coef_[0, 0] = np.nextafter(nudged.coef_[0, 0], np.inf)
+    coef = nudged.model_.solution.coef.copy()
+    coef[0, 0] = np.nextafter(coef[0, 0], np.inf)
+    set_solution(nudged, coef=coef)
     counted = regressor().fit(BAGS, Y)
-    counted.report_ = {**counted.report_, "n_bags": 71}
+    counted.model_.report["n_bags"] = 71
     models = [
         one,
         nudged,

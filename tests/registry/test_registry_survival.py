@@ -19,6 +19,7 @@ from bagbasis.registry import Registry, registry
 from bagbasis.storage import folders
 from bagbasis.storage.partials import partial_path
 from tests.bags.processes import running
+from tests.oracles.planned import set_solution
 from tests.regression.predicting import BAGS, fitted
 
 OLD, NEW = "one target", "two targets"
@@ -83,7 +84,7 @@ def variants(place, model_url, n):
     """Names of so many new models in the registry, which differ in their coefficients."""
     model, names = load_model(model_url), []
     for i in range(n):
-        model.coef_ = model.coef_ + 1.0 + i
+        set_solution(model, coef=model.model_.solution.coef + 1.0 + i)
         names.append(place.register(model))
     return names
 
@@ -91,9 +92,9 @@ def variants(place, model_url, n):
 def register_many(pipe, url, model_url, first):
     """Model after model, each with other coefficients."""
     model = load_model(model_url)
-    model.coef_ = model.coef_ + first
+    set_solution(model, coef=model.model_.solution.coef + first)
     while True:
-        model.coef_ = model.coef_ + 0.25
+        set_solution(model, coef=model.model_.solution.coef + 0.25)
         Registry(url).register(model)
         pipe.send("one more")
 

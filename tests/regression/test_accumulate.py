@@ -26,8 +26,8 @@ from bagbasis.execution.costs import PassLimits, pass_limits, plan_tasks
 from bagbasis.execution.passes import RangeTask
 from bagbasis.random_features import FourierSpec
 from bagbasis.regression import FeatureMap
-from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.outcomes import Classes, Reals
+from bagbasis.regression.plan import FitPlan
 from tests.oracles.labelled import features_by_loop, labelled_bags, stored
 from tests.oracles.ridge import statistics
 from tests.oracles.ridge_entries import unpacked
@@ -43,7 +43,7 @@ def feature_map(n_features=64, n_per_dim=4):
 
 
 def pass_over(bags, precision="float64", validation=None):
-    return FitPass(bags, feature_map(), Reals(1), validation, precision)
+    return FitPlan(bags, feature_map(), Reals(1), validation, precision)
 
 
 def bags_of(store, **options):
@@ -53,7 +53,7 @@ def bags_of(store, **options):
 def ranges(n_bags, n_points, features):
     """The plan of a fit to so many bags, which there are not."""
     nothing = LabelledBags(Bags(np.zeros((1, features.n_dims)), [0, 1]))
-    cost = FitPass(nothing, features, Reals(1), None, "float32").cost
+    cost = FitPlan(nothing, features, Reals(1), None, "float32").cost
     return plan_tasks(n_bags, n_points, features.n_dims, cost)
 
 
@@ -159,7 +159,7 @@ def test_one_hot(tmp_path):
     codes = np.where(np.isnan(Y), np.nan, np.digitize(Y, [0.0]) * 2.0)
     bags = stored(tmp_path / "s.zarr", BAGS, codes).read()
     source = LabelledBags(bags, Targets((), codes[:, None]))
-    result = FitPass(source, feature_map(), Classes((0.0, 2.0)), None, "float64").run().train
+    result = FitPlan(source, feature_map(), Classes((0.0, 2.0)), None, "float64").run().train
     np.testing.assert_array_equal(result.sum_y, [(codes == 0).sum(), (codes == 2).sum()])
 
 

@@ -18,8 +18,8 @@ from bagbasis.bags.labelled import LabelledBags
 from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError, ModelError, ParameterError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.outcomes import Reals
+from bagbasis.regression.plan import FitPlan
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(30, most=9)
@@ -191,7 +191,7 @@ def test_nan_points_never_reach_the_statistics(monkeypatch, basis, precision):
     with pytest.raises(DataError, match="bag 19: its embedding is not finite"):
         model.predict(bags)
     labelled = LabelledBags(bags, Targets((), Y[:, None]))
-    fit = FitPass(labelled, model.features_, Reals(1), None, precision)
+    fit = FitPlan(labelled, model.features_, Reals(1), None, precision)
     with (
         pass_limits(rows_per_block=8),
         pytest.raises(DataError, match="bag 19: its embedding is not finite"),

@@ -25,13 +25,14 @@ from bagbasis.bags.splits import Split
 from bagbasis.errors import ParameterError, StoreError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.regression import Checkpoints
-from bagbasis.regression.accumulate import FitPass
 from bagbasis.regression.checkpoints import describe
 from bagbasis.regression.outcomes import Classes, Reals
 from bagbasis.regression.partials import read_partial, write_partial
+from bagbasis.regression.plan import FitPlan
 from bagbasis.regression.problem import Problem
 from tests.execution.logged import EVERY, N_TASKS, checkpoints, many_tasks
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import chosen_features
 
 N = 96
 BAGS, Y = labelled_bags(N, most=12)
@@ -56,8 +57,8 @@ def regressor(**params):
 
 def task_of(store, **changes):
     bags = LabelledBags(store, Targets(("y",)), left_out=Split(0.2, 1))
-    features = regressor().resolve(Problem(bags, Reals(1)))
-    return replace(FitPass(bags, features, Reals(1), Split(0.3, 2), "float32"), **changes)
+    features = chosen_features(regressor(), Problem(bags, Reals(1)))
+    return replace(FitPlan(bags, features, Reals(1), Split(0.3, 2), "float32"), **changes)
 
 
 def same(a, b):
@@ -197,11 +198,11 @@ def test_no_two_fits_share(store, tmp_path, monkeypatch):
         replace(task, features=replace(task.features, second=replace(fourier, scale=0.7))),
         replace(task, outcome=Classes((1.0,))),
         replace(task, outcome=Classes((2.0,))),
-        replace(task, source=replace(task.source, left_out=None)),
-        replace(task, source=replace(task.source, left_out=Split(0.2, 3))),
+        replace(task, bags=replace(task.bags, left_out=None)),
+        replace(task, bags=replace(task.bags, left_out=Split(0.2, 3))),
         replace(task, validation=None),
         replace(task, precision="float64"),
-        replace(task, source=replace(task.source, labels=Targets())),
+        replace(task, bags=replace(task.bags, labels=Targets())),
     ]
     urls = [kept.keeper(one).url for one in changed]
     with pass_limits(small_tasks=16):

@@ -16,6 +16,7 @@ from bagbasis import (
 from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.errors import DataError
 from bagbasis.evaluation import permutation_importance
+from bagbasis.regression.ridge_model import RidgeModel
 from tests.oracles.labelled import labelled_bags, stored
 
 BAGS, Y = labelled_bags(200, most=150)
@@ -67,7 +68,7 @@ def test_probabilities(alpha):
     assert shares.shape == (60, 3)
     np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-12)
     assert (shares >= 0).all()
-    fitted = model.decision_rows(Bags.from_list(BAGS)).mean(axis=0)
+    fitted = model.model_.decision_rows(Bags.from_list(BAGS)).mean(axis=0)
     np.testing.assert_allclose(fitted, np.bincount(CODES) / len(CODES), atol=1e-6)
 
 
@@ -75,8 +76,8 @@ def test_probabilities_without_any_positive_score(monkeypatch):
     """Where no class has a positive score all are equally likely, and one is still chosen."""
     model = classifier().fit(BAGS, CODES)
     scores = np.array([[-3.0, -1.0, -2.0], [0.0, 0.0, 0.0]])
-    monkeypatch.setattr(model, "_rows", lambda bags, scored: (scores, np.empty((0, 2))))
-    predicted = model.predicted(Bags.from_list(BAGS)[:2])
+    monkeypatch.setattr(RidgeModel, "_rows", lambda *_: (scores, np.empty((0, 2))))
+    predicted = model.model_.predicted(Bags.from_list(BAGS)[:2])
     assert predicted.values.tolist() == [1, 0]
     np.testing.assert_allclose(predicted.probabilities, 1 / 3)
 

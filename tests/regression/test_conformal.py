@@ -154,5 +154,5 @@ def test_refusals(tmp_path):
     with pytest.raises(DataError, match="no labelled bag"):
         plain.conformalize(BAGS, np.full(N, np.nan))
     classes = classifier().fit(BAGS, Y > 0)
-    with pytest.raises(ModelError, match="a DoubleBasisClassifier has no column 'lower'"):
+    with pytest.raises(ModelError, match="a model of classes has no column 'lower'"):
         write_predictions(classes, store, tmp_path / "p", columns=["lower"])

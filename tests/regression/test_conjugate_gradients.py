@@ -18,10 +18,13 @@ from bagbasis import (
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.regression import Checkpoints, conjugate_gradients, feature_rows, matrix_free
+from bagbasis.regression.base import parameters_of
 from bagbasis.regression.conjugate_gradients import ConjugateGradients, Preconditioner
+from bagbasis.regression.planning import check_summable, plan_of
 from bagbasis.regression.solver_choice import gradients_pay
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import planned, posed
 from tests.regression.test_rows import problems
 
 N = 150
@@ -169,7 +172,7 @@ def test_automatic_choice(tmp_path, monkeypatch):
     assert gradients_pay(1_000_000, 65_536, is_path=True)
     assert not gradients_pay(1_257, 3_000, is_path=True)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    monkeypatch.setattr("bagbasis.regression.base.gradients_pay", lambda *sizes: True)
+    monkeypatch.setattr("bagbasis.regression.planning.gradients_pay", lambda *sizes: True)
     for alpha, checkpoints, solver in (
         (1.0, None, "cg"),
         ("validation", None, "cg"),
@@ -179,8 +182,7 @@ def test_automatic_choice(tmp_path, monkeypatch):
     ):
         model = regressor(alpha, solver="auto").fit(store, checkpoints=checkpoints)
         assert model.report_["solver"] == solver
-    problem = model.problem(store, None, None)
-    assert not model.task(problem, model.features_, 0.0).keeps_rows
+    assert not plan_of(posed(model, store), parameters_of(model), model.features_).keeps_rows
 
 
 @pytest.mark.parametrize(
@@ -207,9 +209,9 @@ def test_bytes_and_bags_that_are_not_there(monkeypatch, tmp_path):
     with pytest.raises(DataError, match="no labelled bags"):
         regressor().fit(BAGS, np.full(N, np.nan))
     model = regressor()
-    problem = model.problem(Bags.from_list(BAGS), Y, None)
+    plan = planned(model, posed(model, Bags.from_list(BAGS), Y))
     with pytest.raises(ParameterError, match="keeps no sums"):
-        model.task(problem, model.resolve(problem), 0.0)
+        check_summable(plan, parameters_of(model))
     monkeypatch.setattr("bagbasis.execution.passes.SURE_BYTES", 0)
     monkeypatch.setattr("bagbasis.execution.passes.lane_memory", lambda here: 1000)
     with pytest.raises(ParameterError, match=r"needs .* GiB and has 9.31e-07 GiB"):

@@ -122,10 +122,11 @@ class TestEstimator:
         """A bag's prediction is its own: alone, in another order or in a subset."""
         model = small(kind, precision="float64").fit(BAGS, targets(kind))
         bags = Bags.from_list(BAGS)
-        whole = model.decision_rows(bags)
+        rows = model.model_.decision_rows
+        whole = rows(bags)
         order = np.random.default_rng(0).permutation(len(bags))
-        np.testing.assert_allclose(model.decision_rows(bags[order]), whole[order], atol=1e-12)
-        np.testing.assert_allclose(model.decision_rows(bags[17:18]), whole[17:18], atol=1e-12)
+        np.testing.assert_allclose(rows(bags[order]), whole[order], atol=1e-12)
+        np.testing.assert_allclose(rows(bags[17:18]), whole[17:18], atol=1e-12)
         assert len(model.predict(bags[:0])) == 0
 
     def test_score(self, kind):

@@ -131,7 +131,7 @@ def test_a_solution_that_is_not_finite_is_refused(tmp_path):
     with pytest.raises(DataError, match="the solution of target 2 is not finite; its values"):
         small(alpha=1e-9, precision="float64").fit(BAGS, y)
     model = small(alpha=0.1).fit(BAGS, y * 1e-3)
-    model.intercept_[1] = np.inf
+    model.model_.solution.intercept[1] = np.inf
     with pytest.raises(DataError, match="a prediction of target 2 is not finite"):
         model.predict(BAGS)
     model = small(alpha=0.1).fit(BAGS, NOISE * 1e200)

@@ -22,6 +22,7 @@ from bagbasis.errors import DataError, ParameterError
 from bagbasis.evaluation import judge_fit
 from bagbasis.tuning import Search, tune
 from tests.oracles.labelled import labelled_bags
+from tests.oracles.planned import planned, posed
 
 N = 240
 BAGS, Y = labelled_bags(N, most=12)
@@ -105,7 +106,7 @@ def test_what_is_judged(store, tmp_path):
     assert judge_fit(again, store)["n"] == out.sum()
     smoother = KernelSmoother(ProjectionEmbedding(n_per_dim=3), in_memory=True)
     smoother.fit(store, target="y", holdout=model.holdout_)
-    assert smoother.training_.n_bags == N - out.sum()
+    assert smoother.model_.training.n_bags == N - out.sum()
     search = Search([ProjectionEmbedding(n_per_dim=3)], (0.5, 1.0), first_bags=N)
     tuned = tune(store, small(), search, target="y", holdout=BY_GROUPS).model
     assert tuned.holdout_ == model.holdout_
@@ -117,10 +118,9 @@ def test_what_is_judged(store, tmp_path):
 def test_validation_takes_whole_groups(store, solver, alphas):
     """None of a group that is held out, and all of a group or nothing."""
     model = small("validation", alphas=alphas, solver=solver, validation_fraction=0.3)
-    source = model.problem(store, None, "y").source
-    holdout = Holdout.of(BY_GROUPS).resolve(source)
-    kept, validation = model.parts(source, holdout)
-    apart, out = validation.members(0, N), kept.left_out.members(0, N)
+    plan = planned(model, posed(model, store, None, "y", holdout=BY_GROUPS))
+    validation = plan.validation
+    apart, out = validation.members(0, N), plan.bags.left_out.members(0, N)
     assert not set(PATIENT[apart & ~out]) & set(PATIENT[~apart & ~out])
     share = (apart & ~out).sum() / (~out).sum()
     assert 0.15 < share < 0.6

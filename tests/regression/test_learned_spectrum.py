@@ -33,6 +33,7 @@ from bagbasis.regression import learning_passes
 from bagbasis.regression.checkpoints import Checkpoints
 from bagbasis.tuning import Search, tune
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import posed
 
 N = 120
 BAGS, Y = labelled_bags(N, most=30)
@@ -205,7 +206,7 @@ def test_each_fold_learns_from_its_own_bags(which):
         kind, labels = DoubleBasisClassifier, CODES
     given = {"time": np.arange(N)} if which == "in time" else {"groups": np.arange(N) % 3}
     found = cross_val_score(regressor(kind=kind), BAGS, labels, cv=3, **given)
-    source = regressor().problem(BAGS, Y, None).source
+    source = posed(regressor(), BAGS, Y).source
     folds = _choose_folds(source, 3, given.get("groups"), given.get("time"))
     for j, score in enumerate(found):
         fitted, out = folds < j if which == "in time" else folds != j, folds == j

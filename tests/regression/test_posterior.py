@@ -117,7 +117,7 @@ def test_other_estimators(tmp_path):
     densities = TripleBasisRegressor(*bases(), uncertainty=True, alpha=0.1).fit(BAGS, BAGS)
     np.testing.assert_allclose(densities.bag_scores(BAGS), same, rtol=1e-4)
     store = stored(tmp_path / "s.zarr", BAGS, Y)
-    with pytest.raises(ModelError, match="a DoubleBasisClassifier has no column 'std'"):
+    with pytest.raises(ModelError, match="a model of classes has no column 'std'"):
         write_predictions(sure, store, tmp_path / "p", columns=["std"])
     columns = ["mahalanobis", "leverage"]
     write_predictions(sure, store, tmp_path / "p", format="parquet", columns=columns)

@@ -21,10 +21,14 @@ from bagbasis import (
 from bagbasis.bags.plan import split_evenly
 from bagbasis.execution.costs import pass_limits
 from bagbasis.regression import ridge as solvers
+from bagbasis.regression.base import parameters_of
+from bagbasis.regression.fit_parameters import FitParameters
 from bagbasis.regression.penalties import Penalties
+from bagbasis.regression.planning import plan_of
 from bagbasis.regression.rows import RidgeRows
 from tests.oracles import ridge
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import planned, posed
 from tests.oracles.ridge_entries import collected, kept
 
 BAGS, Y = labelled_bags(40, most=12)
@@ -117,11 +121,8 @@ def test_models_are_those_of_sums(kind, alpha, monkeypatch):
             model.set_params(alphas=10.0 ** np.arange(-4, 2, 0.5), validation_fraction=0.3)
         return model.fit(BAGS, labels)
 
-    rows, task = fitted(), DoubleBasisRegressor.task
-    monkeypatch.setattr(
-        "bagbasis.regression.base.DoubleBasis.task",
-        lambda self, *given, keeps_rows=False: task(self, *given),
-    )
+    rows = fitted()
+    monkeypatch.setattr(FitParameters, "keeps_rows", lambda *sizes: False)
     sums = fitted()
     assert rows.alpha_ == sums.alpha_
     np.testing.assert_allclose(rows.coef_, sums.coef_, atol=1e-7 * np.abs(sums.coef_).max())
@@ -135,17 +136,16 @@ def test_rows_are_kept_of_few_bags_alone(tmp_path):
     store = stored(tmp_path / "s.zarr", BAGS, Y)
     bases = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(D)
     model = DoubleBasisRegressor(*bases, 0.1, precision="float64")
-    problem = model.problem(store, None, None)
-    features = model.resolve(problem)
+    problem = posed(model, store)
     for n, kind in ((D, True), (D + 1, False)):
         bags = Bags.from_list((BAGS * 2)[:n])
-        few = replace(problem, source=model.problem(bags, np.zeros(n), None).source)
-        assert model.task(few, features, 0.0, keeps_rows=True).keeps_rows is kind
-        assert not model.task(few, features, 0.0).keeps_rows
-    task = model.task(problem, features, 0.0, keeps_rows=True)
-    assert isinstance(task.run().train, RidgeRows)
+        plan = planned(model, posed(model, bags, np.zeros(n)))
+        assert plan.keeps_rows is kind
+        few = replace(problem, source=plan.bags)
+        assert not plan_of(few, parameters_of(model), plan.features).keeps_rows
+    assert isinstance(planned(model, problem).run().train, RidgeRows)
     model.fit(store)
     with pass_limits(small_task_seconds=1e-9):
-        assert len(model.task(problem, features, 0.0, keeps_rows=True).ranges) > 1
+        assert len(planned(model, problem).ranges) > 1
         parts = clone(model).fit(store, checkpoints=tmp_path / "kept")
     np.testing.assert_allclose(parts.coef_, model.coef_, rtol=1e-10)

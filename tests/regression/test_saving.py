@@ -81,8 +81,9 @@ def test_round_trip(url, name):
     assert type(loaded) is type(model)
     np.testing.assert_array_equal(loaded.predict(BAGS), model.predict(BAGS))
     assert loaded.predict(BAGS).dtype == model.predict(BAGS).dtype
-    for array in model.saved_arrays:
-        np.testing.assert_array_equal(getattr(loaded, array), getattr(model, array))
+    for array in ("coef_", "intercept_", "alphas_", "alpha_scores_", "mean_coefficients_"):
+        if hasattr(model, array):
+            np.testing.assert_array_equal(getattr(loaded, array), getattr(model, array))
     for attribute in ("features_", "alpha_", "holdout_", "target_names_", "report_"):
         assert getattr(loaded, attribute) == getattr(model, attribute)
     if isinstance(model, DoubleBasisClassifier):

@@ -102,7 +102,7 @@ def test_store_is_read_again_and_gives_the_same(tmp_path):
     queries = stored(tmp_path / "q.zarr", QUERIES, None, ())
     inside = KernelSmoother(EMBEDDING, precision="float64").fit(BAGS, y)
     model = KernelSmoother(EMBEDDING, precision="float64").fit(store)
-    assert not isinstance(model.training_, RowsInMemory)
+    assert not isinstance(model.model_.training, RowsInMemory)
     kept = KernelSmoother(EMBEDDING, precision="float64", in_memory=True).fit(store)
     np.testing.assert_allclose(model.bandwidth_, inside.bandwidth_, rtol=1e-12)
     truth = inside.predict(QUERIES)

@@ -25,6 +25,7 @@ from bagbasis.errors import BagError, DataError, ModelError, ParameterError
 from tests.oracles import series
 from tests.oracles.hdd import midpoints
 from tests.oracles.labelled import labelled_bags
+from tests.oracles.planned import set_solution
 
 N = 80
 BAGS, _ = labelled_bags(N, most=25)
@@ -171,8 +172,7 @@ def test_score(mapping):
     model = fitted(train, 2048)
     score = model.score(test.bags, test.responses)
     assert 0.5 < score < 1
-    model.coef_ = np.zeros_like(model.coef_)
-    model.intercept_ = model.mean_coefficients_
+    set_solution(model, coef=np.zeros_like(model.coef_), intercept=model.mean_coefficients_)
     assert model.score(test.bags, test.responses) == pytest.approx(0, abs=1e-12)
 
 

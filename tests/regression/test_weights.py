@@ -19,6 +19,7 @@ from bagbasis import (
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from tests.oracles.labelled import labelled_bags, stored
+from tests.oracles.planned import planned, posed
 
 N = 150
 BAGS, Y = labelled_bags(N, most=12)
@@ -122,7 +123,7 @@ def test_chosen_penalties(store, solver, n_features):
     chosen = small(n_features=n_features, alpha="validation", alphas=alphas)
     chosen.set_params(validation_fraction=0.4, solver=solver)
     chosen.fit(store, target="y", sample_weight="times")
-    apart = chosen.parts(chosen.problem(store, None, "y").source, 0.0)[1].members(0, N)
+    apart = planned(chosen, posed(chosen, store, None, "y")).validation.members(0, N)
     z, scores = features(chosen), []
     for alpha in alphas:
         dense = Ridge(alpha, solver="svd").fit(z[~apart], Y[~apart], TIMES[~apart])

@@ -69,7 +69,7 @@ def test_line_of_a_range_is_a_fit_to_its_bags(tmp_path, task, bags):
     np.testing.assert_allclose(model.coef_, fit.coef_, rtol=0, atol=1e-10 * abs(fit.coef_).max())
     same = set(fit.report_) - {"seconds", "n_passes", "n_bags_resumed", "data_url"}
     assert {key: model.report_[key] for key in same} == {key: fit.report_[key] for key in same}
-    for name in ("classes_", "target_names_", "single_target_"):
+    for name in ("classes_", "target_names_", "outcome_"):
         if hasattr(fit, name):
             np.testing.assert_array_equal(getattr(model, name), getattr(fit, name))
     if task == "densities":

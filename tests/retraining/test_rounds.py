@@ -81,7 +81,7 @@ def test_errors_are_those_of_the_newest_held_out_bags(given, store):
     assert report["n_judged"] == len(rows) == 40
     truth = store.targets()[rows, 0]
     for one, error in ((model, report["error"]), (before, report["champion_error"])):
-        predicted = one.values(store.read()[rows])
+        predicted = one.predict(store.read()[rows])
         assert error == pytest.approx(np.sqrt(np.mean((predicted - truth) ** 2)), rel=1e-10)
 
 

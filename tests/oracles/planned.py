@@ -1,0 +1,33 @@
+"""The steps of a fit for a test: problem, features and plan; and models that are changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bagbasis.regression.base import parameters_of
+from bagbasis.regression.feature_map import FeatureMap
+from bagbasis.regression.plan import FitPlan
+from bagbasis.regression.planning import choose_features, plan_fit
+from bagbasis.regression.problem import Problem, pose_problem
+
+
+def posed(model: Any, X: Any, labels: Any = None, target: Any = None, **given: Any) -> Problem:
+    """Return what the estimator would be fitted to."""
+    return pose_problem(parameters_of(model), X, labels, target, **given)
+
+
+def chosen_features(model: Any, problem: Problem) -> FeatureMap:
+    """Return both bases of a fit of the estimator to a problem."""
+    return choose_features(problem, parameters_of(model))
+
+
+def planned(model: Any, problem: Problem) -> FitPlan:
+    """Return the plan of a fit of the estimator to a problem."""
+    return plan_fit(problem, parameters_of(model))
+
+
+def set_solution(model: Any, **parts: Any) -> None:
+    """Give a fitted estimator another ``coef`` or ``intercept``."""
+    solution = replace(model.model_.solution, **parts)
+    model.model_ = replace(model.model_, solution=solution)
