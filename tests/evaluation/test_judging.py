@@ -136,7 +136,9 @@ def test_models_are_judged_together(tmp_path):
         DoubleBasisClassifier(ProjectionEmbedding(n_per_dim=4), RandomFourierFeatures(32)).fit(one)
         for one in (whole, part)
     ]
-    together = evaluate_together(models, models[0].outcome_.take_labels(whole))
+    together = evaluate_together(
+        [one.model_ for one in models], models[0].outcome_.take_labels(whole)
+    )
     for model, errors in zip(models, together, strict=True):
         wrong = np.mean(model.predict(BAGS) != y)
         assert errors.error == evaluate(model, whole).error == pytest.approx(wrong)
