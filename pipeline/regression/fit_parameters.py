@@ -13,7 +13,7 @@ from ..bags.holdout import Holdout, HoldoutLike
 from ..embeddings import Embedding
 from ..errors import DataError, ParameterError, shown
 from ..execution.passes import FEWER_FEATURES, check_memory
-from ..parameters import Table, check_parameters
+from ..parameters import Table
 from ..params import as_array
 from ..random_features import RandomFeatures
 from .feature_map import FeatureMap
@@ -34,7 +34,7 @@ PenaltiesLike = Sequence[float] | Floats
 class FitParameters:
     """The parameters of an estimator, and the kind of outcome that it learns.
 
-    ``table`` is the estimator's, see `check_parameters`. All but the first two are its
+    ``table`` has the constraint of each, as the estimator's ``PARAMETERS``. All but the first two are its
     constructor's, see `DoubleBasisRegressor`; the last two are those of a classifier and of a
     `TripleBasisRegressor`.
     """
@@ -53,11 +53,6 @@ class FitParameters:
     baseline: str | None = None
     class_weight: str | Mapping[Any, float] | None = None
     response_embedding: Embedding | None = None
-
-    @property
-    def PARAMETERS(self) -> Table:
-        """The table, by the name that `check_parameters` looks for."""
-        return self.table
 
     @property
     def is_path(self) -> bool:
@@ -123,7 +118,8 @@ class FitParameters:
 
     def check(self, holdout: HoldoutLike) -> None:
         """Raise ParameterError for a parameter that no fit accepts, before any bag is read."""
-        check_parameters(self)
+        for name, constraint in self.table.items():
+            constraint.check(name, getattr(self, name))
         if self.alphas is not None and not isinstance(self.alpha, str):
             named = " or ".join(f"'{name}'" for name in ("gcv", *self.learns.judged_penalties))
             raise ParameterError(f"alphas is the grid of alpha={named}")

@@ -15,7 +15,7 @@ from ..embeddings import Embedding, ProjectionEmbedding
 from ..execution import Progress
 from ..parameters.regression import TABLES
 from ..params import checked
-from ..random_features import RandomFeatures
+from ..random_features import RandomFeatures, RandomFourierFeatures
 from .base import DoubleBasis
 from .checkpoints import CheckpointsLike
 from .density_prediction import DensityPrediction, density_values, determination, where
@@ -69,7 +69,8 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
 
     PARAMETERS = TABLES["TripleBasisRegressor"]
     _defaults: ClassVar[dict[str, Any]] = {
-        **DoubleBasis._defaults,
+        "embedding": ProjectionEmbedding,
+        "random_features": RandomFourierFeatures,
         "response_embedding": ProjectionEmbedding,
     }
     _learns = Densities
