@@ -34,9 +34,9 @@ PenaltiesLike = Sequence[float] | Floats
 class FitParameters:
     """The parameters of an estimator, and the kind of outcome that it learns.
 
-    ``table`` has the constraint of each, as the estimator's ``PARAMETERS``. All but the first two are its
-    constructor's, see `DoubleBasisRegressor`; the last two are those of a classifier and of a
-    `TripleBasisRegressor`.
+    ``table`` has the constraint of each, as the estimator's ``PARAMETERS``. All but the first two
+    are its constructor's, see `DoubleBasisRegressor`; the last two are those of a classifier and
+    of a `TripleBasisRegressor`.
     """
 
     learns: type[Outcome]

@@ -142,10 +142,10 @@ def _member_leaves_open(member: Any, value: object) -> bool:
         return isinstance(value, str)
     if origin is collections.abc.Callable:
         return callable(value)
+    if getattr(origin or member, "_is_protocol", False):
+        return False
     if origin is not None:
         return _container_leaves_open(origin, get_args(member), value)
-    if getattr(member, "_is_protocol", False):
-        return False
     return not inspect.isclass(member) or isinstance(value, member)
 
 

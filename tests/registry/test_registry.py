@@ -123,7 +123,7 @@ def test_names_differ_with_whatever_differs(registry, tmp_path):
 def test_how_a_fit_went_is_not_in_the_name(registry):
     """Seconds, and what a fit took from checkpoints, differ between runs of the same fit."""
     one, other = regressor().fit(BAGS, Y), regressor().fit(BAGS, Y)
-    other.report_ |= {"seconds": {"solve": 1e9}, "n_bags_resumed": 5}
+    other.model_.report.update({"seconds": {"solve": 1e9}, "n_bags_resumed": 5})
     assert registry.register(one) == registry.register(other)
 
 

@@ -146,7 +146,7 @@ def test_four_dimensions():
 def test_refused():
     """Numbers have no densities; with no held-out response there is nothing to judge by."""
     bags, answers = pairs()
-    with pytest.raises(ParameterError, match="'gcv' or 'validation'"):
+    with pytest.raises(ParameterError, match="alpha is 'projected'; expected"):
         DoubleBasisRegressor(alpha="projected").fit(bags, np.zeros(N))
     apart = Split(FRACTION, VALIDATION_SEED).members(0, N)
     none = [None if out else a for out, a in zip(apart, answers, strict=True)]

@@ -211,7 +211,7 @@ def test_weights_of_classes(given, each, tmp_path):
     [
         ("balance", "class_weight is 'balance'"),
         ({7: 1.0}, "class_weight has class 7"),
-        ({1: -1.0}, "class_weight of 1 is -1"),
+        ({1: -1.0}, r"class_weight is \{1: -1.0\}; expected"),
         ({0: 0, 1: 0, 2: 0}, None),
     ],
 )

@@ -95,7 +95,9 @@ def test_rungs_of_few_bags_keep_rows(store, monkeypatch):
     rows = tune(store, base, SEARCH)
     assert rows.rungs[0].n_bags <= 128 < rows.rungs[-1].n_bags
     run = halving.score_statistics
-    monkeypatch.setattr(halving, "score_statistics", lambda *given: run(*given).summed())
+    monkeypatch.setattr(
+        halving, "score_statistics", lambda *given, **more: run(*given, **more).summed()
+    )
     sums = tune(store, base, SEARCH)
     for ours, theirs in zip(rows.scores, sums.scores, strict=True):
         for c, score in theirs.items():
@@ -107,9 +109,9 @@ def counted_passes(monkeypatch):
     passes = []
     run = halving.score_statistics
 
-    def counted(*args):
+    def counted(*args, **options):
         passes.append(args[3])  # the blocks
-        return run(*args)
+        return run(*args, **options)
 
     monkeypatch.setattr(halving, "score_statistics", counted)
     return passes
@@ -178,11 +180,11 @@ def test_killed_tune_goes_on(store, tmp_path, monkeypatch):
     run = halving.score_statistics
     passes = []
 
-    def interrupted(*args):
+    def interrupted(*args, **options):
         if len(passes) == 10:
             raise KeyboardInterrupt
         passes.append(args[3])  # the blocks
-        return run(*args)
+        return run(*args, **options)
 
     monkeypatch.setattr(halving, "score_statistics", interrupted)
     records = tmp_path / "state.json"

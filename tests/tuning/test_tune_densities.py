@@ -111,15 +111,15 @@ def test_killed_tune_goes_on(store, tmp_path, projected, monkeypatch):
     run = halving.score_statistics
     passes = []
 
-    def interrupted(*args):
+    def interrupted(*args, **options):
         if len(passes) == 5:
             raise KeyboardInterrupt
         passes.append(args[3])  # the blocks
-        return run(*args)
+        return run(*args, **options)
 
-    def counted(*args):
+    def counted(*args, **options):
         passes.append(args[3])  # the blocks
-        return run(*args)
+        return run(*args, **options)
 
     records = tmp_path / "state.json"
     projected.clear()
