@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..bags import BagStore
 from ..errors import DataError, ParameterError, closest, needing_extra, shown
-from ..params import checked
+from ..parameters import ListOf, None_, Text, Url, checked
 from ..storage.urls import local_path, normalize_url
 from .arrow_files import reader_of
 from .frames import ingest_frame, labels_of
@@ -25,7 +25,12 @@ MOST_CELLS = 65_536  # per batch
 VALUES_PER_BATCH = 2**25  # of X, which may be sparse: 128 MiB where it is dense
 
 
-@checked
+@checked(
+    url=Url,
+    id_column=Text | ListOf(Text),
+    coordinates=Text | ListOf(Text),
+    targets=ListOf(Text) | None_,
+)
 def ingest_anndata(
     cells: AnnData | str | os.PathLike[str],
     url: str | os.PathLike[str],

@@ -21,14 +21,27 @@ from ..bags.packed_points import FRACTIONS, GIVE_BOX, PACKED
 from ..bags.store import BagStore
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
 from ..execution.delayed import computed
-from ..params import check_choice, check_dtype, check_integer, checked, is_iterable
+from ..parameters import (
+    Boolean,
+    Function,
+    Integer,
+    Items,
+    ListOf,
+    MappingOf,
+    None_,
+    Text,
+    Url,
+    checked,
+    is_iterable,
+)
+from ..parameters.ingest import MODE
+from ..params import check_dtype
 from ..storage.files import remove
 from ..storage.lock import writer_lock
 from ..storage.urls import normalize_url
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .npz import NpzBags, read_npz
 
-MODES = ("create", "append", "overwrite")
 MOST_NAMED = 5  # coordinates in a warning
 
 logger = logging.getLogger(__name__)
@@ -62,7 +75,17 @@ def new_store(url: str | os.PathLike[str], overwrite: bool) -> Iterator[Callable
         raise
 
 
-@checked
+@checked(
+    arrays=Items,
+    url=Url,
+    target_names=ListOf(Text),
+    class_names=MappingOf(Text, ListOf(Text)) | None_,
+    ids=Items | None_,
+    responses=Items | None_,
+    response_dims=Integer(1, MOST_DIMS) | None_,
+    overwrite=Boolean,
+    chunk_points=Integer() | None_,
+)
 def ingest_arrays(
     arrays: Iterable[Any],
     url: str | os.PathLike[str],
@@ -126,7 +149,6 @@ def ingest_arrays(
     StoreError
         Something is stored at the URL, or it can not be written.
     """
-    check_integer("response_dims", response_dims, most=MOST_DIMS, other=(None,))
     classes = {name: list(labels) for name, labels in (class_names or {}).items()}
     names = list(target_names)
     if targets is not None and not is_iterable(targets):
@@ -150,7 +172,15 @@ def ingest_arrays(
         return _write(create, batches, Boxes(box, response_box), source, options, response_dims)
 
 
-@checked
+@checked(
+    path=Url,
+    url=Url,
+    target_names=ListOf(Text),
+    mode=MODE,
+    overwrite=Boolean,
+    chunk_points=Integer() | None_,
+    progress=Function | None_,
+)
 def ingest_npz(
     path: str | os.PathLike[str],
     url: str | os.PathLike[str],
@@ -220,7 +250,7 @@ def check_mode(mode: str, overwrite: bool, **of_new_stores: object) -> bool:
     ParameterError
         An unknown mode, or a parameter that only a new store has, with "append".
     """
-    if check_choice("mode", mode, MODES) != "append":
+    if MODE.check("mode", mode) != "append":
         return False
     for name, value in {"overwrite": overwrite or None, **of_new_stores}.items():
         if value is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..bags import BagStore
 from ..errors import DataError, ParameterError, closest, needing_extra, shown
-from ..params import checked
+from ..parameters import Integer, ListOf, None_, Text, Url, checked
 from ..storage.urls import local_path, normalize_url
 from .arrow_files import reader_of
 from .frames import ingest_frame, labels_of
@@ -34,7 +34,14 @@ class Rows(Protocol):
         ...
 
 
-@checked
+@checked(
+    path=Url,
+    url=Url,
+    id_column=Text | ListOf(Text),
+    coordinates=ListOf(Text),
+    targets=ListOf(Text) | None_,
+    table=Text | Integer() | None_,
+)
 def ingest_catalogue(
     path: str | os.PathLike[str],
     url: str | os.PathLike[str],

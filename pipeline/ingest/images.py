@@ -15,7 +15,8 @@ from ..bags import BagStore, Box
 from ..bags.box import MOST_DIMS
 from ..bags.packed_points import PACKED, WHOLE, box_of
 from ..errors import DataError, ParameterError, needing_extra, shown
-from ..params import as_array, check_dtype, check_flag, check_integer, checked, is_iterable
+from ..parameters import Boolean, Integer, Items, Url, checked, is_iterable
+from ..params import as_array, check_dtype
 from ..storage.urls import local_path, normalize_url
 from .arrays import ingest_arrays
 
@@ -23,7 +24,14 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".
 CLASS = "class"  # the target of images in a folder per class
 
 
-@checked
+@checked(
+    images=Url | Items,
+    url=Url,
+    patch=Integer(1, int(MOST_DIMS**0.5)),
+    positions=Boolean,
+    grey=Boolean,
+    overwrite=Boolean,
+)
 def ingest_images(
     images: str | os.PathLike[str] | Iterable[Any],
     url: str | os.PathLike[str],
@@ -75,9 +83,6 @@ def ingest_images(
     ParameterError, StoreError
         As `ingest_arrays`.
     """
-    check_integer("patch", patch, 1, int(MOST_DIMS**0.5))
-    check_flag("positions", positions)
-    check_flag("grey", grey)
     whole = check_dtype("dtype", dtype, *PACKED) == WHOLE
     if whole and positions:
         raise ParameterError("positions lie from 0 to 1, and dtype uint8 holds whole numbers")
