@@ -28,13 +28,12 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .errors import DataError, ParameterError, shown
+from .parameters import is_iterable
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Other = TypeVar("Other")
 """A value that is accepted beside the numbers, such as None or "auto"."""
-
-SEEDS = 2**64  # the counter-based generators take keys of unsigned 64-bit integers
 
 
 def check_integer(
@@ -109,36 +108,6 @@ def check_number(
     raise ParameterError(f"{name} is {shown(value)}; expected a {kind}{bounds}{_or_one_of(other)}")
 
 
-def check_share(name: str, value: object, *, zero: bool = False) -> float:
-    """Return ``value`` as a float between 0 and 1; 0 itself only with ``zero``, 1 never.
-
-    Raises
-    ------
-    ParameterError
-        Anything else.
-    """
-    number = _as_float(value)
-    if 0 < number < 1 or (zero and number == 0):
-        return number
-    lower = "0 ≤" if zero else "0 <"
-    raise ParameterError(f"{name} is {shown(value)}; expected a share, {lower} {name} < 1")
-
-
-def check_seed(name: str, value: object) -> int:
-    """Return ``value`` as an int from 0 to 2^64 − 1.
-
-    Raises
-    ------
-    ParameterError
-        Anything else.
-    """
-    try:
-        return check_integer(name, value, 0, SEEDS - 1)
-    except ParameterError:
-        expected = "expected an integer ≥ 0 and below 2^64"
-        raise ParameterError(f"{name} is {shown(value)}; {expected}") from None
-
-
 def check_choice(name: str, value: object, choices: Collection[str]) -> str:
     """Return ``value`` if it is one of ``choices``.
 
@@ -150,19 +119,6 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     raise ParameterError(f"{name} is {shown(value)}; expected one of {list(choices)}")
-
-
-def check_flag(name: str, value: object) -> bool:
-    """Return ``value`` if it is True or False.
-
-    Raises
-    ------
-    ParameterError
-        Anything else, 1 and 0 among it.
-    """
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    raise ParameterError(f"{name} is {shown(value)}; expected True or False")
 
 
 def check_dtype(name: str, value: object, *more: DTypeLike) -> np.dtype[Any]:
@@ -323,11 +279,6 @@ def _fits(value: Any, annotation: Any) -> bool:  # noqa: ANN401
     if origin is Iterable:
         return is_iterable(value)
     return isinstance(value, NoneType if annotation is None else (origin or annotation))
-
-
-def is_iterable(value: object) -> bool:
-    """Return whether a value has items; an array without axes looks as if it had."""
-    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 def _is_listed(value: object) -> bool:

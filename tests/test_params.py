@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis.errors import ParameterError
-from bagbasis.params import check_choice, check_integer, check_number, check_seed, check_share
+from bagbasis.params import check_choice, check_integer, check_number
 
 ACCEPTED = [
     (check_integer, (3,), {}, 3),
@@ -19,9 +19,6 @@ ACCEPTED = [
     (check_number, (0,), {"least": 0}, 0.0),
     (check_number, (1.0,), {"above": 0, "most": 1}, 1.0),
     (check_number, ("median",), {"above": 0, "other": ("median",)}, "median"),
-    (check_share, (0.2,), {}, 0.2),
-    (check_share, (0,), {"zero": True}, 0.0),
-    (check_seed, (2**64 - 1,), {}, 2**64 - 1),
     (check_choice, ("b",), {"choices": ("a", "b")}, "b"),
 ]
 REFUSED = [
@@ -41,12 +38,6 @@ REFUSED = [
     (check_number, 5, {"above": 0, "most": 4}, "a number, 0 < n ≤ 4"),
     (check_number, 5, {"most": 4}, "a number ≤ 4"),
     (check_number, 1, {"least": 0.5, "below": 1}, "a number, 0.5 ≤ n < 1"),
-    (check_share, 0, {}, "a share, 0 < n < 1"),
-    (check_share, 1, {"zero": True}, "a share, 0 ≤ n < 1"),
-    (check_share, None, {}, "a share, 0 < n < 1"),
-    (check_seed, -1, {}, r"an integer ≥ 0 and below 2^64"),
-    (check_seed, 2**64, {}, r"an integer ≥ 0 and below 2^64"),
-    (check_seed, 1.5, {}, r"an integer ≥ 0 and below 2^64"),
     (check_choice, "c", {"choices": ("a", "b")}, "one of ['a', 'b']"),
     (check_choice, None, {"choices": ("a",)}, "one of ['a']"),
     (check_choice, ["a"], {"choices": ("a",)}, "one of ['a']"),

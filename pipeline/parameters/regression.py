@@ -13,9 +13,13 @@ from .constraints import (
     Open,
     Real,
     Share,
+    Text,
 )
 from .containers import ListOf, MappingOf
 from .embeddings import PRECISION
+
+HOLDOUT = Real() | MappingOf(Text, Open()) | Instance("Holdout")
+"""Of functions that fit: a share of the bags, what `Holdout` is made of, or one."""
 
 _EMBEDDING = Instance("Embedding", "ProjectionEmbedding()") | None_
 _PENALTY = Real(ge=0)

@@ -13,8 +13,7 @@ from ..bags.holdout import HoldoutLike
 from ..bags.inputs import BagsLike
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..execution import Progress
-from ..parameters import Table
-from ..params import checked
+from ..parameters import Boolean, Table, Url, checked
 from ..random_features import RandomFeatures, RandomFourierFeatures
 from ..sklearn_bases import BaseEstimator
 from .checkpoints import CheckpointsLike
@@ -77,7 +76,6 @@ class DoubleBasis(BaseEstimator):
         """Predict bags in memory as numpy arrays, a BagStore as a lazy dask.array."""
         return self._fitted.predict(X)
 
-    @checked
     def bag_scores(self, X: BagsLike) -> BagScores:
         """Return how unlike the bags fitted each bag is: leverage and Mahalanobis distance.
 
@@ -95,7 +93,7 @@ class DoubleBasis(BaseEstimator):
         scores = model.apply(X, model.score_rows, (2,))
         return BagScores(scores[:, 0], scores[:, 1])
 
-    @checked
+    @checked(url=Url, overwrite=Boolean)
     def save(self, url: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Save the model as Zarr arrays and JSON; see `save_model`."""
         save_model(self, url, overwrite)

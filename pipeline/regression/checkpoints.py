@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ..bags.plan import Range
 from ..errors import ParameterError
 from ..execution.costs import current_limits
-from ..params import check_number, checked
+from ..parameters import Real, Url, checked
 from ..storage.files import discard, discard_empty, names_in, reading, writing
 from ..storage.urls import filesystem, normalize_url
 from ..versions import version
@@ -71,10 +71,10 @@ class Checkpoints:
     array.
     """
 
-    @checked
+    @checked(url=Url, seconds=Real())
     def __init__(self, url: str | os.PathLike[str], seconds: float = SECONDS) -> None:
         self.url = normalize_url(url)
-        self.seconds = check_number("seconds", seconds, above=0)
+        self.seconds = Real(gt=0).check("seconds", seconds)
         self._used: set[str] = set()
 
     def keeper(self, plan: FitPlan) -> FitKeeper:

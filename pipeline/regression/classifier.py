@@ -15,8 +15,16 @@ from ..bags.holdout import HoldoutLike
 from ..bags.inputs import BagsLike
 from ..embeddings import Embedding
 from ..execution import Progress
-from ..parameters.regression import TABLES
-from ..params import checked
+from ..parameters import (
+    Function,
+    Instance,
+    ListOf,
+    None_,
+    Text,
+    Url,
+    checked,
+)
+from ..parameters.regression import HOLDOUT, TABLES
 from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
 from .base import DoubleBasis
@@ -79,7 +87,12 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         )
         self.class_weight = class_weight
 
-    @checked
+    @checked(
+        target=Text | ListOf(Text) | None_,
+        holdout=HOLDOUT,
+        progress=Function | None_,
+        checkpoints=Instance("Checkpoints") | Url | None_,
+    )
     def fit(
         self,
         X: TrainingBags,

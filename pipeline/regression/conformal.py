@@ -20,7 +20,7 @@ from ..bags.splits import ListedBags, hash_index
 from ..errors import DataError, ParameterError
 from ..execution import Progress
 from ..execution.passes import Reduction, run_pass
-from ..params import check_share
+from ..parameters import Share
 from .fitted_model import ScoringModel
 from .model_state import OptionalPart
 from .summary import Floats
@@ -96,7 +96,7 @@ class Calibration(OptionalPart):
         ParameterError
             Too few bags for the coverage.
         """
-        check_share("coverage", coverage)
+        Share.check("coverage", coverage)
         m = len(self.errors)
         rank = int(np.ceil((m + 1) * coverage - 1e-9))
         if rank > m:

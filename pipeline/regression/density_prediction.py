@@ -16,7 +16,8 @@ from ..densities import Densities
 from ..embeddings import ProjectionSpec
 from ..errors import ParameterError
 from ..execution import lane
-from ..params import as_array, checked
+from ..parameters import Boolean, Integer, None_, checked
+from ..params import as_array
 from .fitted_model import JudgedModel, ScoringModel, mean_of
 from .outcomes import Densities as ResponseDensities
 
@@ -38,7 +39,7 @@ class DensityPrediction(Generic[Model]):
         """Coefficients of the average response density of the bags fitted, shape (r,)."""
         return mean_of(self.model_)
 
-    @checked
+    @checked(project=Boolean)
     def densities(self, X: Bags | Sequence[ArrayLike], project: bool = False) -> Densities:
         """Return the predicted densities of bags in memory.
 
@@ -53,7 +54,7 @@ class DensityPrediction(Generic[Model]):
         check_is_fitted(self)
         return predicted_densities(self.model_, as_bags(X), project)
 
-    @checked
+    @checked(grid=Integer() | None_, project=Boolean)
     def predict_density(
         self,
         X: Bags | Sequence[ArrayLike],
@@ -84,7 +85,7 @@ class DensityPrediction(Generic[Model]):
         check_is_fitted(self)
         return density_values(self.model_, as_bags(X), *where(at, grid), project)
 
-    @checked
+    @checked(n=Integer(), seed=Integer())
     def sample(self, X: Bags | Sequence[ArrayLike], n: int, seed: int = 0) -> Bags:
         """Draw ``n`` points from each predicted density, or rather from the nearest valid one."""
         return self.densities(X, project=True).sample(n, seed=seed)

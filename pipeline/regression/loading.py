@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..errors import ModelError
-from ..params import checked
+from ..parameters import Url, checked
 from ..storage.files import GROUP
 from ..storage.folders import read_one
 from ..storage.urls import normalize_url
@@ -23,7 +23,7 @@ ESTIMATORS: dict[str, type[DoubleBasis]] = {
 }
 
 
-@checked
+@checked(url=Url)
 def load_model(url: str | os.PathLike[str]) -> DoubleBasis:
     """Return a fitted `DoubleBasisRegressor`, `DoubleBasisClassifier` or `TripleBasisRegressor`.
 

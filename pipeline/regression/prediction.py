@@ -16,7 +16,7 @@ from ..embeddings import Embedding
 from ..errors import ParameterError
 from ..execution.costs import plan_blocks
 from ..execution.passes import lazy_pass, rows_of
-from ..params import checked
+from ..parameters import Instance, None_, Text, checked
 from ..random_features import RandomFeatures
 from .feature_map import FeatureMap, resolve_features
 
@@ -27,7 +27,12 @@ OfBags = Callable[[Bags], NDArray[Any]]
 """Makes an array with a row per bag; it travels to workers."""
 
 
-@checked
+@checked(
+    store=Instance("BagStore"),
+    embedding=Instance("Embedding"),
+    random_features=Instance("RandomFeatures") | None_,
+    dtype=Text,
+)
 def features(
     store: BagStore,
     embedding: Embedding,

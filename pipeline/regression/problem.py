@@ -17,7 +17,7 @@ from ..bags.labelled import LabelledBags
 from ..bags.plan import Range
 from ..bags.splits import Membership
 from ..errors import ParameterError, shown
-from ..params import check_number
+from ..parameters import Real
 from .fit_parameters import FitParameters
 from .outcome_base import Target
 from .outcomes import Classes, Outcome
@@ -118,5 +118,5 @@ def _weights_of_classes(problem: Problem, given: str | Mapping[Any, float]) -> F
         if str(name) not in known:
             raise ParameterError(f"class_weight has class {name!r}; there are {names}")
         label = f"class_weight of {name!r}"
-        weights[known[str(name)]] = cast(float, check_number(label, weight, 0))
+        weights[known[str(name)]] = Real(ge=0).check(label, weight)
     return weights

@@ -15,8 +15,18 @@ from ..bags.holdout import HoldoutLike
 from ..bags.inputs import BagsLike
 from ..errors import DataError, ModelError
 from ..execution import Progress
-from ..parameters.regression import TABLES
-from ..params import checked
+from ..parameters import (
+    Boolean,
+    Function,
+    Instance,
+    ListOf,
+    None_,
+    Real,
+    Text,
+    Url,
+    checked,
+)
+from ..parameters.regression import HOLDOUT, TABLES
 from ..sklearn_bases import RegressorMixin
 from .base import DoubleBasis
 from .checkpoints import CheckpointsLike
@@ -96,7 +106,12 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     PARAMETERS = TABLES["DoubleBasisRegressor"]
     _learns = Reals
 
-    @checked
+    @checked(
+        target=Text | ListOf(Text) | None_,
+        holdout=HOLDOUT,
+        progress=Function | None_,
+        checkpoints=Instance("Checkpoints") | Url | None_,
+    )
     def fit(
         self,
         X: TrainingBags,
@@ -137,7 +152,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         """
         return self._fit(X, y, target, sample_weight, holdout, progress, checkpoints)
 
-    @checked
+    @checked(return_std=Boolean)
     def predict(self, X: BagsLike, return_std: bool = False) -> Array:
         """Predict targets, shape (n_bags,) or (n_bags, n_targets), float64.
 
@@ -167,7 +182,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         both = model.apply(X, _Deviations(model), tail)
         return both[:, 0], both[:, 1]
 
-    @checked
+    @checked(progress=Function | None_)
     def conformalize(
         self,
         X: TrainingBags,
@@ -218,7 +233,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         self.model_ = replace(model, calibration=calibration)
         return self
 
-    @checked
+    @checked(coverage=Real())
     def predict_interval(self, X: BagsLike, coverage: float = COVERAGE) -> tuple[Array, Array]:
         """Return lower and upper ends of intervals that hold a bag's label, as `predict` does.
 

@@ -19,7 +19,7 @@ from ..bags import Box
 from ..embeddings import EMBEDDINGS, Embedding
 from ..embeddings.point_maps import transformer_to_list
 from ..errors import ModelError, shown
-from ..params import checked
+from ..parameters import Boolean, None_, Text, Url, checked
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
 from ..sklearn_bases import BaseEstimator
 from ..storage.files import storage_errors
@@ -62,7 +62,7 @@ class Saveable(HasParams, Protocol):
         ...
 
 
-@checked
+@checked(url=Url, overwrite=Boolean, run=Text | None_)
 def save_model(
     model: Saveable, url: str | os.PathLike[str], overwrite: bool = False, run: str | None = None
 ) -> None:

@@ -20,9 +20,15 @@ from ..embeddings import Embedding, ProjectionEmbedding
 from ..errors import DataError, ParameterError
 from ..execution import Progress, lane
 from ..execution.passes import check_memory
-from ..parameters import check_parameters
-from ..parameters.regression import TABLES
-from ..params import checked
+from ..parameters import (
+    Function,
+    ListOf,
+    None_,
+    Text,
+    check_parameters,
+    checked,
+)
+from ..parameters.regression import HOLDOUT, TABLES
 from ..sklearn_bases import BaseEstimator, fresh
 from ..units import units_of
 from .density_prediction import DensityPrediction, determination
@@ -100,7 +106,11 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         self.precision = precision
         self.in_memory = in_memory
 
-    @checked
+    @checked(
+        target=Text | ListOf(Text) | None_,
+        holdout=HOLDOUT,
+        progress=Function | None_,
+    )
     def fit(
         self,
         X: BagsLike | LabelledBags,
@@ -154,7 +164,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         self.model_ = replace(model, bandwidth=bandwidth, holdout=out.saved)
         return self
 
-    @checked
+    @checked(progress=Function | None_)
     def predict(self, X: BagsLike, progress: Progress | None = None) -> Floats:
         """Smoothed targets, shape (n_bags,) or (n_bags, n_targets), or (n_bags, r) coefficients.
 
@@ -187,7 +197,7 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
         """Tell `check_is_fitted`, which otherwise takes any attribute ending in _."""
         return hasattr(self, "model_")
 
-    @checked
+    @checked(target=Text | ListOf(Text) | None_)
     def score(
         self,
         X: BagsLike,

@@ -22,7 +22,19 @@ from ..bags.schema import FILLS
 from ..errors import DataError, ModelError, ParameterError, StoreError, needing_extra
 from ..execution import Progress
 from ..execution.passes import Reduction, iter_pass
-from ..params import check_choice, check_share, checked
+from ..parameters import (
+    Boolean,
+    Function,
+    Instance,
+    ListOf,
+    None_,
+    OneOf,
+    Real,
+    Share,
+    Text,
+    Url,
+    checked,
+)
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
@@ -150,7 +162,7 @@ def _merge(ours: PredictedBlock, theirs: PredictedBlock) -> PredictedBlock:
     return _join([ours, theirs])
 
 
-@checked
+@checked(store=Instance("BagStore"), subset=Text, progress=Function | None_)
 def iter_predictions(
     model: FittedEstimator[FittedModel],
     store: BagStore,
@@ -181,7 +193,15 @@ def iter_predictions(
             yield block
 
 
-@checked
+@checked(
+    store=Instance("BagStore"),
+    url=Url,
+    format=OneOf(*FORMATS),
+    columns=ListOf(Text),
+    coverage=Real(),
+    overwrite=Boolean,
+    progress=Function | None_,
+)
 def write_predictions(
     model: FittedEstimator[FittedModel],
     store: BagStore,
@@ -224,7 +244,6 @@ def write_predictions(
         Not fitted, columns that the model does not have, bags of another dimension, something is
         stored at the URL, writing failed, or Parquet without ``bagbasis[tables]``.
     """
-    check_choice("format", format, FORMATS)
     url = normalize_url(url)
     if format == "parquet":
         _pandas(url)
@@ -287,8 +306,8 @@ def check_columns(model: FittedModel, columns: MoreColumns) -> dict[str, Layout]
         One that the model does not have.
     """
     for name in columns.names:
-        check_choice("columns", name, COLUMNS)
-    check_share("coverage", columns.coverage)
+        OneOf(*COLUMNS).check("columns", name)
+    Share.check("coverage", columns.coverage)
     if not columns.names:
         return {}
     outcome = model.outcome
@@ -332,7 +351,7 @@ def _prepare(
 
 def check_predictable(model: JudgedModel, data: BagStore | LabelledBags, subset: str) -> None:
     """Raise for a subset that is not there, or bags of another dimension."""
-    check_choice("subset", subset, SUBSETS)
+    OneOf(*SUBSETS).check("subset", subset)
     if data.n_dims != model.features.n_dims:
         raise ModelError(
             f"the model was fitted on bags of dimension {model.features.n_dims}, "

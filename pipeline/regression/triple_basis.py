@@ -13,8 +13,16 @@ from ..bags.holdout import HoldoutLike
 from ..bags.inputs import BagsLike, with_responses
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..execution import Progress
-from ..parameters.regression import TABLES
-from ..params import checked
+from ..parameters import (
+    Boolean,
+    Function,
+    Instance,
+    Integer,
+    None_,
+    Url,
+    checked,
+)
+from ..parameters.regression import HOLDOUT, TABLES
 from ..random_features import RandomFeatures, RandomFourierFeatures
 from .base import DoubleBasis
 from .checkpoints import CheckpointsLike
@@ -103,7 +111,11 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         )
         self.response_embedding = response_embedding
 
-    @checked
+    @checked(
+        holdout=HOLDOUT,
+        progress=Function | None_,
+        checkpoints=Instance("Checkpoints") | Url | None_,
+    )
     def fit(
         self,
         X: TrainingBags,
@@ -143,7 +155,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         """
         return self._fitted.predict(X)
 
-    @checked
+    @checked(grid=Integer() | None_, project=Boolean)
     def predict_density(
         self,
         X: BagsLike,

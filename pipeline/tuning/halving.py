@@ -30,14 +30,12 @@ from ..parameters import (
     Function,
     Instance,
     ListOf,
-    MappingOf,
     None_,
-    Open,
-    Real,
     Text,
     Url,
     checked,
 )
+from ..parameters.regression import HOLDOUT
 from ..regression.accumulate import FitStatistics
 from ..regression.base import DoubleBasis, parameters_of, with_model
 from ..regression.fitting import fit_ridge
@@ -68,7 +66,7 @@ LEAST_HELD_OUT = 10  # bags: the error of fewer tells candidates apart by chance
     estimator=Instance("DoubleBasis"),
     search=Instance("Search"),
     target=Text | ListOf(Text) | None_,
-    holdout=Real() | MappingOf(Text, Open()) | Instance("Holdout"),
+    holdout=HOLDOUT,
     records=Url | None_,
     cache_url=Url | None_,
     keep_cache=Boolean,
