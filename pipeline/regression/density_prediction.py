@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Generic, TypeVar, cast
 
 import numpy as np
@@ -11,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
 from ..bags import Bags, as_bags
-from ..bags.labelled import LabelledBags
+from ..bags.labelled import Batch, LabelledBags
 from ..densities import Densities
 from ..embeddings import ProjectionSpec
 from ..errors import ParameterError
 from ..execution import lane
+from ..execution.passes import rows_of, run_pass
 from ..parameters import Boolean, Integer, None_, checked
 from ..params import as_array
 from .fitted_model import JudgedModel, ScoringModel, mean_of
@@ -113,17 +115,23 @@ def density_values(
 
 
 def determination(model: ScoringModel, pairs: LabelledBags) -> float:
-    """Compute 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖² over the bags with a response.
+    """Compute 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖² over the bags with a response, by a pass.
 
-    q̂ the projections of the responses, q̄ the average density of the bags fitted.
+    q̂ the projections of the responses, q̄ the average density of the bags fitted. Where all
+    responses are that average it is 1 for a model that says so, else 0.
     """
-    residual = total = 0.0
-    for batch in pairs.batches():
-        if len(batch):
-            targets, _ = model.outcome.encode(batch.labels)
-            residual += float(((model.decision_rows(batch.bags) - targets) ** 2).sum())
-            total += float(((mean_of(model) - targets) ** 2).sum())
+    squares = rows_of("score", partial(_squares, model), model.features.cost)
+    residual, total = run_pass(pairs, squares).sum(axis=0).tolist()
+    if total == 0:
+        return float(residual == 0)
     return 1.0 - residual / total
+
+
+def _squares(model: ScoringModel, batch: Batch) -> Floats:
+    """Return ‖f̂(X) − q̂‖² and ‖q̄ − q̂‖² of each bag, shape (n, 2)."""
+    targets, _ = model.outcome.encode(batch.labels)
+    gaps = model.decision_rows(batch.bags) - targets, mean_of(model) - targets
+    return np.stack([(gap**2).sum(axis=1) for gap in gaps], axis=1)
 
 
 def where(at: ArrayLike | None, grid: int | None) -> tuple[Floats | None, int | None]:

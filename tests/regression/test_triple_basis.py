@@ -22,6 +22,7 @@ from bagbasis.datasets import DensityMapping
 from bagbasis.datasets.density_mapping import mapped
 from bagbasis.densities import Densities
 from bagbasis.errors import BagError, DataError, ModelError, ParameterError
+from bagbasis.regression import density_prediction
 from tests.oracles import series
 from tests.oracles.hdd import midpoints
 from tests.oracles.labelled import labelled_bags
@@ -174,6 +175,20 @@ def test_score(mapping):
     assert 0.5 < score < 1
     set_solution(model, coef=np.zeros_like(model.coef_), intercept=model.mean_coefficients_)
     assert model.score(test.bags, test.responses) == pytest.approx(0, abs=1e-12)
+
+
+def test_score_of_one_pair_is_a_pass(monkeypatch):
+    """A response that is the average density has the score of an exact model."""
+    bags = [np.random.default_rng(0).random((9, 2))]
+    responses = [1 - bags[0]]
+    model = TripleBasisRegressor(random_features=RandomFourierFeatures(16), alpha=1.0)
+    model.fit(bags, responses)
+    passes, run = [], density_prediction.run_pass
+    monkeypatch.setattr(
+        density_prediction, "run_pass", lambda *given: passes.append(given) or run(*given)
+    )
+    assert model.score(bags, responses) == 1
+    assert len(passes) == 1
 
 
 def test_sample(mapping):
