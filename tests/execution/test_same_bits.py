@@ -1,0 +1,158 @@
+"""The same bits on any number of cores and workers, of whatever is fitted, predicted or tested.
+
+Sizes are such that all that is cut is cut: products into panels and rows, factors into columns,
+passes into tasks, kernels into parts.
+"""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from bagbasis import (
+    BagStore,
+    DoubleBasisClassifier,
+    DoubleBasisRegressor,
+    HDDEmbedding,
+    KernelSmoother,
+    NystroemFeatures,
+    ProjectionEmbedding,
+    RandomFourierFeatures,
+    TripleBasisRegressor,
+    connect,
+    cross_val_score,
+    features,
+)
+from bagbasis.execution.costs import pass_limits
+from bagbasis.execution.lanes import use_cores
+from bagbasis.hypotheses import fit_test, independence_test, two_sample_test
+from tests.oracles.labelled import labelled_bags, stored
+
+N, FEW, N_FEATURES = 1400, 700, 1100  # of features: more than a panel of their Gram matrix
+BAGS, Y = labelled_bags(N, most=30)
+Y = np.where(np.arange(N) % 11 == 0, np.nan, Y)
+SECOND = RandomFourierFeatures(N_FEATURES, scale=1.0)
+
+
+def regressor(**given):
+    bases = ProjectionEmbedding(n_per_dim=5), given.pop("second", SECOND)
+    return DoubleBasisRegressor(*bases, **{"alpha": 1e-2, "precision": "float32", **given})
+
+
+def fitted(model):
+    return [model.coef_, model.intercept_, model.alpha_]
+
+
+def few(stores):
+    return regressor(alpha="gcv").fit(stores["few"])
+
+
+def classified(stores):
+    model = DoubleBasisClassifier(ProjectionEmbedding(n_per_dim=5), SECOND, alpha="validation")
+    return fitted(model.fit(stores["classes"], holdout=0.2))
+
+
+def densities(stores):
+    model = TripleBasisRegressor(ProjectionEmbedding(n_per_dim=5), SECOND, alpha="gcv")
+    return fitted(model.fit(stores["pairs"]))
+
+
+def hdd(stores):
+    second = NystroemFeatures(600)
+    model = DoubleBasisRegressor(HDDEmbedding("js", n_per_dim=5, n_lambdas=3), second, alpha="gcv")
+    return [*fitted(model.fit(stores["few"])), model.predict(BAGS[:300])]
+
+
+def smoothed(stores):
+    model = KernelSmoother(ProjectionEmbedding(n_per_dim=5), bandwidth=1.0).fit(stores["few"])
+    return [np.asarray(model.predict(stores["few"]))]
+
+
+def samples_differ(stores):
+    found = two_sample_test(stores["all"], stores["few"], n_permutations=99)
+    return [found.statistic, found.p_value]
+
+
+def depends(stores):
+    found = independence_test(
+        BAGS[-FEW:], np.arange(FEW) % 3 + np.nan_to_num(Y[-FEW:]), n_permutations=99
+    )
+    return [found.statistic, found.p_value]
+
+
+def fits(_):
+    points = np.concatenate(BAGS[:60])
+    found = fit_test(points, lambda x: -x, n_draws=99)
+    return [found.statistic, found.p_value]
+
+
+CASES = {
+    "exact": lambda stores: fitted(regressor(solver="cholesky").fit(stores["all"])),
+    "gcv": lambda stores: fitted(regressor(alpha="gcv", solver="cholesky").fit(stores["all"])),
+    "spectrum": lambda s: fitted(regressor(alpha=np.logspace(-6, 1, 9)).fit(s["all"], holdout=0.2)),
+    "cg": lambda stores: fitted(regressor(solver="cg").fit(stores["all"])),
+    "rows": lambda stores: fitted(few(stores)),
+    "classifier": classified,
+    "densities": densities,
+    "hdd": hdd,
+    "smoother": smoothed,
+    "predictions": lambda s: [np.asarray(few(s).predict(s["all"])), few(s).predict(BAGS[:1])],
+    "features": lambda s: [
+        np.asarray(features(s["all"], ProjectionEmbedding(n_per_dim=5), SECOND))
+    ],
+    "folds": lambda stores: [cross_val_score(regressor(alpha="gcv"), stores["all"], cv=3)],
+    "two samples": samples_differ,
+    "dependence": depends,
+    "goodness of fit": fits,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def many_tasks():
+    """Small passes are cut into eight tasks."""
+    with pass_limits(small_task_seconds=1e-9, small_tasks=8):
+        yield
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stores")
+    found = {"all": stored(folder / "all.zarr", BAGS, Y)}
+    found["few"] = stored(folder / "few.zarr", BAGS[-FEW:], Y[-FEW:])
+    found["classes"] = stored(folder / "classes.zarr", BAGS, (Y > 0).astype(float))
+    found["pairs"] = BagStore.create(folder / "pairs.zarr", 2, response_dims=1)
+    found["pairs"].append(BAGS, responses=[bag[:, :1] for bag in BAGS])
+    return found
+
+
+def digest(arrays):
+    """Of the bits, and of types and shapes."""
+    found = hashlib.sha256()
+    for one in map(np.asarray, arrays):
+        found.update(f"{one.dtype} {one.shape}".encode())
+        found.update(np.ascontiguousarray(one).tobytes())
+    return found.hexdigest()
+
+
+@pytest.fixture(scope="module")
+def alone(stores):
+    """What one core makes of each case, in this process."""
+    with use_cores(1):
+        return {name: digest(case(stores)) for name, case in CASES.items()}
+
+
+@pytest.mark.parametrize("cores", [2, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_cores(name, cores, stores, alone):
+    with use_cores(cores):
+        assert digest(CASES[name](stores)) == alone[name]
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_workers(n_workers, stores, alone):
+    """Of two cores where there is one of them."""
+    cores = 2 if n_workers == 1 else 1
+    given = {"n_workers": n_workers, "cores_per_worker": cores, "memory_limit": "1GiB"}
+    with connect("local", **given), use_cores(2):
+        found = {name: digest(case(stores)) for name, case in CASES.items()}
+    assert found == alone
