@@ -70,7 +70,7 @@ def pack_rows(z, centre, left, right, sums, scratch, scratch_bits):
         The same memory.
     """
     n, d = z.shape
-    for step in prange(left.shape[2]):
+    for step in prange(len(sums)):
         values, bits = scratch[step], scratch_bits[step]
         for group in range(left.shape[1]):
             begin = group * SIDE
