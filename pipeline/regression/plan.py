@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
 
@@ -56,6 +56,10 @@ class FitPlan:
     keeps_rows: bool = False
     weights: Weights | None = None
     holdout: Holdout = NO_HOLDOUT
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: each task travels with the plan, not with all tasks' ranges."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def cost(self) -> Cost:

@@ -30,6 +30,7 @@ from bagbasis.jobs.experiments.scaling_report import (
     task_cpu,
 )
 from bagbasis.jobs.experiments.simulated_cluster import PROCESSES, simulated_cluster
+from bagbasis.regression.gram_products import gram_bytes
 from bagbasis.regression.statistics import StatisticsBuilder
 from bagbasis.regression.tile_products import tile_bytes, tiles_serve
 from tests.jobs.experiments.contract import Contract, make
@@ -67,12 +68,13 @@ class TestScaling(Contract):
         assert rows["largest"].iloc[-1] - rows["largest"].iloc[-2] < 24 * 2**20
 
     def test_memory_beside_the_block_is_square_in_features(self, results):
-        """Two matrices of D² numbers, and nothing of D · N: with the block of rows, and its tiles
-        where products are made of these, all of the peak."""
+        """A triangle of D² / 2 doubles and the declared memory of its products, and nothing of
+        D · N: with the block of rows all of the peak."""
         rows = memory_over(results, "D")
-        tiles = rows["D"].map(lambda D: tile_bytes(D) if tiles_serve(D + 1, D) else 0)
-        assert (rows["rest"] - tiles > 8 * rows["D"] ** 2).all()
-        assert (rows["rest"] - tiles < 8 * rows["D"] ** 2 + 4 * 2**20).all()
+        unused = rows["D"].map(lambda D: 0 if tiles_serve(D + 1, D) else tile_bytes(D))
+        declared = rows["D"].map(lambda D: gram_bytes(D, np.float32)) - unused
+        assert (rows["rest"] - declared > 4 * rows["D"] ** 2).all()
+        assert (rows["rest"] - declared < 4 * rows["D"] ** 2 + 4 * 2**20).all()
         for D in rows["D"]:
             assert block_bytes(D) == StatisticsBuilder(D, 1)._z.nbytes
 
