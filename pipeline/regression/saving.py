@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
+import sklearn.base
 import zarr
 from numpy.typing import NDArray
 from zarr.codecs import Crc32cCodec, ZstdCodec
@@ -21,7 +22,6 @@ from ..embeddings.point_maps import transformer_to_list
 from ..errors import ModelError, shown
 from ..parameters import Boolean, None_, Text, Url, checked
 from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
-from ..sklearn_bases import BaseEstimator
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import normalize_url
@@ -258,6 +258,6 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in value]
     if isinstance(value, Embedding):  # a part of a union
         return _embedding_to_dict(value)
-    if isinstance(value, BaseEstimator):  # scikit-learn's
+    if isinstance(value, sklearn.base.BaseEstimator):
         return transformer_to_list(value)
     return value

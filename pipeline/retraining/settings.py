@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..bags import BagStore
 from ..bags.box import Box
@@ -18,7 +19,6 @@ from ..errors import ParameterError
 from ..parameters import Table, check_parameters, keep_checked
 from ..parameters.retraining import TABLES
 from ..regression.base import DoubleBasis, parameters_of
-from ..sklearn_bases import BaseEstimator
 from ..storage.urls import normalize_url
 
 LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6

@@ -117,7 +117,7 @@ def test_parameters_of_parts():
         ({"weights": [1, 2, 3]}, "weights is .*; expected one number > 0 per part, 2"),
         (
             {"scales": [1, 0]},
-            r"scales is \[1, 0\]; expected a list of numbers > 0, at least 1 or None",
+            r"scales is \[1, 0\]; expected a list of numbers > 0 \(1 or more\) or None",
         ),
     ],
 )
