@@ -176,7 +176,7 @@ def test_sigkill_in_the_middle_goes_on(regression, tmp_path):
         ),
         (
             {"search__embedding": "[{name: hdd, bandwidth: [0.02, 1.5]}]"},
-            ["embedding 2 of the search", "bandwidth is 1.5"],
+            ["'search.embedding[0].bandwidth' holds 1.5", "expected a number > 0 and < 1"],
         ),
         ({"search__embedding": "wide"}, ["'search.embedding' is 'wide'"]),
         (
