@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..densities import Densities
+from ..densities import Densities, ExponentialFamilyDensity
 from ..errors import DataError, ParameterError, shown
 from ..execution import lane
 from ..parameters import Function, Instance, Integer, Real, ShareOrZero, Table, checked
@@ -129,13 +129,19 @@ class FSSD(FitStatistic):
 # A new statistic is its class and one line here.
 FIT: dict[str, type[FitStatistic]] = {kind.name: kind for kind in (KSD, FSSD)}
 
-_SCORE = Instance("Densities") | Instance("MixtureScore") | Instance("SeriesScore") | Function
+_SCORE = (
+    Instance("Densities")
+    | Instance("ExponentialFamilyDensity")
+    | Instance("MixtureScore")
+    | Instance("SeriesScore")
+    | Function
+)
 
 
 @checked(TABLES["fit_test"], score=_SCORE)
 def fit_test(
     x: ArrayLike,
-    score: Densities | MixtureScore | SeriesScore | Callable[..., Any],
+    score: Densities | ExponentialFamilyDensity | MixtureScore | SeriesScore | Callable[..., Any],
     *,
     statistic: str | FitStatistic = "ksd",
     bandwidth: float | str = "median",
@@ -150,10 +156,10 @@ def fit_test(
     ----------
     x : shape (n, d) or (n,)
         Independent points (one per bag, residuals on bags held out), or a series for ``KSD``.
-    score : Densities, MixtureScore or callable
-        One of our series densities, whose walls are seen to; a mixture of normal laws; or a
-        function from points (n, d) to ∇ log p (n, d) of a density on the whole space, which need
-        not know its constant.
+    score : Densities, ExponentialFamilyDensity, MixtureScore or callable
+        One of our series densities, whose walls are seen to; a density that was fitted by score
+        matching (to other points than x); a mixture of normal laws; or a function from points
+        (n, d) to ∇ log p (n, d) of a density on the whole space, which need not know its constant.
     statistic : str or FitStatistic
         "ksd": all pairs, O(n²), a wild bootstrap, for series by ``KSD(memory=…)``. "fssd": a few
         locations, O(n); ``FSSD(learn=0.3)`` looks for the best.
@@ -221,8 +227,11 @@ def resolve_score(score: object) -> Score:
         return score
     if isinstance(score, Densities):
         return SeriesScore(score)
+    if isinstance(score, ExponentialFamilyDensity):
+        return GivenScore(score.score)
     if callable(score):
         return GivenScore(score)
     raise ParameterError(
-        f"score is {shown(score)}; expected Densities, a MixtureScore or a function"
+        f"score is {shown(score)}; expected Densities, an ExponentialFamilyDensity, a MixtureScore "
+        "or a function"
     )

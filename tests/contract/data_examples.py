@@ -18,6 +18,10 @@ def _append_nothing(store: BagStore, source: object) -> None:
         pass
 
 
+def _matched(w: World) -> densities.ExponentialFamilyDensity:
+    return densities.ExponentialFamilyDensity(4, 1.0, 0.1).fit(w.arrays[0])
+
+
 def _block(kind: type[datasets.Dataset]) -> Callable[..., Any]:
     return lambda **values: kind(**values).block(0)
 
@@ -138,6 +142,26 @@ DATA_EXAMPLES: dict[str, Example] = {
     "densities.Densities.on_grid": lambda w: (w.densities.on_grid, {"n": 3}),
     "densities.Densities.sample": lambda w: (w.densities.sample, {"n": 3}),
     "densities.Densities.valid": lambda w: (w.densities.valid, {"grid": 8}),
+    "densities.ExponentialFamilyDensity": lambda w: (
+        lambda **values: densities.ExponentialFamilyDensity(**values).fit(w.arrays[0]),
+        {"n_features": 4, "bandwidth": 1.0, "alpha": 0.1, "n_folds": 2},
+    ),
+    "densities.ExponentialFamilyDensity.fit": lambda w: (
+        densities.ExponentialFamilyDensity(4, 1.0, 0.1).fit,
+        {"X": w.arrays[0]},
+    ),
+    "densities.ExponentialFamilyDensity.log_density": lambda w: (
+        _matched(w).log_density,
+        {"X": w.arrays[0]},
+    ),
+    "densities.ExponentialFamilyDensity.sample": lambda w: (
+        _matched(w).sample,
+        {"n": 2, "n_steps": 2},
+    ),
+    "densities.ExponentialFamilyDensity.score": lambda w: (
+        _matched(w).score,
+        {"X": w.arrays[0]},
+    ),
     "densities.choose_smoothness": lambda w: (
         densities.choose_smoothness,
         {"data": w.arrays, "candidates": [1.0, 2.0]},

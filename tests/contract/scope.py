@@ -47,8 +47,8 @@ OUR_METHODS = {
     "search.RegionClassifier": "chances check_field expected_rewards salience",
 }
 RESULTS = """
-    densities.Smoothness embeddings.Description embeddings.SeriesShape evaluation.Errors
-    evaluation.Importance
+    densities.Smoothness densities.Width embeddings.Description embeddings.SeriesShape
+    evaluation.Errors evaluation.Importance
     hypotheses.HypothesisResult monitoring.CoordinateShift monitoring.DriftResult
     registry.ModelRecord regression.PredictedBlock
     retraining.Round retraining.RoundResult runs.RunState runs.Status
