@@ -11,6 +11,7 @@ from functools import lru_cache
 from threading import Lock
 
 import numba
+import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
 from numba.core import event as events
 from threadpoolctl import ThreadpoolController
 
@@ -57,7 +58,8 @@ def use_cores(n: int) -> Iterator[None]:
 def lane() -> Iterator[int]:
     """Hold the lane until the block ends. Yields the number of its cores.
 
-    Numba uses them all, BLAS one: large products are cut by `products`, and run on all of them.
+    Numba and OpenMP use them all, BLAS one: large products are cut by `products`, and run on all
+    of them.
     """
     with KERNELS:
         _return_freed_memory()
@@ -65,7 +67,8 @@ def lane() -> Iterator[int]:
         before = numba.get_num_threads()
         numba.set_num_threads(cores)
         try:
-            with one_blas_thread():
+            # OpenMP has one number for each thread of this process; numba's does not ask for it
+            with _thread_pools().limit(limits=cores, user_api="openmp"), one_blas_thread():
                 yield cores
         finally:
             numba.set_num_threads(before)
@@ -138,13 +141,17 @@ class _Compiling(events.Listener):
         """Say nothing: the work goes on."""
 
 
-@lru_cache(maxsize=1)
 def _thread_pools() -> ThreadpoolController:
     """Return the BLAS and OpenMP libraries of this process.
 
-    They were loaded with this package. Looking them up takes milliseconds, more than the
-    prediction of a bag, so it is done once.
+    Looking them up takes milliseconds, more than the prediction of a bag. So it is done again only
+    where modules have been imported since, which may have brought libraries.
     """
+    return _looked_up(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _looked_up(_n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 

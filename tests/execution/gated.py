@@ -87,6 +87,6 @@ def kill_a_worker(cluster: Any, gate: Gate, fit: Callable[[], object]) -> None:
 def alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before the file was opened, or was read
         return False
     return state != "Z"

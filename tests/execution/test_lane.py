@@ -19,8 +19,12 @@ from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.threads import KERNELS
 
 
+def threads_of(api):
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == api}
+
+
 def blas_threads():
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+    return threads_of("blas")
 
 
 @pytest.fixture
@@ -35,17 +39,20 @@ def one_thread():
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.usefixtures("one_thread")
 def test_threads_inside_and_after(monkeypatch, cores):
-    """Inside, numba has the lane's cores and BLAS one thread; afterwards, also after an error, both
-    have what they had before."""
+    """Inside, numba and OpenMP have the lane's cores and BLAS one thread; afterwards, also after an
+    error, all have what they had before."""
     cores = min(cores, numba.config.NUMBA_NUM_THREADS)
     monkeypatch.setenv(CORES_VARIABLE, str(cores))
-    before = blas_threads()
+    with lane():
+        """The first of a process loads numba's OpenMP."""
+    before, of_openmp = blas_threads(), threads_of("openmp")
     with lane() as given:
         assert given == cores
         assert numba.get_num_threads() == cores
+        assert threads_of("openmp") == {cores}
         assert blas_threads() == {1}
     assert numba.get_num_threads() == 1
-    assert blas_threads() == before
+    assert (blas_threads(), threads_of("openmp")) == (before, of_openmp)
     with pytest.raises(KeyError), lane():
         raise KeyError
     assert numba.get_num_threads() == 1
@@ -64,6 +71,33 @@ def test_one_thread_while_any_is_within():
         assert blas_threads() == {1}
         second.__exit__(None, None, None)
         assert blas_threads() == before
+
+
+def test_libraries_that_come_later(monkeypatch):
+    """A library of BLAS or OpenMP that is loaded after the first lane has the limits of the next,
+    and SciPy's BLAS, which products use, is there from the start."""
+    code = (
+        "import sys\n"
+        "from bagbasis.execution.lanes import lane, one_blas_thread\n"
+        "from threadpoolctl import threadpool_info\n"
+        "def say(): print(sorted((p['user_api'], p['num_threads']) for p in threadpool_info()))\n"
+        "with one_blas_thread():\n"
+        "    import scipy.linalg\n"
+        "    say()\n"
+        "with lane(): say()\n"
+        "import sklearn.cluster\n"
+        "with lane(): say()\n"
+    )
+    monkeypatch.setenv(CORES_VARIABLE, "1")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "2")
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    blas, openmp = [("blas", 1)] * 2, ("openmp", 1)
+    assert ran.stdout.splitlines() == [
+        str(blas),
+        str([*blas, openmp]),
+        str([*blas, openmp, openmp]),
+    ]
 
 
 def test_lane_within_a_lane(monkeypatch):

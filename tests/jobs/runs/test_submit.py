@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -32,7 +33,7 @@ def endless(tmp_path, root):
     until(lambda: run.status() is Status.RUNNING)
     yield run
     pid = driver_of(run)
-    if alive(pid):
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
