@@ -16,7 +16,7 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from bagbasis.bags import BagStore
     from bagbasis.execution import Progress
-    from bagbasis.ingest.table_passes import Tally
+    from bagbasis.ingest.tables import Tally
 
 FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points")
 MODES = ("mode", "overwrite")
@@ -48,7 +48,7 @@ class Config(_Tables):
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Ingest the tables; returns the report."""
-    from bagbasis.ingest.table_passes import Tally
+    from bagbasis.ingest.tables import Tally
 
     begun, tally = time.perf_counter(), Tally()
     with running_on(config.cluster), console.progress("ingest", "points") as progress:

@@ -12,10 +12,10 @@ from ..errors import needing_extra
 from .arrays import ingest_arrays, ingest_npz
 
 if TYPE_CHECKING:
-    from .anndata_cells import ingest_anndata
-    from .catalogues import ingest_catalogue
-    from .frames import ingest_frame
-    from .images import ingest_images
+    from .formats.anndata_cells import ingest_anndata
+    from .formats.catalogues import ingest_catalogue
+    from .formats.frames import ingest_frame
+    from .formats.images import ingest_images
     from .tables import TableIngest, ingest_tables
 
 __all__ = [
@@ -31,10 +31,10 @@ __all__ = [
 
 _OF_TABLES = {
     "TableIngest": "tables",
-    "ingest_anndata": "anndata_cells",
-    "ingest_catalogue": "catalogues",
-    "ingest_frame": "frames",
-    "ingest_images": "images",
+    "ingest_anndata": "formats.anndata_cells",
+    "ingest_catalogue": "formats.catalogues",
+    "ingest_frame": "formats.frames",
+    "ingest_images": "formats.images",
     "ingest_tables": "tables",
 }
 

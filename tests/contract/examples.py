@@ -25,7 +25,7 @@ from tests.contract.model_examples import MODEL_EXAMPLES, used
 from tests.contract.run_examples import RUN_EXAMPLES
 from tests.contract.search_examples import SEARCH_EXAMPLES
 from tests.contract.world import World
-from tests.ingest.annotated import annotated
+from tests.ingest.formats.annotated import annotated
 
 SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 

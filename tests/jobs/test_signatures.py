@@ -17,7 +17,7 @@ from bagbasis.config_errors import accepted_by
 from bagbasis.embeddings.hdd_measures import TOTAL_MASS
 from bagbasis.embeddings.histogram import MEASURES
 from bagbasis.embeddings.union import JOINS
-from bagbasis.ingest.table_bags import RULES
+from bagbasis.ingest.tables.bags import RULES
 from bagbasis.jobs.config_types import type_of
 from bagbasis.jobs.sections import EmbeddingSection, build
 from bagbasis.jobs.signatures import REQUIRED, parameters_of, registered

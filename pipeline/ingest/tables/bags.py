@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
-from ..bags.bags import AnyRagged, Bags, offsets_of
-from ..bags.responses import Responses
-from ..errors import DataError
-from .table_columns import Columns
-from .table_scans import Coding
-from .table_surveys import CheckedTable
+from ...arrays import Floats, Integers
+from ...bags.bags import AnyRagged, Bags, offsets_of
+from ...bags.responses import Responses
+from ...errors import DataError
+from .columns import Columns
+from .scans import Coding
+from .surveys import CheckedTable
 
 
 class Labelled(NamedTuple):

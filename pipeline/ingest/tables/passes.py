@@ -10,26 +10,26 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import BagStore, Box
-from ..bags.writer import AppendSession
-from ..errors import DataError
-from ..execution import Progress
-from ..execution.notebook import watched
-from ..execution.progress import silent
-from .arrays import warnings_of_range
-from .table_bags import Labelled, SortedRows, join_tables
-from .table_columns import Columns
-from .table_engines import LocalEngine
-from .table_files import TableFile
-from .table_scans import Coding, Database
-from .table_surveys import (
+from ...bags import BagStore, Box
+from ...bags.writer import AppendSession
+from ...errors import DataError
+from ...execution import Progress
+from ...execution.notebook import watched
+from ...execution.progress import silent
+from ..arrays import warnings_of_range
+from .bags import Labelled, SortedRows, join_tables
+from .columns import Columns
+from .engines import LocalEngine
+from .files import TableFile
+from .scans import Coding, Database
+from .surveys import (
     CheckedTable,
     Kind,
     check_table,
     refuse_stray_texts,
     resolve_kinds,
 )
-from .table_targets import sort_labels
+from .targets import sort_labels
 
 FAR = 2.0  # times the box's side: data that reach so far are worth a warning …
 MANY = 0.01  # … and so is this share of the points outside

@@ -17,12 +17,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ..errors import DataError, StoreError
-from ..execution.lanes import lane_cores
+from ...errors import DataError, StoreError
+from ...execution.lanes import lane_cores
+from .bytes import DuckFiles
+from .columns import Columns, quoted
 from .csv_dialects import OTHER_ENCODING
-from .table_bytes import DuckFiles
-from .table_columns import Columns, quoted
-from .table_files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
+from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows

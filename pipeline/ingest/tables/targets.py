@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from math import isinf
 from typing import Any
 
-from ..bags.targets import EXACT, beyond_exact
-from ..errors import DataError
-from .table_columns import Columns
-from .table_files import INTEGERS, TEXTS, UNTYPED
-from .table_scans import Database, Scan
+from ...bags.targets import EXACT, beyond_exact
+from ...errors import DataError
+from .columns import Columns
+from .files import INTEGERS, TEXTS, UNTYPED
+from .scans import Database, Scan
 
 MAX_CLASSES = 2**14  # a text target with more labels than any classifier has is the wrong column
 INTEGER = re.compile("[+-]?[0-9]+")

@@ -13,17 +13,16 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, wraps
 from typing import Any, ParamSpec
 
-from ..bags import BagStore, Box
-from ..bags.box import box_or_quantile
-from ..bags.creation import check_parameters
-from ..bags.packed_points import points_dtype
-from ..errors import DataError, ParameterError
-from ..execution import Progress, current_client
-from ..params import check_choice, check_fields, check_integer
-from .arrays import check_mode, new_store
-from .csv_dialects import CsvDialect
-from .table_bags import RULES
-from .table_columns import (
+from ...bags import BagStore, Box
+from ...bags.box import box_or_quantile
+from ...bags.creation import check_parameters
+from ...bags.packed_points import points_dtype
+from ...errors import DataError, ParameterError
+from ...execution import Progress, current_client
+from ...params import check_choice, check_fields, check_integer
+from ..arrays import check_mode, new_store
+from .bags import RULES
+from .columns import (
     Columns,
     Coordinate,
     check_fits,
@@ -32,11 +31,12 @@ from .table_columns import (
     names_of,
     provenance,
 )
-from .table_engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
-from .table_files import Source, TableFile, open_table
-from .table_passes import TablePasses, Tally, warn_of
-from .table_scans import Coding, Database
-from .table_surveys import CheckedTable
+from .csv_dialects import CsvDialect
+from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
+from .files import Source, TableFile, open_table
+from .passes import TablePasses, Tally, warn_of
+from .scans import Coding, Database
+from .surveys import CheckedTable
 
 TYPES = ("number", "class")  # of targets
 MISSING = ("refuse", "drop_point", "drop_bag")

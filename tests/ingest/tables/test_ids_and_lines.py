@@ -8,8 +8,8 @@ import pytest
 
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_arrays, ingest_frame, ingest_tables
+from tests.ingest.formats.test_frames import long_frame
 from tests.ingest.long_tables import COLUMNS
-from tests.ingest.test_frames import long_frame
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.ingest import anndata_cells, ingest_anndata
-from tests.ingest.annotated import annotated, write_h5ad
+from bagbasis.ingest import ingest_anndata
+from bagbasis.ingest.formats import anndata_cells
+from tests.ingest.formats.annotated import annotated, write_h5ad
 
 N = 300
 RNG = np.random.default_rng(0)

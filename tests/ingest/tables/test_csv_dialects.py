@@ -7,7 +7,7 @@ import pytest
 
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_tables
-from bagbasis.ingest.csv_dialects import CsvDialect
+from bagbasis.ingest.tables.csv_dialects import CsvDialect
 
 RNG = np.random.default_rng(0)
 BAGS = [("köln", RNG.normal(size=300)), ("x;'y'", RNG.normal(size=200)), ("#é", RNG.normal(size=9))]

@@ -10,7 +10,8 @@ from astropy.io import fits
 from astropy.table import MaskedColumn, Table
 
 from bagbasis.errors import DataError, ParameterError
-from bagbasis.ingest import catalogues, ingest_catalogue
+from bagbasis.ingest import ingest_catalogue
+from bagbasis.ingest.formats import catalogues
 
 RNG = np.random.default_rng(0)
 N = 200

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Floats
-from ..bags.box import Box
-from ..errors import DataError
-from .table_columns import Columns, Indicator
-from .table_files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
-from .table_scans import SQL_TYPES, Database, Report, Scan, is_nan, scans_of
-from .table_targets import describe_unfit, is_unfit
+from ...arrays import Floats
+from ...bags.box import Box
+from ...errors import DataError
+from .columns import Columns, Indicator
+from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
+from .scans import SQL_TYPES, Database, Report, Scan, is_nan, scans_of
+from .targets import describe_unfit, is_unfit
 
 RANGE = (("lo", "min"), ("hi", "max"))  # names of the answers, and of what is asked
 SAMPLE = 512  # ids of each piece of a table, of which the ranges of a shuffle are made

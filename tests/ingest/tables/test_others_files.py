@@ -12,8 +12,8 @@ import pytest
 
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_frame, ingest_tables
+from tests.ingest.formats.test_frames import assert_is_ragged, long_frame, ragged
 from tests.ingest.long_tables import COLUMNS, assert_holds
-from tests.ingest.test_frames import assert_is_ragged, long_frame, ragged
 
 PLACES = ["JFK", "a/b=c", "Zürich %", "it's"]
 

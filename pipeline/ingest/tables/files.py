@@ -22,12 +22,12 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet
 
-from ..errors import DataError, ParameterError, closest
-from ..storage.urls import filesystem, normalize_url
+from ...errors import DataError, ParameterError, closest
+from ...storage.urls import filesystem, normalize_url
 from .arrow_files import COPIED, JSON, copy_as_parquet
+from .bytes import DuckFiles
+from .columns import Columns
 from .csv_dialects import OTHER_ENCODING
-from .table_bytes import DuckFiles
-from .table_columns import Columns
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")

@@ -15,22 +15,22 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import DataError
-from ..execution import Progress, Report, map_tasks
-from ..execution.frames import shuffle_frames
-from ..execution.progress import silent
-from ..storage.temporary import temporary_folder
-from .table_columns import Columns
-from .table_files import TableFile
-from .table_scans import Coding, Database, Scan, scans_of
-from .table_surveys import (
+from ...errors import DataError
+from ...execution import Progress, Report, map_tasks
+from ...execution.frames import shuffle_frames
+from ...execution.progress import silent
+from ...storage.temporary import temporary_folder
+from .columns import Columns
+from .files import TableFile
+from .scans import Coding, Database, Scan, scans_of
+from .surveys import (
     SAMPLE,
     CheckedTable,
     Survey,
     sample_ids,
     survey_scan,
 )
-from .table_targets import Labels, find_labels
+from .targets import Labels, find_labels
 
 SORT_BYTES = 2**30  # of memory that DuckDB may use for a table; what is beyond is sorted on disk
 PIECE_BYTES = 2**25  # of a table, decoded, or of CSV text, that a worker reads at once

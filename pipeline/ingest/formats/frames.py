@@ -17,15 +17,21 @@ import pandas as pd
 import pyarrow as pa
 from pandas.api.typing import DataFrameGroupBy
 
-from ..bags import BagStore
-from ..errors import BagbasisError, DataError, ParameterError, shown
-from ..params import checked
-from .arrow_files import plain_reader, reader_of, write_parquet
-from .table_columns import names_of
-from .table_engines import SORT_BYTES, LocalEngine, spill_folder
-from .table_files import is_list
-from .table_scans import Database
-from .tables import TableIngest
+from ...bags import BagStore
+from ...errors import BagbasisError, DataError, ParameterError, shown
+from ...params import checked
+from ..tables import (
+    SORT_BYTES,
+    Database,
+    LocalEngine,
+    TableIngest,
+    is_list,
+    names_of,
+    plain_reader,
+    reader_of,
+    spill_folder,
+    write_parquet,
+)
 
 ROWS_AT_ONCE = 1000  # of a data set, as HuggingFace's own batches have
 ROW = "row"  # the id of a bag without one

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagbasis.errors import DataError, StoreError
-from bagbasis.ingest.table_columns import Columns, coordinates_of
-from bagbasis.ingest.table_engines import range_starts
-from bagbasis.ingest.table_files import check_pages, open_table
-from bagbasis.ingest.table_scans import Coding, Database, Scan, scans_of
-from bagbasis.ingest.table_surveys import Kind, resolve_kinds, sample_ids, survey_scan
-from bagbasis.ingest.tables import ingest_tables
+from bagbasis.ingest.tables.columns import Columns, coordinates_of
+from bagbasis.ingest.tables.engines import range_starts
+from bagbasis.ingest.tables.files import check_pages, open_table
+from bagbasis.ingest.tables.ingest import ingest_tables
+from bagbasis.ingest.tables.scans import Coding, Database, Scan, scans_of
+from bagbasis.ingest.tables.surveys import Kind, resolve_kinds, sample_ids, survey_scan
 
 X = coordinates_of(["x"], None, None)
 COLUMNS = Columns(("id",), X, ("c",))

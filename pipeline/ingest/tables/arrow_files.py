@@ -11,7 +11,7 @@ import pyarrow.ipc
 import pyarrow.json
 import pyarrow.parquet
 
-from ..errors import DataError
+from ...errors import DataError
 
 ARROW = (".feather", ".arrow", ".ipc")
 JSON = (".jsonl", ".ndjson")  # an object per line

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..bags import BagStore
-from ..errors import ParameterError
-from ..params import check_number
+from ...bags import BagStore
+from ...errors import ParameterError
+from ...params import check_number
 from .csv_dialects import CsvDialect
 
 WAVES = ("cos", "sin")  # as DuckDB calls them
