@@ -19,6 +19,7 @@ from zarr.storage import MemoryStore
 
 from ..errors import InterruptedStoreError, StoreError
 from ..parameters import Integer, None_, OneOf
+from ..storage.zarr_reading import open_group
 from ..storage.zarr_stores import exists, is_empty, zarr_store
 from .box import Box
 
@@ -140,9 +141,7 @@ def read_attributes(url: str, snapshot: str | None = None) -> dict[str, Any]:
     if not exists(url):
         raise StoreError(f"{url}: not found")
     try:
-        group = zarr.open_group(
-            zarr_store(url, read_only=True, snapshot=snapshot), mode="r", zarr_format=3
-        )
+        group = open_group(zarr_store(url, read_only=True, snapshot=snapshot))
     except StoreError:
         raise
     except Exception as error:  # Zarr and its codecs raise anything for what they can not parse

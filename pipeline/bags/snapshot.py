@@ -15,6 +15,7 @@ from ..errors import DataError, StoreError, closest
 from ..parameters import Integer, ListOf, None_, Text, checked
 from ..storage.files import GROUP
 from ..storage.urls import filesystem
+from ..storage.zarr_reading import checked_array
 from ..storage.zarr_stores import zarr_store
 from ..units import surely_finite
 from .bags import Bags, offsets_of
@@ -270,7 +271,9 @@ class Snapshot:
             try:
                 if self._store is None:  # Icechunk asks for the repository whenever it opens it
                     self._store = zarr_store(self.url, read_only=True, snapshot=self.snapshot)
-                array = zarr.open_array(self._store, path=name, mode="r")
+                array = checked_array(
+                    zarr.open_array(self._store, path=name, mode="r", zarr_format=3)
+                )
             except Exception as error:  # Zarr raises anything for what it can not parse
                 raise StoreError(
                     f"{self.url}: array {name!r} can not be opened ({error})"

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Floats, Integers
 from ..errors import DataError, StoreError
 from ..storage.files import storage_errors
+from ..storage.zarr_reading import checked_array, open_group
 from ..storage.zarr_stores import writer_store
 from ..storage.zarr_writer import remove_partials
 from .bags import Bags, IdsLike, check_finite
@@ -118,7 +119,7 @@ class AppendSession:
         snapshot.check_ends()
         with storage_errors(self._url, *WRITING):
             self._out = writer_store(self._url, still_ours, snapshot.snapshot)
-            self._group = zarr.open_group(self._out, mode="r+", zarr_format=3)
+            self._group = open_group(self._out, "r+")
             self._tails = {array.name: self._open_tail(array) for array in arrays_of(self._meta)}
             self._open_ids()
         self._torn = False
@@ -337,7 +338,7 @@ class AppendSession:
         if not isinstance(found, zarr.Array):
             raise StoreError(f"{self._group.store}: {array.name!r} is not an array")
         # a chunk that holds fill values alone is written, too: a missing object is damage
-        out = found.with_config({"write_empty_chunks": True})
+        out = checked_array(found).with_config({"write_empty_chunks": True})
         return TailWriter(out, array.rows(self._meta))
 
     def _open_ids(self) -> None:

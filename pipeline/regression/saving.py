@@ -25,6 +25,7 @@ from ..random_features import DEFAULT_FEATURES, RANDOM_FEATURES, RandomFeatures
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import normalize_url
+from ..storage.zarr_reading import array_of
 from ..storage.zarr_stores import (
     attributes_of,
     check_replaceable,
@@ -215,10 +216,7 @@ def _write(state: ModelState, url: str, run: str | None) -> None:
 
 
 def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:
-    array = group[name]
-    if not isinstance(array, zarr.Array):
-        raise ValueError(f"{name!r} is not an array")
-    return np.asarray(array[:])
+    return np.asarray(array_of(group, name)[:])
 
 
 def _embedding_to_dict(embedding: Embedding | None) -> dict[str, Any] | None:

@@ -38,6 +38,7 @@ from ..parameters import (
 from ..storage.files import storage_errors
 from ..storage.folders import writing_folder
 from ..storage.urls import filesystem, normalize_url
+from ..storage.zarr_reading import open_group
 from ..storage.zarr_stores import attributes_of, check_replaceable, holds_parts, zarr_store
 from .fitted_model import (
     COVERAGE,
@@ -127,7 +128,7 @@ class _WrittenPredictions(_Predictions):
         start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
         ids = self._store.ids(start, stop)[block.rows - start]
         if self._format == "zarr":
-            group = zarr.open_group(zarr_store(self._place), mode="r+", zarr_format=3)
+            group = open_group(zarr_store(self._place), "r+")
             for name, values in {"ids": ids, **block.as_prediction.arrays()}.items():
                 group[name].oindex[block.rows] = values  # type: ignore[union-attr]
         else:
@@ -262,7 +263,7 @@ def write_predictions(
         for _ in _predict(collector, fitted, LabelledBags(store), progress):
             pass
         if format == "zarr":
-            group = zarr.open_group(zarr_store(place), mode="r+", zarr_format=3)
+            group = open_group(zarr_store(place), "r+")
             group.update_attributes(_attributes(fitted, store))
 
 

@@ -23,6 +23,7 @@ from ..arrays import Integers
 from ..bags import BagStore
 from ..errors import WriterBusyError
 from ..storage.files import names_in, remove, storage_errors
+from ..storage.zarr_reading import array_of, open_group
 from ..storage.zarr_stores import zarr_store
 from .candidates import digest
 
@@ -65,7 +66,7 @@ class RowCache:
         """
         with _kept_errors(self.url):
             try:
-                group = zarr.open_group(zarr_store(self.url), mode="r+", zarr_format=3)
+                group = open_group(zarr_store(self.url), "r+")
                 if group.attrs.get(ATTRIBUTE) == FORMAT_VERSION:
                     return OpenCache(self, group)
             except Exception:  # noqa: S110 - whatever it is, a new one is made
@@ -101,7 +102,7 @@ class OpenCache:
 
     def __init__(self, cache: RowCache, group: zarr.Group) -> None:
         self._cache = cache
-        self._array: Any = group[ROWS]
+        self._array: Any = array_of(group, ROWS)
 
     def filled(self, blocks: range, make: Callable[[Integers], NDArray[Any]]) -> NDArray[Any]:
         """Return the rows of consecutive blocks, and keep those that were missing or damaged.
