@@ -34,7 +34,7 @@ class TestConfig(DirectoryConfig):
 
 
 def named_statistic(
-    table: Mapping[str, type[Statistic]], name: str, parameters: Mapping[str, Any]
+    table: Mapping[str, type[Statistic]], name: str | None, parameters: Mapping[str, Any]
 ) -> Any:  # noqa: ANN401 - a statistic of the table, or a name that the test refuses
     """Return the statistic with these parameters.
 
@@ -43,7 +43,9 @@ def named_statistic(
     ParameterError
         Parameters that it does not have, or that it refuses.
     """
-    if name not in table or not parameters:
+    if name is None and parameters:
+        raise ParameterError("parameters are those of a statistic: name it, as statistic: fuse")
+    if name is None or name not in table or not parameters:
         return name
     kind = table[name]
     known = list(kind.__dataclass_fields__)
@@ -57,6 +59,7 @@ def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) ->
     """Show the result, draw its null and its locations, and return the report."""
     from .pictures.locations import draw_locations
     from .pictures.nulls import draw_null
+    from .pictures.scales import draw_scales
 
     columns = ["statistic", "value", "standard error", "p-value", "effect", "null", "seconds"]
     row = [
@@ -74,6 +77,8 @@ def conclude(result: HypothesisResult, config: TestConfig, console: Terminal) ->
     pictures = [draw_null(out_dir / "null.png", result)]
     if result.sampled_rows:
         pictures.append(draw_locations(out_dir / "locations.png", result))
+    if "scales" in result.details:
+        pictures.append(draw_scales(out_dir / "scales.png", result))
     for path in pictures:
         console.line(str(path))
     return {**result.to_dict(), "pictures": [str(path) for path in pictures]}

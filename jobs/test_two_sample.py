@@ -30,12 +30,13 @@ class Config(TestConfig, ClusterConfig):
         default=None, description="the store of the second sample; null: that of the first"
     )
     b_bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
-    statistic: str = Field(
-        default="mmd_u", description="mmd_b, mmd_u, mmd_linear, mmd_block, fourier, fastfood, "
-        "energy, me or scf",
+    statistic: str | None = Field(
+        default=None, description="fuse, agg, mmd_b, mmd_u, mmd_linear, mmd_block, fourier, "
+        "fastfood, energy, me or scf; null: fuse, or mmd_u with a bandwidth",
     )  # fmt: skip
     kernel: str | None = Field(
-        default=None, description="gaussian, laplacian or matern; null: the statistic's first"
+        default=None,
+        description="gaussian, laplacian or matern; null: the statistic's first, of fuse two",
     )
     bandwidth: float | Literal["median", "max_mmd", "t", "tau"] | None = Field(
         default=None, description="of the kernel; null: the median distance of two rows"

@@ -1,9 +1,11 @@
 """Tests of hypotheses on points and on bags, with the bag as the unit."""
 
+from .aggregated import Aggregate
 from .block_mmd import BlockMMD, LinearMMD
 from .exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
 from .feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
 from .feature_mmd import FastfoodMMD, FourierMMD
+from .fused import Fuse
 from .goodness_of_fit import FIT, FSSD, KSD, fit_test
 from .hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
 from .independence import INDEPENDENCE, independence_test
@@ -22,12 +24,14 @@ __all__ = [
     "NFSIC",
     "RDC",
     "TWO_SAMPLE",
+    "Aggregate",
     "BiasedMMD",
     "BlockMMD",
     "DistanceCovariance",
     "EnergyDistance",
     "FastfoodMMD",
     "FourierMMD",
+    "Fuse",
     "HSICBlock",
     "HSICFourier",
     "HSICNystroem",

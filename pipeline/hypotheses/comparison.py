@@ -33,6 +33,8 @@ class TwoSamples:
     ----------
     memory : float
         Of the wild bootstrap: the units over which a series forgets itself.
+    kernel : str
+        The kernel that is asked for, or kernels, of a statistic that chooses their widths.
     """
 
     first: Sample
@@ -41,6 +43,7 @@ class TwoSamples:
     n_permutations: int
     seed: int
     memory: float = 0.0
+    kernel: str = ""
 
     @cached_property
     def rows(self) -> Floats:
@@ -114,7 +117,7 @@ class TwoSamples:
         joint = sum(variances) ** 2 / sum(v**2 / n for v, n in zip(variances, degrees, strict=True))
         return np.hstack(parts) * wild_factors(self.n_permutations, joint, self.seed + 2)[:, None]
 
-    def in_buckets(self) -> TwoSamples:
+    def in_buckets(self, most: int = MOST_BUCKETS) -> TwoSamples:
         """Return the samples with neighbours joined to units where these are very many.
 
         Then sums over units fit in memory, whatever the number of rows, and permutations of
@@ -122,7 +125,7 @@ class TwoSamples:
         """
         n_rows = len(self.first) + len(self.second)
         few = min(len(self.first), len(self.second)) // LEAST_BUCKETS
-        length = max(1, min(-(-n_rows // MOST_BUCKETS), few))
+        length = max(1, min(-(-n_rows // most), few))
         return replace(
             self, first=self.first.in_buckets(length), second=self.second.in_buckets(length)
         )
@@ -176,9 +179,12 @@ class TwoSampleStatistic(Statistic):
     is_additive : bool
         Whether sums of `TwoSamples.feature_sums` are all that it needs, so that rows need not be
         in memory.
+    has_widths : bool
+        Whether it chooses the widths of its kernels, those of `TwoSamples.kernel`.
     """
 
     is_additive: ClassVar[bool] = False
+    has_widths: ClassVar[bool] = False
 
     def learn_on(
         self, samples: TwoSamples, kernel: Kernel | None

@@ -7,13 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from ..bags import Bags
 from ..bags.labelled import Batch, LabelledBags
 from ..bags.sampling import RunSample, spread_rows
 from ..embeddings import EmbeddingSpec
 from ..execution.passes import Folded, Reduction, check_memory, rows_of, run_pass
 from .features import FeatureMap
+from .scales import Scales
 from .thinning import thin_bags
 
 
@@ -70,18 +71,21 @@ class EmbeddedRows:
         embed = EmbedBags(self.spec, self.size, self.seed)
         return np.concatenate([embed(bags) for bags in self.bags.sample(RunSample.of_about(n))])
 
-    def bucket_sums(self, features: FeatureMap, length: int) -> Floats:
-        """Return the sums of features over each ``length`` bags, in one pass.
+    def bucket_sums(self, features: FeatureMap, length: int, stride: int = 0) -> Floats:
+        """Return the sums of features over each bucket of bags (`bucket_of`), in one pass.
 
         What a task holds is the buckets of its own bags; sums of tasks add up in any order.
         """
         embed = EmbedBags(self.spec, self.size, self.seed)
-        per_batch = partial(_sum_batch, embed, features, length, self.bags.start)
+        per_batch = partial(
+            _sum_batch, embed, features, (length, stride or length), self.bags.start
+        )
         collector = partial(Folded, per_batch, merge_spans, None)
         cost = self.spec.cost + features.cost
         total = run_pass(self.bags, Reduction(collector, merge_spans, cost, name="features"))
         assert total is not None
-        sums = np.zeros((-(-self.bags.n_bags // length), total.sums.shape[1]))
+        last = bucket_of(np.array([self.bags.n_bags]), length, stride or length)[0]
+        sums = np.zeros((max(int(last) + 1, total.start + len(total.sums)), total.sums.shape[1]))
         sums[total.start : total.start + len(total.sums)] = total.sums
         return sums
 
@@ -92,6 +96,13 @@ class Span:
 
     start: int
     sums: Floats
+
+
+def bucket_of(positions: Integers, length: int, stride: int) -> Integers:
+    """Return the bucket of positions: runs of ``length``, each before what is left of a stride."""
+    if stride == length:
+        return positions // length
+    return 2 * (positions // stride) + (positions % stride >= length)
 
 
 def merge_spans(one: Span | None, other: Span | None) -> Span | None:
@@ -127,13 +138,17 @@ class EmbedBags:
 
 
 def _sum_batch(
-    embed: EmbedBags, features: FeatureMap, length: int, start: int, batch: Batch
+    embed: EmbedBags, features: FeatureMap, cut: tuple[int, int], start: int, batch: Batch
 ) -> Span | None:
     kept = batch.index[batch.bags.sizes >= (embed.size or 1)]
     if not len(kept):
         return None
+    places = bucket_of(kept - start, *cut)
+    if isinstance(features, Scales):
+        n_buckets = int(places[-1] - places[0]) + 1
+        return Span(int(places[0]), features.sums(embed(batch.bags), places - places[0], n_buckets))
     values = features(embed(batch.bags))
-    buckets, firsts = np.unique((kept - start) // length, return_index=True)
+    buckets, firsts = np.unique(places, return_index=True)
     sums = np.zeros((int(buckets[-1] - buckets[0]) + 1, values.shape[1]))
     sums[buckets - buckets[0]] = np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
     return Span(int(buckets[0]), sums)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import BagError, DataError
 from ..execution import lane
 from ..execution.passes import check_memory
-from ..hypotheses.mean_difference import compare_means
+from ..hypotheses.fused import FusedDifference, fuse_rows
+from ..hypotheses.mean_difference import MeanDifference, compare_means
 from ..hypotheses.permutation import split_sums
 from ..hypotheses.samples import resolve_embedding
 from ..hypotheses.thinning import (
@@ -26,7 +27,7 @@ from ..hypotheses.thinning import (
     thin_sets,
 )
 from ..parameters import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
-from ..parameters.hypotheses import PERMUTATIONS
+from ..parameters.hypotheses import DRIFT_STATISTIC, PERMUTATIONS
 from ..random_features import RandomFourierFeatures
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
@@ -38,8 +39,8 @@ class DriftResult:
     Attributes
     ----------
     statistic : float
-        Unbiased MMD² of the two sets of bag embeddings: about 0 (and at times below) without
-        drift, at most about 2.
+        Of the two sets of bag embeddings, "fuse" or "mmd_u": about 0 (and at times below) without
+        drift.
     p_value : float
         In (0, 1]: how often chance alone gives such a statistic.
     effect : float
@@ -56,6 +57,8 @@ class DriftResult:
     coordinates : tuple of CoordinateShift
         One per coordinate, in order: where the sets differ. A drift of how coordinates depend on
         each other, or of a shape at the same mean and spread, shows in ``p_value`` alone.
+    scales : mapping of str to list
+        Of "fuse": the kernel, the bandwidth, the MMD² and the weight of each scale.
     """
 
     statistic: float
@@ -69,6 +72,7 @@ class DriftResult:
     n_outside: int
     n_permutations: int
     coordinates: tuple[CoordinateShift, ...]
+    scales: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for a report."""
@@ -83,6 +87,7 @@ class DriftResult:
     seed=Seed,
     thin=Boolean | Integer(1),
     progress=Function | None_,
+    statistic=DRIFT_STATISTIC,
 )
 def drift_test(
     reference: ComparedBags,
@@ -95,16 +100,17 @@ def drift_test(
     seed: int = 0,
     thin: bool | int = True,
     progress: Callable[[int, int], None] | None = None,
+    statistic: str = "fuse",
 ) -> DriftResult:
     """Test whether two sets of bags come from one distribution of bags; the bag is the unit.
 
     Points of one bag are alike, so a test that pools the points of a set sees drift in every
     two sets of bags (at α = 0.05 in most of them, without any). Here each bag is one vector, its
-    embedding; the statistic is the unbiased MMD² of the two sets of vectors under a Gaussian
-    kernel, from paired random features (002, Algorithm 1), its σ the median distance of the
-    vectors; and the p-value is of random splits of all bags into sets of the same two sizes. It
-    holds at any number of bags, if without drift every order of the bags is as likely: bags that
-    come in groups that are alike (of a day, of a site) must be of many groups in both sets.
+    embedding; the statistic compares the two sets of vectors at ten widths of two kernels
+    (MMD-FUSE, see `two_sample_test`); and the p-value is of random splits of all bags into sets of
+    the same two sizes. It holds at any number of bags, if without drift every order of the bags is
+    as likely: bags that come in groups that are alike (of a day, of a site) must be of many groups
+    in both sets.
 
     A bag's size changes its embedding's noise, and a change of sizes alone would pass for drift.
     So bags are thinned at random to one size first, which also lets a drift of sizes go unseen.
@@ -121,7 +127,7 @@ def drift_test(
         the central 99.8 % of each coordinate's points, others clipped: one wild point does not
         flatten the rest.
     n_features : int, default 1024
-        Random features of the embeddings, even.
+        Random features of the embeddings, even; of "fuse" a quarter of them per width.
     n_permutations : int from 1 to 10^6, default 999
     level : float in (0, 1), optional
         What the p-value is compared with, where that is less than these permutations can show:
@@ -137,6 +143,9 @@ def drift_test(
         sizes are distributed alike in both sets.
     progress : callable, optional
         Called with (bags read, bags to read).
+    statistic : {"fuse", "mmd_u"}, default "fuse"
+        "mmd_u": the unbiased MMD² under one Gaussian kernel, its σ the median distance of the
+        vectors.
 
     Returns
     -------
@@ -174,10 +183,17 @@ def drift_test(
     with lane():
         spec = resolve_embedding(embedding, thinned.bags, seed)
         embeddings, n_outside = _embed(spec, thinned, sets)
-        needed = 8 * n_features * (6 * len(embeddings) + embeddings.shape[1])
-        check_memory(f"{n_features:,} features of {len(embeddings):,} bags", needed, "take fewer")
-        features = _features(embeddings, n_features, seed)
-        found = compare_means(features, thinned.is_reference, n_permutations, seed, level)
+        found: FusedDifference | MeanDifference
+        if statistic == "fuse":
+            n_frequencies = max(1, n_features // 8)
+            how = n_permutations, seed, level
+            found = fuse_rows(embeddings, thinned.is_reference, *how, n_frequencies)
+        else:
+            needed = 8 * n_features * (6 * len(embeddings) + embeddings.shape[1])
+            what = f"{n_features:,} features of {len(embeddings):,} bags"
+            check_memory(what, needed, "take fewer")
+            features = _features(embeddings, n_features, seed)
+            found = compare_means(features, thinned.is_reference, n_permutations, seed, level)
         moments = means_and_spreads(thinned.bags)
         sums = split_sums(standardised(moments), thinned.is_reference, n_permutations, seed)
     return DriftResult(
@@ -192,6 +208,7 @@ def drift_test(
         n_outside=n_outside,
         n_permutations=n_permutations,
         coordinates=coordinate_shifts(moments, thinned.is_reference, sums),
+        scales=found.scales if isinstance(found, FusedDifference) else {},
     )
 
 

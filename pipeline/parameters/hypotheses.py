@@ -11,10 +11,11 @@ MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 
 
 PERMUTATIONS = Integer(1, MOST_PERMUTATIONS)
 WIDTH = Real(*SCALES)
+DRIFT_STATISTIC = OneOf("fuse", "mmd_u")
 
 TABLES: dict[str, Table] = {
     "two_sample_test": {
-        "statistic": Text | Instance("TwoSampleStatistic"),
+        "statistic": Text | Instance("TwoSampleStatistic") | None_,
         "kernel": KERNEL | None_,
         "bandwidth": WIDTH | OneOf("median", "max_mmd", "t", "tau") | None_,
         "null": Text | None_,

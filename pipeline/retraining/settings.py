@@ -102,6 +102,9 @@ class DriftGate:
         Of each test; where a p-value that is small enough is in sight, more follow.
     action : {"report", "refuse"}, default "report"
         What a drift does: stand in the report, or keep the champion.
+    statistic : {"fuse", "mmd_u"}, optional
+        What compares bags and labels; see `drift_test`. Default "fuse"; in a line of rounds that
+        an earlier version began, "mmd_u", as then.
     """
 
     alpha: float = 0.05
@@ -110,6 +113,7 @@ class DriftGate:
     n_bags: int = 1000
     n_permutations: int = 999
     action: str = "report"
+    statistic: str | None = None
     PARAMETERS: ClassVar[Table] = TABLES["DriftGate"]
 
     def __post_init__(self) -> None:

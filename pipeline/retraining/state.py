@@ -101,6 +101,8 @@ class State:
         Oldest first.
     spending : Spending
         Of the gates against drift.
+    gate_statistic : str
+        What these compare by; lines of earlier versions go on with theirs.
     """
 
     settings: dict[str, Any]
@@ -113,6 +115,7 @@ class State:
     store: dict[str, Any]
     rounds: tuple[Round, ...]
     spending: Spending = field(default_factory=Spending)
+    gate_statistic: str = "mmd_u"
 
     @property
     def number(self) -> int:
