@@ -176,9 +176,11 @@ class DensityView:
         """Compare the model with a kernel smoother of the same training bags, on up to n bags."""
         model = self.model
         training = BagStore.open(model.report_["data_url"])
-        smoother = KernelSmoother(
-            embedding=model.embedding, response_embedding=model.response_embedding
-        ).fit(training, holdout=model.holdout_, progress=progress)
+        # of an embedding that the fit chose, its default: a smoother has densities alone
+        first = None if isinstance(model.embedding, str) else model.embedding
+        smoother = KernelSmoother(embedding=first, response_embedding=model.response_embedding).fit(
+            training, holdout=model.holdout_, progress=progress
+        )
         bags = read_pairs(self.store, spread_bags(errors, n))
         begun = time.perf_counter()
         smoothed = evaluate_together([smoother.model_], bags)[0]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from .cluster import running_on
 from .config import ReportConfig
-from .sections import EmbeddingName, FittingConfig
+from .sections import AUTO, EmbeddingName, FittingConfig, ModelSection, named_embedding
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ JUDGED = {
 class Config(FittingConfig, ReportConfig):
     """See ``configs/fit.yaml``."""
 
+    model: ModelSection = Field(
+        default_factory=lambda: ModelSection(embedding=named_embedding(AUTO)),
+        description="what is fitted; without an embedding numbers and classes choose their own",
+    )
     embedding: EmbeddingName | None = Field(
         default=None,
         description="a name in place of model.embedding; null: as model.embedding says",
@@ -48,6 +53,15 @@ class Config(FittingConfig, ReportConfig):
         default=300.0, gt=0, description="of work on a core between two checkpoints"
     )
 
+    @field_validator("model", mode="before")
+    @classmethod
+    def _choosing_an_embedding(cls, given: object) -> object:
+        """Let a section without an embedding choose one, but for densities: see its description."""
+        if not isinstance(given, Mapping) or "embedding" in given:
+            return given
+        chosen = {} if given.get("task") == "densities" else {"embedding": AUTO}
+        return {**given, **chosen}
+
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Fit and save the model; returns the report."""
@@ -55,6 +69,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     from bagbasis.regression.checkpoints import checkpoints_of
 
     from .model_place import ModelPlace
+    from .pictures import model_part
 
     begun = time.perf_counter()
     place = ModelPlace("fit", config, console.run)
@@ -78,7 +93,10 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         **model.report_,
         "seconds_in_all": time.perf_counter() - begun,
     }
-    console.values("Fitted", report)
+    console.values("Fitted", {key: one for key, one in report.items() if key != "choice"})
+    if model.report_.get("choice"):
+        for table in model_part.choice_tables(model):
+            console.table(table.title, table.columns, table.rows)
     if judged is None:
         console.line("How good it is, is not known: give holdout=, or no alpha=")
     else:
@@ -125,6 +143,7 @@ def _part(
         found,
         header=model_part.header_of(model, url, store.url),
         worries=[*found.worries, *worries, *model_part.worries_of_model(model)],
+        tables=[*found.tables, *model_part.choice_tables(model)],
         charts=[*found.charts, *model_part.path_of(model)],
     )
 

@@ -25,6 +25,7 @@ S = TypeVar("S", bound=Section)
 
 EMBEDDINGS = registered("EMBEDDINGS", "embeddings")  # name: class
 DEFAULT = "projection"  # the embedding of a section without a name
+AUTO = "auto"  # the embedding that a fit chooses from the data
 UNION = "union"  # its parts are sections or names of other embeddings
 PCA = "coefficient_pca"  # likewise its inner embedding
 POINTS = "point_transformer"
@@ -99,6 +100,18 @@ def _expand(value: object) -> object:
     return NAMED[value]
 
 
+def _expand_or_auto(value: object) -> object:
+    """Expand a name; "auto" beside keys, which it does not have, is the projection that has them.
+
+    So ``--set model.embedding.n_per_dim=8`` needs no name.
+    """
+    if isinstance(value, str) and value == AUTO:
+        return {"name": AUTO}
+    if isinstance(value, Mapping) and value.get("name") == AUTO and len(value) > 1:
+        return {**value, "name": DEFAULT}
+    return _expand(value)
+
+
 def _expand_features(value: object) -> object:
     if isinstance(value, (Mapping, Section)) or value is False:
         return value
@@ -144,6 +157,7 @@ _PARTS = replace(_JOINED["parts"], type=Annotated[list[_PART], Field(min_length=
 _SECTIONS[UNION] = named_section(UNION, {**_JOINED, "parts": _PARTS}, "embedding")
 _SECTIONS[PCA] = _section_about(PCA)
 _SECTIONS[POINTS] = _section_about(POINTS)
+_AUTOMATIC = named_section(AUTO, {}, "embedding")  # it has no keys
 _FEATURES: dict[str, Any] = {
     name: named_section(name, parameters_of(kind, "random_features"), "random features")
     for name, kind in registered("RANDOM_FEATURES", "random_features").items()
@@ -178,16 +192,31 @@ else:
         union_of({**_FEATURES, NONE: Literal[False]}, DEFAULT_FEATURES),
         BeforeValidator(_expand_features),
     ]
-    EmbeddingSection = Annotated[union_of(_SECTIONS, DEFAULT), BeforeValidator(_expand)]
-    EmbeddingName = Literal[tuple(NAMED)]
+    EmbeddingSection = Annotated[
+        union_of({**_SECTIONS, AUTO: _AUTOMATIC}, DEFAULT),
+        BeforeValidator(_expand_or_auto),
+    ]
+    EmbeddingName = Literal[(*NAMED, AUTO)]
     ResponseSection = _SECTIONS[DEFAULT]
 
 
 @lru_cache
 def named_embedding(name: str) -> Section:
     """Return the section of an embedding with its defaults; see `NAMED`."""
+    if name == AUTO:
+        return _AUTOMATIC()
     values = dict(NAMED[name])
     return _SECTIONS[values["name"]](**values)
+
+
+def is_automatic(section: Section) -> bool:
+    """Return whether an embedding's section stands for the one that a fit chooses."""
+    return section.model_dump()["name"] == AUTO
+
+
+def build_or_auto(section: Section) -> Embedding | Literal["auto"]:
+    """Make the embedding of a section, or return "auto", which a fit decides."""
+    return "auto" if is_automatic(section) else build(section)
 
 
 def build(section: Section) -> Embedding:
@@ -297,7 +326,7 @@ class ModelSection(Section):
             if getattr(self, name) is not None:
                 more[name] = getattr(self, name)
         return getattr(bagbasis, ESTIMATORS[self.task])(
-            embedding=build(self.embedding),
+            embedding=build_or_auto(self.embedding),
             random_features=build_features(second),
             **self.model_dump(include={"alpha", *RIDGE}),
             **more,

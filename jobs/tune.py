@@ -15,7 +15,7 @@ from bagbasis.storage.files import writing
 
 from .cluster import running_on
 from .config import DirectoryConfig, Section
-from .sections import FeaturesSection, FittingConfig, build, section_of
+from .sections import FeaturesSection, FittingConfig, build, is_automatic, section_of
 from .terminal import Terminal
 from .tune_search import RUNGS, SearchSection, embeddings_of, labels_of
 
@@ -106,6 +106,8 @@ def search_of(config: Config) -> Search:
     multipliers = config.search.multipliers(_random_features(config).scale)
     settings = config.search.model_dump(include=set(RUNGS))
     given = config.search.embedding
+    if given is None and is_automatic(config.model.embedding):
+        given = "auto"
     if given == "auto":
         search = replace(Search.auto(), **{**settings, "join": True})
     else:

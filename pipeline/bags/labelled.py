@@ -244,6 +244,15 @@ class LabelledBags:
         with naming(self.url, index):
             yield
 
+    def known(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Return which bags ``start:stop`` have a label; no points are read."""
+        data, labels = self.data, self.labels
+        if labels is None:
+            return self.present([(start, stop)])
+        if isinstance(data, Bags):
+            return np.array(labels.known(labels.given()[start:stop]))
+        return np.array(labels.known_in(data, start, stop))
+
     # ------------------------------------------------------------------ samples
 
     def sample(self, runs: RunSample) -> Iterator[Bags]:

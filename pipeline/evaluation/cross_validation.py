@@ -77,7 +77,8 @@ def cross_val_score(
     Parameters
     ----------
     estimator : DoubleBasisRegressor, DoubleBasisClassifier or TripleBasisRegressor
-        It is not fitted itself. Embedding and scale are decided once, from a sample of all bags.
+        It is not fitted itself. What looks at no label, as a scale, is decided once, from a sample
+        of all bags.
     X : BagStore, Bags, or list of arrays (n_i, n_dims)
     y, target
         As in ``fit``: labels of bags in memory, or targets of a store.
@@ -113,7 +114,9 @@ def cross_val_score(
     bags = problem.source
     folds = _Folds(_choose_folds(bags, cv, groups, time), range(0 if time is None else -1, cv))
     weights = Weights.of_bags(bags.data, sample_weight)
-    if parameters.random_features and parameters.random_features.learns:
+    if groups is not None:
+        problem = replace(problem, grouped_by=Column.of(bags.data, "groups", groups))
+    if learns_from_labels(parameters):
         models = list(_fit_folds(parameters, problem, folds, time is not None, progress))
         return np.array(_judge_folds(models, bags, folds, progress, weights))
     plan = plan_fit(problem, parameters)
@@ -130,6 +133,12 @@ def cross_val_score(
         if isinstance(problem.outcome, Reals):
             scores.append(_determination(models[-1], rows))
     return np.array(scores or _judge_folds(models, bags, folds, progress, weights))
+
+
+def learns_from_labels(parameters: FitParameters) -> bool:
+    """Return whether a basis looks at labels, so that each fold has to choose it anew."""
+    second = parameters.random_features
+    return parameters.is_automatic or bool(second and second.learns)
 
 
 def _choose_folds(

@@ -25,7 +25,7 @@ _EMBEDDING = Instance("Embedding", "ProjectionEmbedding()") | None_
 _PENALTY = Real(ge=0)
 
 _RIDGE: Table = {
-    "embedding": _EMBEDDING,
+    "embedding": _EMBEDDING | OneOf("auto"),
     "random_features": Instance("RandomFeatures", "RandomFourierFeatures()") | None_ | False_,
     "alpha": _PENALTY | ListOf(_PENALTY, 1) | OneOf("gcv", "validation"),
     "alphas": _PENALTY | ListOf(_PENALTY, 1) | None_,

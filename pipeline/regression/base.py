@@ -50,7 +50,7 @@ class DoubleBasis(BaseEstimator):
 
     def __init__(
         self,
-        embedding: Embedding | None = None,
+        embedding: Embedding | Literal["auto"] | None = "auto",
         random_features: RandomFeatures | Literal[False] | None = None,
         alpha: str | float | PenaltiesLike = "gcv",
         alphas: PenaltiesLike | None = None,

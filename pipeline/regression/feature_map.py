@@ -15,7 +15,14 @@ from ..arrays import Floats
 from ..bags import Bags
 from ..bags.labelled import LabelledBags, naming
 from ..bags.sampling import RunSample
-from ..embeddings import EMBEDDINGS, Embedding, EmbeddingSpec, spec_from_dict, spec_to_dict
+from ..embeddings import (
+    EMBEDDINGS,
+    Embedding,
+    EmbeddingSpec,
+    PointTransformerSpec,
+    spec_from_dict,
+    spec_to_dict,
+)
 from ..embeddings.base import ChoiceSample
 from ..embeddings.kinds import names_of_arrays
 from ..errors import BagError, DataError
@@ -259,7 +266,12 @@ def warn_of_scale(features: FeatureMap, mean: Floats, n: int) -> None:
 
 
 def warn_of_outside(features: FeatureMap, n_outside: int, n_points: int) -> None:
-    """Warn if the box leaves out more than `MUCH_OUTSIDE` of the fitted points."""
+    """Warn if the box leaves out more than `MUCH_OUTSIDE` of the fitted points.
+
+    Not of transformed points, whose box was measured so as to leave out tails.
+    """
+    if isinstance(features.embedding, PointTransformerSpec):
+        return
     if n_outside > MUCH_OUTSIDE * n_points:
         logger.warning(
             "%.2g %% of the points lie outside the box %s: give the embedding a larger box=",

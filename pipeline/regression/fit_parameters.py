@@ -25,6 +25,7 @@ from .rows import RidgeRows
 from .solver_choice import check_solver
 from .summary import Summary
 
+AUTO = "auto"  # the embedding that is chosen from the data
 MOST_ALPHA = 1e100  # squares of penalties, times sums of squares, are doubles still
 
 PenaltiesLike = Sequence[float] | Floats
@@ -41,7 +42,7 @@ class FitParameters:
 
     learns: type[Outcome]
     table: Table
-    embedding: Embedding | None = None
+    embedding: Embedding | str | None = None
     random_features: RandomFeatures | Literal[False] | None = None
     alpha: str | float | PenaltiesLike = "gcv"
     alphas: PenaltiesLike | None = None
@@ -53,6 +54,11 @@ class FitParameters:
     baseline: str | None = None
     class_weight: str | Mapping[Any, float] | None = None
     response_embedding: Embedding | None = None
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the embedding is chosen from the data."""
+        return isinstance(self.embedding, str) and self.embedding == AUTO
 
     @property
     def is_path(self) -> bool:

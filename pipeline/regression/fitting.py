@@ -128,6 +128,7 @@ def report_fit(
         "weight_fitted": None if plan.weights is None else sums.weight,
         "baseline_alpha": baseline_alpha,
         "data_snapshot": plan.bags.snapshot,
+        "choice": plan.choice,
     }
     return {
         "data_url": plan.bags.url,

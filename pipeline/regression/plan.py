@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import Any
 
@@ -46,6 +46,8 @@ class FitPlan:
         Of the bags.
     holdout : Holdout
         Which bags are left out.
+    choice : dict, optional
+        What was tried for ``embedding="auto"``.
     """
 
     bags: LabelledBags
@@ -56,6 +58,7 @@ class FitPlan:
     keeps_rows: bool = False
     weights: Weights | None = None
     holdout: Holdout = NO_HOLDOUT
+    choice: dict[str, Any] | None = field(default=None, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields alone: each task travels with the plan, not with all tasks' ranges."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from ..bags.sampling import MEDIAN_ROWS
 from ..embeddings import Embedding, ProjectionEmbedding
@@ -14,6 +14,7 @@ from ..random_features import FeatureSpec, RandomFeatures, RandomFourierFeatures
 from ..random_features.base import Sample
 from ..sklearn_bases import fresh
 from .accumulate import FitStatistics
+from .automatic import choose_embedding
 from .checkpoints import Checkpoints
 from .feature_map import FeatureMap, resolve_features, sampled_embeddings
 from .fit_parameters import FitParameters
@@ -39,9 +40,22 @@ def plan_fit(
     ``progress`` and save each sweep in ``checkpoints``. The plan keeps rows if there are no more
     bags than features: solving from the rows is then faster and rounds less.
     """
+    parameters, choice = decide_automatic(problem, parameters, progress)
     features = choose_features(problem, parameters, progress, checkpoints)
     plan = plan_of(problem, parameters, features)
-    return replace(plan, keeps_rows=parameters.keeps_rows(plan.bags.n_bags, features))
+    keeps_rows = parameters.keeps_rows(plan.bags.n_bags, features)
+    return replace(plan, keeps_rows=keeps_rows, choice=choice)
+
+
+def decide_automatic(
+    problem: Problem, parameters: FitParameters, progress: Progress | None = None
+) -> tuple[FitParameters, dict[str, Any] | None]:
+    """Return the parameters with ``embedding="auto"`` decided, and what was tried for it."""
+    if not parameters.is_automatic:
+        return parameters, None
+    found = choose_embedding(problem, parameters.random_features, progress)
+    decided = replace(parameters, embedding=found.embedding, random_features=found.random_features)
+    return decided, found.report
 
 
 def plan_of(problem: Problem, parameters: FitParameters, features: FeatureMap) -> FitPlan:
@@ -95,6 +109,7 @@ def choose_features(
     The embedding and the random features are cloned: a second fit does not use the decisions of
     the first.
     """
+    assert not isinstance(parameters.embedding, str)  # "auto" is decided by now
     embedding = fresh("embedding", parameters.embedding, Embedding, ProjectionEmbedding)
     second = None
     if parameters.random_features is not False:

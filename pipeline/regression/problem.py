@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..bags import Responses
+from ..bags.columns import Column
 from ..bags.holdout import NO_HOLDOUT, Holdout, HoldoutLike
 from ..bags.inputs import BagsLike
 from ..bags.labelled import LabelledBags
@@ -42,17 +43,28 @@ class Problem:
     weights : Weights, optional
     holdout : Holdout
         Which bags are left out, resolved for these bags.
+    grouped_by : Column, optional
+        Bags of equal values are not independent; None: as ``holdout`` says.
     """
 
     source: LabelledBags
     outcome: Outcome
     weights: Weights | None = None
     holdout: Holdout = NO_HOLDOUT
+    grouped_by: Column | None = None
 
     @property
     def fitted(self) -> LabelledBags:
         """The bags without those that are held out."""
         return replace(self.source, left_out=self.holdout.split(self.source))
+
+    @property
+    def groups(self) -> Column | None:
+        """One value per bag: those of equal values are not independent; None: all bags are."""
+        name = self.holdout.groups
+        if self.grouped_by is not None or name is None:
+            return self.grouped_by
+        return Column.of(self.source.data, "groups", name)
 
     def validation(self, parameters: FitParameters) -> Membership | None:
         """Return the bags that the penalty is chosen on; None if it is chosen otherwise."""

@@ -219,9 +219,9 @@ def _read_array(group: zarr.Group, name: str) -> NDArray[Any]:
     return np.asarray(array_of(group, name)[:])
 
 
-def _embedding_to_dict(embedding: Embedding | None) -> dict[str, Any] | None:
-    if embedding is None:
-        return None
+def _embedding_to_dict(embedding: Embedding | str | None) -> dict[str, Any] | str | None:
+    if embedding is None or isinstance(embedding, str):  # "auto"
+        return embedding
     for name, (kind, _) in EMBEDDINGS.items():
         if type(embedding) is kind:
             return {"name": name, "params": _plain_params(cast(HasParams, embedding))}
@@ -238,8 +238,11 @@ def _second_to_dict(second: RandomFeatures) -> dict[str, Any] | None:
     return {**named, **_plain_params(second)}
 
 
-def _embedding_from_dict(values: dict[str, Any] | None) -> Embedding | None:
-    return None if values is None else EMBEDDINGS[values["name"]][0].from_params(values["params"])
+def _embedding_from_dict(values: dict[str, Any] | str | None) -> Embedding | str | None:
+    if values is None or isinstance(values, str):
+        return values
+    made: Embedding = EMBEDDINGS[values["name"]][0].from_params(values["params"])
+    return made
 
 
 def _plain_params(estimator: HasParams) -> dict[str, Any]:

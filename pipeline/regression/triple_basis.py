@@ -43,7 +43,10 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
 
     Parameters
     ----------
-    embedding, random_features, validation_fraction, precision, solver, rank, uncertainty
+    embedding : embedding, "auto" or None, default None
+        The first basis; None: `ProjectionEmbedding()`, the basis of the responses. "auto" chooses
+        as `DoubleBasisRegressor` does, by squared L2 distances of densities.
+    random_features, validation_fraction, precision, solver, rank, uncertainty
         As in `DoubleBasisRegressor`.
     response_embedding : ProjectionEmbedding, default `ProjectionEmbedding()`
         The third basis, of the response densities: without marginals, so that its coefficients
@@ -85,7 +88,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
 
     def __init__(
         self,
-        embedding: Embedding | None = None,
+        embedding: Embedding | Literal["auto"] | None = None,
         random_features: RandomFeatures | Literal[False] | None = None,
         response_embedding: Embedding | None = None,
         alpha: str | float | PenaltiesLike = "gcv",

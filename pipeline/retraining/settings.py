@@ -253,15 +253,19 @@ class Retraining:
         return parameters_of(self.estimator).learns.label(store, None, self.target)
 
 
+ONCE_NONE = ("embedding",)  # parameters of estimators whose default was None
+
+
 def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
     """Return a parameter as JSON holds it; of an estimator the name, and what is not its default.
 
-    Defaults are left out, so that a line goes on after a later version has added a parameter.
+    Defaults are left out, so that a line goes on after a later version has added a parameter; those
+    that have changed since lines were first written are what they were.
     """
     if isinstance(value, BaseEstimator):
         defaults = inspect.signature(type(value)).parameters
         values = {key: _described(one) for key, one in value.get_params(deep=False).items()}
-        changed = {key: one for key, one in values.items() if one != _default(defaults[key])}
+        changed = {key: one for key, one in values.items() if one != _default(key, defaults[key])}
         return {"name": type(value).__name__, **changed}
     if isinstance(value, Mapping):
         return {str(key): _described(one) for key, one in value.items()}
@@ -274,5 +278,5 @@ def _described(value: object) -> Any:  # noqa: ANN401 - types that JSON knows
     return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
-def _default(parameter: inspect.Parameter) -> object:
-    return _described(parameter.default)
+def _default(name: str, parameter: inspect.Parameter) -> object:
+    return None if name in ONCE_NONE else _described(parameter.default)

@@ -26,7 +26,7 @@ from ..regression.fitted_model import model_of
 from ..regression.fitting import make_model
 from ..regression.outcomes import Outcome
 from ..regression.plan import FitPlan
-from ..regression.planning import check_summable, choose_features, plan_of
+from ..regression.planning import check_summable, choose_features, decide_automatic, plan_of
 from ..regression.problem import Problem, pose_problem
 from ..regression.weights import Weights
 
@@ -89,7 +89,7 @@ class ModelLine:
             holdout=holdout,
             bags=bags,
         )
-        features = choose_features(problem, parameters)
+        features = choose_features(problem, decide_automatic(problem, parameters)[0])
         return cls(estimator, features, problem.outcome, problem.holdout, problem.weights)
 
     @classmethod

@@ -250,9 +250,9 @@ def test_targets_that_are_not_float():
 
 
 def test_default_bases():
-    """Without bases: 10^d cosines and 2,048 features, in float32; and GCV."""
+    """None as bases: 10^d cosines and 2,048 features, in float32; and GCV."""
     assert DoubleBasisRegressor().alpha == "gcv"
-    model = DoubleBasisRegressor(alpha=1e-3).fit(BAGS[:50], Y[:50])
+    model = DoubleBasisRegressor(None, alpha=1e-3).fit(BAGS[:50], Y[:50])
     assert model.precision == "float32"
     assert model.features_.embedding.n_features == 100
     assert model.coef_.shape == (1, 2048)
