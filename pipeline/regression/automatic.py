@@ -131,6 +131,7 @@ def choose_embedding(
     with lane():
         search = _Search(sample, second, problem.source.box)
         best = search.run(candidates)
+    note(progress, f"by {best.of.label}")
     report = {**search.report(best), "seconds": time.process_time() - begun}
     return Choice(best.of.made(), _with_width(second, best.width), report)
 

@@ -100,7 +100,8 @@ def test_killed_between_model_and_report(regression, tmp_path, monkeypatch):
     """
     url, report = tmp_path / "m.zarr", tmp_path / "report.json"
     urls = settings(data_url=regression / "bags.zarr", model_url=url, report=report)
-    command = ["fit", *urls, *settings(model__random_features__n_features=32)]
+    small = settings(embedding="projection", model__random_features__n_features=32)
+    command = ["fit", *urls, *small]
     with monkeypatch.context() as patch:
         patch.setattr(Terminal, "values", lambda *_: 1 / 0)
         refused(1, *command)
