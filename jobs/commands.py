@@ -288,4 +288,17 @@ def _before(name: str | None) -> str:
     return "the first one" if name is None else f"in place of {name}"
 
 
-COMMANDS = (config, submit, runs, attach, cancel, drive, serve, models)
+@click.command("warm-up")
+@guarded_command
+def warm_up_kernels() -> dict[str, Any]:
+    """Compile the kernels beforehand, so that no first fit waits for them."""
+    from .warm_up import warm_up
+
+    found = {}
+    for name, seconds in warm_up():
+        say(f"{name}: {seconds:.1f} s")
+        found[name] = seconds
+    return {"seconds": found}
+
+
+COMMANDS = (config, warm_up_kernels, submit, runs, attach, cancel, drive, serve, models)

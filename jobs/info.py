@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bagbasis.regression.base import DoubleBasis
 
 
+MOST_CLASSES = 10  # whose names are listed; a report has all of them
 QUANTILES = {"least": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "most": 1.0}  # of sizes
 
 
@@ -42,8 +43,26 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             report = describe_model(load_model(url))
         except ModelError as no_model:
             raise StoreError(f"{no_store}; and as a model: {no_model}") from no_model
-    console.values(url, report)
+    console.values(url, with_short_classes(report))
     return report
+
+
+def with_short_classes(report: dict[str, Any]) -> dict[str, Any]:
+    """Return a report as people read it: of many classes the first names and their number."""
+    return {
+        **report,
+        **{
+            key: {name: _short(values) for name, values in report[key].items()}
+            for key in ("classes",)
+            if isinstance(report.get(key), dict)
+        },
+    }
+
+
+def _short(names: Sequence[str]) -> Sequence[str] | str:
+    if len(names) <= MOST_CLASSES:
+        return names
+    return f"{len(names):,} classes: {', '.join(names[:3])}, …, {names[-1]}"
 
 
 def describe_store(store: BagStore) -> dict[str, Any]:

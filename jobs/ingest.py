@@ -9,7 +9,7 @@ from pydantic import Field
 
 from .cluster import running_on
 from .config import ClusterConfig, ReportConfig
-from .info import describe_responses
+from .info import describe_responses, with_short_classes
 from .sections import with_parameters
 from .terminal import Terminal
 
@@ -65,7 +65,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         **{f"n_{name}": count for name, count in tally.counts().items()},
         "seconds": time.perf_counter() - begun,
     }
-    console.values("Ingested", report)
+    console.values("Ingested", with_short_classes(report))
     return report
 
 

@@ -53,7 +53,7 @@ HEADINGS = {  # of `bags --help`, over the commands
     "Bags": ("generate", "ingest", "info", "verify", "remove", "relabel", "merge", "compact"),
     "Models": ("fit", "evaluate", "predict", "tune", "retrain", "models", "serve"),
     "Runs in the background": ("submit", "runs", "attach", "cancel"),
-    "Tests, experiments, help": ("test", "demo", "experiment", "config"),
+    "Tests, experiments, help": ("test", "demo", "experiment", "config", "warm-up"),
 }
 
 

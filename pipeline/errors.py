@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from reprlib import Repr
@@ -120,6 +122,19 @@ class BusyError(BagbasisError, RuntimeError):
 
 class RunError(BagbasisError, RuntimeError):
     """A run that is not there, that failed or died, or that can not do what was asked of it."""
+
+
+class BagbasisWarning(UserWarning):
+    """What a result should be read with; ``warnings.filterwarnings`` shows it or not."""
+
+
+def warn(message: str) -> None:
+    """Warn with a `BagbasisWarning` at the line of the caller that is none of this package."""
+    package, level = __name__.partition(".")[0], 1
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(BagbasisWarning(one_line(message)), stacklevel=level - 1)
 
 
 @contextmanager

@@ -36,9 +36,10 @@ def tune_part(result: Tuning, names: Sequence[str], edge: str | None, urls: Sequ
         worries.append(f"The winner is no better than a constant: its error is {best.error:.3g}.")
     close = [names[c] for c in order if c in last and _is_close(last[c], best, c == result.winner)]
     if close:
+        which = close[0] if len(close) == 1 else f"{len(close)} others, {close[0]} first"
         worries.append(
-            f"The winner is not clearly better than {'; '.join(close)}: less than two standard "
-            "errors apart on the same bags."
+            f"The winner is not clearly better than {which}: less than two standard errors apart "
+            "on the same bags."
         )
     rows = [
         [

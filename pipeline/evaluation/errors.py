@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..bags.html_table import html_table
 from ..bags.splits import hash_index
 from ..regression.outcomes import Outcome, Reals
 from ..units import in_units, units_of_labels
@@ -73,7 +74,7 @@ class Details(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Errors:
     """The errors of a model on a set of labelled bags: sums in float64.
 
@@ -171,6 +172,27 @@ class Errors:
     def measure(self) -> str:
         """What `error` is, in words."""
         return self.outcome.measure
+
+    def __repr__(self) -> str:
+        """Say the errors of each target, without the sample and the sums."""
+        found = "; ".join(f"{name}: {text}" for name, text in self._lines().items())
+        return f"Errors({self.n:,} bags, subset={self.subset!r}; {found})"
+
+    def _repr_html_(self) -> str:
+        """Show the same as a table in a notebook."""
+        rows = {"bags": self.n, "without a label": self.n_unlabelled, "subset": self.subset}
+        return html_table("Errors", {**rows, **self._lines()})
+
+    def _lines(self) -> dict[str, str]:
+        """Return the numbers of each target in words."""
+        return {
+            name: ", ".join(
+                f"{key} {value:.4g}"
+                for key, value in numbers.items()
+                if key != "n" and isinstance(value, (int, float))
+            )
+            for name, numbers in self.values().items()
+        }
 
     def values(self) -> dict[str, dict[str, Any]]:
         """Return all errors by the name of the target, in types that JSON knows.

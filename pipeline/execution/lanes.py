@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +22,10 @@ from .lazy_dask import dask_system, distributed
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
 COMPILING = "compiling kernels (once)"
 M_MMAP_THRESHOLD, MMAP_BYTES = -3, 2**20
+
+logger = logging.getLogger(__name__)
+
+_hearing: list[Callable[[str], None]] = []
 
 
 def lane_cores() -> int:
@@ -63,6 +68,7 @@ def lane() -> Iterator[int]:
     """
     with KERNELS:
         _return_freed_memory()
+        _log_compilers()
         cores = min(lane_cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         before = numba.get_num_threads()
         numba.set_num_threads(cores)
@@ -120,7 +126,22 @@ def one_blas_thread() -> AbstractContextManager[None]:
 def hearing_compilers(tell: Callable[[str], None]) -> Iterator[None]:
     """Call ``tell`` with `COMPILING` when a kernel is compiled that no cache has."""
     with events.install_listener("numba:compile", _Compiling(tell)):
-        yield
+        _hearing.append(tell)
+        try:
+            yield
+        finally:
+            _hearing.remove(tell)
+
+
+@lru_cache(maxsize=1)
+def _log_compilers() -> None:
+    """Log that kernels are compiled, once per process, where no `hearing_compilers` says it."""
+    events.register("numba:compile", _Compiling(_log_unless_heard))
+
+
+def _log_unless_heard(text: str) -> None:
+    if not _hearing:
+        logger.warning("%s: some seconds; bags warm-up does it beforehand", text)
 
 
 class _Compiling(events.Listener):

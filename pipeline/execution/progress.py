@@ -80,6 +80,11 @@ class Tally:
             with KERNELS.lent():
                 self._progress(sum(self._done), self._total)
 
+    @property
+    def can_say(self) -> bool:
+        """Whether the progress shows lines, too; a plain function does not."""
+        return hasattr(self._progress, "say")
+
     def say(self, text: str) -> None:
         """Show a line beside the count."""
         with KERNELS.lent():

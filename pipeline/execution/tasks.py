@@ -17,6 +17,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -182,7 +183,7 @@ def task_graph(
 
 def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tally) -> Iterator[R]:
     for i, task in enumerate(tasks):
-        with lane(), hearing_compilers(tally.say):
+        with lane(), hearing_compilers(tally.say) if tally.can_say else nullcontext():
             result = function(task, lambda done, i=i: tally.update(i, done))  # type: ignore[misc]
         tally.finish(i)
         yield result

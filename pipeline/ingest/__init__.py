@@ -46,3 +46,6 @@ if not TYPE_CHECKING:  # a checker would take any name for one of ours
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         with needing_extra("tables", name):
             return getattr(import_module(f".{_OF_TABLES[name]}", __name__), name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -25,7 +24,7 @@ from ..embeddings import (
 )
 from ..embeddings.base import ChoiceSample
 from ..embeddings.kinds import names_of_arrays
-from ..errors import BagError, DataError
+from ..errors import BagError, DataError, warn
 from ..execution import Progress, lane
 from ..execution.costs import Cost
 from ..random_features import (
@@ -39,8 +38,6 @@ from ..random_features.base import Arrays, Sample
 from ..random_features.completion import WHOLE, Completion
 from ..units import surely_finite
 from .linear_columns import LinearColumns
-
-logger = logging.getLogger(__name__)
 
 # The mean of exp(−d²/2σ²) over pairs of bags is .6 where σ is their median distance, .995 where it
 # is ten times that: bags hardly differ in their features; below .01 each is like itself alone.
@@ -258,24 +255,27 @@ def warn_of_scale(features: FeatureMap, mean: Floats, n: int) -> None:
     least, most = USUAL_SIMILARITY
     if not least <= similarity <= most:
         far, way = ("small", "larger") if similarity < least else ("large", "smaller")
-        logger.warning(
-            "the scale of the random features, %g, is %s for these bags (mean similarity of two "
-            "%.3g): a %s one may be better; bags tune searches it",
-            *(features.second.scale, far, similarity, way),
+        warn(
+            f"the scale of the random features, {features.second.scale:g}, is {far} for these bags "
+            f"(mean similarity of two {similarity:.3g}): a {way} one may be better; bags tune "
+            "searches it"
         )
 
 
 def warn_of_outside(features: FeatureMap, n_outside: int, n_points: int) -> None:
     """Warn if the box leaves out more than `MUCH_OUTSIDE` of the fitted points.
 
-    Not of transformed points, whose box was measured so as to leave out tails.
+    A `PointTransformer` measures the box, which leaves out a share of each coordinate and so, in
+    many dimensions, a larger share of the points: there it is that share of every coordinate.
     """
-    if isinstance(features.embedding, PointTransformerSpec):
-        return
-    if n_outside > MUCH_OUTSIDE * n_points:
-        logger.warning(
-            "%.2g %% of the points lie outside the box %s: give the embedding a larger box=",
-            *(100 * n_outside / n_points, features.embedding.box.bounds[:SHOWN_DIMS]),
+    embedding, much = features.embedding, MUCH_OUTSIDE
+    if isinstance(embedding, PointTransformerSpec):
+        much = 1 - (1 - MUCH_OUTSIDE) ** embedding.embedding.n_dims
+    if n_outside > much * n_points:
+        bounds = features.embedding.box.bounds[:SHOWN_DIMS]
+        warn(
+            f"{100 * n_outside / n_points:.2g} % of the points lie outside the box {bounds}: give "
+            "the embedding a larger box="
         )
 
 

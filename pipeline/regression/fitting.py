@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..bags.columns import Column
-from ..errors import DataError
+from ..errors import DataError, warn
 from ..execution import Progress, lane
 from .accumulate import FitStatistics
 from .checkpoints import CheckpointsLike, checkpoints_of
@@ -30,8 +29,6 @@ from .solving import solve_fit
 from .stored_predictions import take_subset
 
 TOO_LARGE = "its values are too large: divide them by a constant, as 1e100, and fit again"
-
-logger = logging.getLogger(__name__)
 
 
 def fit_ridge(
@@ -168,6 +165,6 @@ def _calibrated(model: RidgeModel, problem: Problem) -> RidgeModel:
         # without progress, which would begin again at 0
         calibration = Calibration.of(model, held, column)
     except DataError as error:  # a bag that is refused does not take the fit with it
-        logger.warning("the model has no intervals: %s", error)
+        warn(f"the model has no intervals: {error}")
     seconds = {**model.report["seconds"], "calibrate": time.perf_counter() - begun}
     return replace(model, calibration=calibration, report={**model.report, "seconds": seconds})

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..bags.plan import Range
 from ..bags.splits import Split
-from ..errors import ParameterError
+from ..errors import ParameterError, warn
 from ..execution import Progress, lane
 from ..execution.homes import Homes
 from ..execution.keepers import StateKeeper
@@ -158,11 +158,10 @@ class MatrixFreeFit:
             if self.keeper and time.perf_counter() - self._saved >= self.keeper.seconds:
                 self._keep(name, now)
         if now.step >= MOST_STEPS:
-            logger.warning(
-                "conjugate gradients stopped after %d steps, the last of which lowered the "
-                "objective by %.1g: take a larger penalty or rank, or solver='cholesky'",
-                now.step,
-                _largest(now),
+            warn(
+                f"conjugate gradients stopped after {now.step} steps, the last of which lowered "
+                f"the objective by {_largest(now):.1g}: take a larger penalty or rank, or "
+                "solver='cholesky'"
             )
         if self.keeper and now.step:
             self._keep(name, now)

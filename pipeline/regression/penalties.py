@@ -7,7 +7,6 @@ downhill until both neighbours are worse.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from ..arrays import Integers
-from ..errors import DataError
+from ..errors import DataError, warn
 from .summary import Floats
 
 HIGHEST = 2.0  # exponent of n: larger penalties leave nothing but the mean
@@ -24,8 +23,6 @@ HIGHEST = 2.0  # exponent of n: larger penalties leave nothing but the mean
 LOWEST = {"float64": -12.0, "float32": -9.0, "float32 sums": -7.0}
 
 LEVEL = 1e-3  # share of the score: a smaller gain from one penalty to the next counts as none
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -134,10 +131,7 @@ def warn_at_edge(path: Path, penalties: Penalties, precision: str, is_summed: bo
     remedy = f"give {other} ones with alphas="
     if best == least and is_summed and precision == "float32":
         remedy += ", and precision='float64' where they are below 1e-7 per bag"
-    logger.warning(
-        "the best penalty, %g, is the %s of those allowed: a %s one may be better; %s",
-        best,
-        which,
-        other,
-        remedy,
+    warn(
+        f"the best penalty, {best:g}, is the {which} of those allowed: a {other} one may be "
+        f"better; {remedy}"
     )

@@ -6,21 +6,18 @@ leaves the intercept unpenalised.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 
-from ..errors import DataError
+from ..errors import DataError, warn
 from ..execution.lanes import one_blas_thread
 from .cholesky import cholesky, solve_by_factor
 from .penalties import Path, Penalties, search, try_all
 from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
 from .summary import Floats, Summary
-
-logger = logging.getLogger(__name__)
 
 ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
 PART_SIZE = 512  # rows, or features, of the part that says where a search begins
@@ -216,10 +213,9 @@ def _solve_one(summary: Summary, alpha: float) -> Floats:
         factor = cholesky(summary.matrix(alpha))
         return solve_by_factor(factor, summary.right_side())
     except scipy.linalg.LinAlgError:
-        logger.warning(
-            "alpha = %g is below the rounding of the float32 products; solving with the "
-            "eigenvalues clipped at zero (precision='float64' resolves smaller ones)",
-            alpha,
+        warn(
+            f"alpha = {alpha:g} is below the rounding of the float32 products; solving with the "
+            "eigenvalues clipped at zero (precision='float64' resolves smaller ones)"
         )
         spectrum = Spectrum(summary)
         return spectrum.back(spectrum.solve(alpha))

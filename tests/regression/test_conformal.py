@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from fractions import Fraction
 
 import numpy as np
@@ -122,17 +121,16 @@ def test_many_bags(monkeypatch):
         assert np.isin(kept.round(9), everything).all()
 
 
-def test_a_refused_bag_does_not_take_the_fit_with_it(monkeypatch, caplog):
+def test_a_refused_bag_does_not_take_the_fit_with_it(monkeypatch, warned):
     """The model is there, without intervals; a warning says why."""
 
     def refused(*_, **__):
         raise BagError(3, "it is odd")
 
     monkeypatch.setattr(conformal, "run_pass", refused)
-    with caplog.at_level(logging.WARNING):
-        model = regressor().fit(BAGS, Y, holdout=0.3)
+    model = regressor().fit(BAGS, Y, holdout=0.3)
     assert model.calibration_ is None
-    assert "the model has no intervals" in caplog.text
+    assert "the model has no intervals" in warned.text
 
 
 def test_refusals(tmp_path):

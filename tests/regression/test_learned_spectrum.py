@@ -93,12 +93,12 @@ def test_two_classes_are_one_number():
     np.testing.assert_allclose(frequencies(of_classes), frequencies(of_numbers), rtol=1e-9)
 
 
-def test_the_width_of_learnt_frequencies_is_no_advice(caplog):
+def test_the_width_of_learnt_frequencies_is_no_advice(warned):
     """Labels made them whatever they are; no search has their σ."""
     regressor(clone(LEARNED).set_params(scale=1e-3)).fit(BAGS, Y)
-    assert "the scale of the random features" not in caplog.text
+    assert "the scale of the random features" not in warned.text
     regressor(RandomFourierFeatures(12, scale=1e-3)).fit(BAGS, Y)
-    assert "the scale of the random features" in caplog.text
+    assert "the scale of the random features" in warned.text
 
 
 def test_labels_held_out_are_not_looked_at(tmp_path):

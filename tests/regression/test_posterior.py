@@ -124,14 +124,14 @@ def test_other_estimators(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["parquet", "zarr"])
-def test_share_outside_the_box(format, tmp_path, caplog):
+def test_share_outside_the_box(format, tmp_path, warned):
     """A column of any model; a fit warns from a hundredth of its points on."""
     bags = [np.array([[0.5, 0.5]] * (4 - k) + [[0.5, 7.0]] * k) for k in (0, 1, 4, 3)]
-    for n_far, warned in ((0, False), (3, True)):
-        caplog.clear()
+    for n_far, is_warned in ((0, False), (3, True)):
+        warned.clear()
         bags_too = [*BAGS, *[np.full((40, 2), 3.0)] * n_far]
         regressor(alpha=0.1).fit(stored(tmp_path / f"{n_far}", bags_too, np.ones(N + n_far)))
-        assert ("of the points lie outside the box" in caplog.text) is warned
+        assert ("of the points lie outside the box" in warned.text) is is_warned
     model, store = fitted("one target"), stored(tmp_path / "s.zarr", bags, np.zeros(4))
     write_predictions(model, store, tmp_path / "p", format=format, columns=["outside"])
     if format == "parquet":
