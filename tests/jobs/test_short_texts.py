@@ -6,6 +6,7 @@ import numpy as np
 
 from bagbasis import BagStore
 from bagbasis.bags import Box
+from bagbasis.jobs import warm_up
 from bagbasis.jobs.info import with_short_classes
 from bagbasis.jobs.pictures.bag_dots import _bag_chart
 from tests.jobs.running import done, settings
@@ -31,3 +32,12 @@ def test_points_of_a_bag_are_drawn_by_the_names_of_their_coordinates():
         chart = _bag_chart("a bag", points, Box.unit(3), "", names)
         assert (chart.x_label, chart.y_label) == (axes or ("coordinate 0", "coordinate 1"))
     assert _bag_chart("a bag", points[:, :1], Box.unit(1), "", ["temp"]).x_label == "temp"
+
+
+def test_warm_up_compiles_what_is_used_first(monkeypatch):
+    """Every embedding, for both precisions, and the estimators: a step each, with its time."""
+    steps = [("js, float32", lambda: None), ("classes", lambda: None)]
+    names = [name for name, _ in warm_up._steps()]
+    assert {"projection, float32", "hdd, float64", "densities", "two-sample test"} <= {*names}
+    monkeypatch.setattr(warm_up, "_steps", lambda: iter(steps))
+    assert "classes: 0.0 s" in done("warm-up")
