@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
+
+from bagbasis.parameters.ingest import refuse_gone
 
 from .cluster import running_on
 from .config import ClusterConfig, ReportConfig
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 FOR_BOTH = ("points", "url", "targets", "box", "response_box", "dtype", "chunk_points")
 MODES = ("mode", "overwrite")
 OF_JOB = ("cluster", "report")
+
+Values = list[str | dict[str, str]] | dict[str, str]
 
 
 @with_parameters("TableIngest", "ingest", leave_out=("progress",))
@@ -42,8 +46,16 @@ class Config(_Tables):
     """See ``configs/ingest.yaml``."""
 
     id_column: str | list[str] | None = Field(default=None, description="of the bag's id")
-    coordinates: list[str] | None = Field(default=None, description="coordinate columns, in order")
-    targets: list[str] | None = Field(default=None, description="target columns; arrays of an .npz")
+    coordinates: Values | None = Field(default=None, description="columns or expressions, in order")
+    targets: Values | None = Field(
+        default=None, description="columns or expressions; arrays of an .npz"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_gone(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Leave out keys of older configs that had no effect; others are refused."""
+        return refuse_gone(values)
 
 
 def run(config: Config, console: Terminal) -> dict[str, Any]:

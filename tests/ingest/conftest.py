@@ -7,9 +7,9 @@ import pytest
 
 from bagbasis.clusters import connect
 from bagbasis.ingest import batches as ingest_batches
+from bagbasis.ingest.tables import TableIngest
+from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import ClusterEngine, LocalEngine
-from bagbasis.ingest.tables.ingest import TableIngest
-from bagbasis.ingest.tables.scans import Database
 from tests.bags.conftest import url  # noqa: F401 - the same places for stores
 from tests.ingest.stored_arrays import SIZES
 from tests.oracles.ragged import random_bags, random_responses

@@ -19,6 +19,7 @@ from pandas.api.typing import DataFrameGroupBy
 
 from ...bags import BagStore
 from ...errors import BagbasisError, DataError, ParameterError, shown
+from ...parameters.ingest import refuse_gone
 from ...params import checked
 from ..tables import (
     SORT_BYTES,
@@ -46,7 +47,7 @@ def ingest_frame(
     points: Frame,
     url: str | os.PathLike[str],
     *,
-    coordinates: Sequence[str],
+    coordinates: Sequence[str | Mapping[str, str]] | Mapping[str, str],
     id_column: str | Sequence[str] | None = None,
     **parameters: Any,
 ) -> BagStore:
@@ -61,9 +62,10 @@ def ingest_frame(
         lists. Of a pandas groupby by names of columns each group is a bag.
     url : str or path
         The store to write.
-    coordinates : list of str
-        Columns of numbers, or of lists of numbers. A column whose lists hold arrays or records
-        stands for all of their entries or fields: ``["points"]`` for ``points[0]``, ``points[1]``.
+    coordinates : list of str or mapping from name to str
+        Columns of numbers, or of lists of numbers, or expressions, as for `TableIngest`. A column
+        whose lists hold arrays or records stands for all of their entries or fields:
+        ``["points"]`` for ``points[0]``, ``points[1]``.
     id_column : str or list of str, optional
         As for `TableIngest`. None: the groups of a groupby; of rows that are bags their numbers.
     **parameters
@@ -81,6 +83,7 @@ def ingest_frame(
     ParameterError, StoreError
         As `TableIngest`.
     """
+    refuse_gone(parameters)
     known = {field.name for field in fields(TableIngest)} - {"_"}
     if unknown := sorted(parameters.keys() - known):
         raise ParameterError(f"no parameter is called {unknown[0]!r}; there are {sorted(known)}")
@@ -95,7 +98,7 @@ def ingest_frame(
                 continue
             reader = _reader(given[role], role)
             columns = parameters.get(names.get(role, ""))
-            if columns is not None:
+            if columns is not None and not isinstance(columns, Mapping):
                 reader, parameters[names[role]] = _flat(reader, columns)
             if role == "points" and id_column is None:
                 reader = _numbered(reader)
@@ -160,22 +163,23 @@ def _partitions(frame: Frame) -> Iterator[pa.RecordBatch]:
 
 
 def _flat(
-    reader: pa.RecordBatchReader, columns: Sequence[str]
-) -> tuple[pa.RecordBatchReader, list[str]]:
+    reader: pa.RecordBatchReader, columns: Sequence[str | Mapping[str, str]]
+) -> tuple[pa.RecordBatchReader, list[str | Mapping[str, str]]]:
     """Return the batches with a column of lists per coordinate, and the names of these."""
     nested = [
         name
         for name in columns
-        if name in reader.schema.names
+        if isinstance(name, str)
+        and name in reader.schema.names
         and is_list(reader.schema.field(name).type)
         and (_is_array(reader.schema.field(name).type.value_type))
     ]
     if not nested:
         return reader, list(columns)
     table = reader.read_all()
-    found: list[str] = []
+    found: list[str | Mapping[str, str]] = []
     for name in columns:
-        if name not in nested:
+        if not isinstance(name, str) or name not in nested:
             found.append(name)
             continue
         parts = _parts(table[name].combine_chunks(), name)

@@ -13,9 +13,9 @@ from ...arrays import Floats, Integers
 from ...bags.bags import AnyRagged, Bags, offsets_of
 from ...bags.responses import Responses
 from ...errors import DataError
-from .columns import Columns
 from .scans import Coding
 from .surveys import CheckedTable
+from .values import Columns
 
 
 class Labelled(NamedTuple):
@@ -150,7 +150,7 @@ def _group_rows(rows: pa.Table, columns: Columns, classes: Mapping[str, Sequence
     ids = _ids_of(rows)
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     offsets = np.append(starts, len(ids)).astype(np.int64)
-    values, targets = _matrix(rows, "y"), columns.targets
+    values, targets = _matrix(rows, "y"), [one.name for one in columns.targets]
     for name, rule in columns.target_rules.items():
         j = targets.index(name)
         values[:, j] = np.repeat(RULES[rule](values[:, j], offsets), np.diff(offsets))

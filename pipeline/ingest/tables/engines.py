@@ -20,17 +20,11 @@ from ...execution import Progress, Report, map_tasks
 from ...execution.frames import shuffle_frames
 from ...execution.progress import silent
 from ...storage.temporary import temporary_folder
-from .columns import Columns
+from .database import Database
 from .files import TableFile
-from .scans import Coding, Database, Scan, scans_of
-from .surveys import (
-    SAMPLE,
-    CheckedTable,
-    Survey,
-    sample_ids,
-    survey_scan,
-)
-from .targets import Labels, find_labels
+from .scans import Coding, Scan, scans_of
+from .surveys import SAMPLE, CheckedTable, Labels, Survey, find_labels, sample_ids, survey_scan
+from .values import Columns
 
 SORT_BYTES = 2**30  # of memory that DuckDB may use for a table; what is beyond is sorted on disk
 PIECE_BYTES = 2**25  # of a table, decoded, or of CSV text, that a worker reads at once
@@ -109,11 +103,12 @@ class ClusterEngine(LocalEngine):
     ) -> list[Survey]:
         """Look at all rows; return the surveys of the pieces of the files, in order."""
         whole: set[str] = set()  # the files that can not be cut
+        size = self._piece_bytes
         while True:
             pieces = [
                 piece
                 for file in files
-                for piece in ([file] if file.url in whole else file.cut(self._piece_bytes))
+                for piece in ([file] if file.url in whole else file.cut(size, len(columns.names)))
             ]
             tasks = [(Scan(columns, (piece,)), dtype, share) for piece in pieces]
             surveys = _run(_survey_piece, tasks, [piece.n_rows for piece in pieces], progress)
@@ -208,7 +203,7 @@ def _survey_piece(task: tuple[Scan, str, float], report: Report) -> Survey | Dat
             sample = sample_ids(scan, SAMPLE, database)
         except DataError as error:
             return None if database.files.texts else error
-        quote = (scan.columns.csv.quote or "").encode()
+        quote = scan.columns.read.quote.encode()
         if quote and any(text.count(quote) % 2 for text in database.files.texts.values()):
             return None
         return replace(survey, sample=sample)

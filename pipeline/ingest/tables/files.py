@@ -9,7 +9,7 @@ import csv
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,12 +22,12 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet
 
-from ...errors import DataError, ParameterError, closest
+from ...errors import DataError
 from ...storage.urls import filesystem, normalize_url
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
-from .columns import Columns
-from .csv_dialects import OTHER_ENCODING
+from .reading import OTHER_ENCODING
+from .values import Columns, no_column, read_expressions
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -55,27 +55,21 @@ class TableFile:
 
     Attributes
     ----------
-    url : str
     index : int
         The position of the file in its table.
-    names : tuple of str
-        All columns, in the order of the file.
-    types : tuple of str
-        Arrow's names of the types of `Columns.names`, of lists those of their items; `UNTYPED` in
-        CSV, where all is text.
+    names, types : tuple of str
+        All columns in their order, and Arrow's names of their types, of lists those of their items;
+        `UNTYPED` in CSV, where all is text.
     n_rows : int
         Exact for Parquet, an estimate for CSV. Of lists the items of all rows.
-    n_bytes : int
     groups : tuple of int
         Rows in each row group of a Parquet file.
     has_checksums : bool
         Whether the pages of a Parquet file have checksums; Spark and parquet-java write them.
     lists : tuple of str
-        Coordinates that are lists: a row is a bag, not a point.
-    delimiter : str
-        Of a CSV file.
-    can_be_cut : bool
-        Of a CSV file, see `CsvDialect.can_be_cut`.
+        Columns that are lists; once the file is fitted, coordinates alone: a row is then a bag.
+    items : tuple of int
+        How many items each of ``lists`` has.
     parts : tuple of (str, str or None)
         Columns that are told by the names of folders, as st=JFK, and their values: texts of all
         rows, None for a missing one.
@@ -94,12 +88,17 @@ class TableFile:
     groups: tuple[int, ...] = ()
     has_checksums: bool = False
     lists: tuple[str, ...] = ()
+    items: tuple[int, ...] = ()
     delimiter: str = ","
     can_be_cut: bool = True
     parts: tuple[tuple[str, str | None], ...] = ()
     copy: str = ""
     start: int = 0
     stop: int | None = None
+
+    def type_of(self, name: str) -> str:
+        """Return Arrow's name of a column's type; of one that folders tell `UNTYPED`."""
+        return self.types[self.names.index(name)] if name in self.names else UNTYPED
 
     @property
     def is_parquet(self) -> bool:
@@ -117,14 +116,16 @@ class TableFile:
         piece = "" if self.stop is None or self.is_parquet else f"{self.start}-{self.stop}"
         return f"{DuckFiles.protocol}://{piece}/{quote(self.copy or self.url, safe='')}"
 
-    def cut(self, piece_bytes: int) -> list[TableFile]:
+    def cut(self, piece_bytes: int, n_columns: int) -> list[TableFile]:
         """Return the pieces of the file: whole row groups, or about equal numbers of bytes of CSV.
+
+        ``n_columns`` are read of it.
 
         A row of CSV belongs to the piece in which the line break before it lies.
         """
         if self.is_parquet:
             points_per_row = max(1, self.n_rows // max(1, sum(self.groups)))  # of lists
-            max_rows = max(1, piece_bytes // (8 * len(self.types) * points_per_row))
+            max_rows = max(1, piece_bytes // (8 * n_columns * points_per_row))
             return self._cut_groups(max_rows) if self.groups else [self]
         if self.is_gzip or not self.can_be_cut:
             return [self]
@@ -148,27 +149,19 @@ class TableFile:
 
 def open_table(
     sources: Source | Sequence[Source], columns: Columns, copies: str = ""
-) -> tuple[TableFile, ...]:
-    """Find the files of a table and look at their columns; no rows are read, but of Arrow files.
+) -> tuple[Columns, tuple[TableFile, ...]]:
+    """Find the files of a table; return what is read of them, with its expressions, and them.
 
-    Parameters
-    ----------
-    sources : path, or sequence of them
-        Paths, URLs or globs of Parquet, Arrow and CSV files, or directories of Parquet and Arrow
-        files. Globs and directories are taken in the order of the names.
-    columns : Columns
-        What every file must have, or the folder it is in.
-    copies : str
-        How the paths of copies of Arrow files begin.
+    No rows are read, but of Arrow files, whose copies have paths that begin with ``copies``.
 
     Raises
     ------
     DataError
         No file matches, a file is there twice, is of no known kind or can not be read, lacks a
         column, or holds in it what can not be used.
+    ParameterError
+        What is no expression.
     """
-    if hasattr(sources, "columns") or hasattr(sources, "__arrow_c_stream__"):
-        raise ParameterError("a table in memory is no path: use ingest_frame")
     given = [sources] if isinstance(sources, (str, os.PathLike)) else sources
     urls = [url for source in given for url in _find_files(normalize_url(source))]
     if not urls:
@@ -179,7 +172,9 @@ def open_table(
         if url in urls[:i]:
             raise DataError(f"{url}: given twice; its points would be doubled")
     with ThreadPoolExecutor(HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
-        return tuple(pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls))))
+        found = [*pool.map(lambda i: _look_into(urls[i], i, columns, copies), range(len(urls)))]
+    columns = read_expressions(columns, [*found[0].names, *dict(found[0].parts)], urls[0])
+    return columns, tuple(_fit(file, columns) for file in found)
 
 
 def check_pages(file: TableFile, columns: Columns) -> None:
@@ -245,55 +240,69 @@ def _is_part(file: str, directory: str) -> bool:
 
 def _look_into(url: str, index: int, columns: Columns, copies: str) -> TableFile:
     fs, path = filesystem(url)
-    of_folders = _parts_of(path, columns)
     with reading(url), fsspec.open(url, "rb", compression="infer") as file:
         n_bytes = int(fs.size(path))
         if url.lower().endswith(COPIED):
             copy = f"{copies}{index}.parquet"
             copy_as_parquet(file, copy, url.lower().endswith(JSON))
             with open(copy, "rb") as copied:
-                found = _look_into_parquet(copied, url, columns, of_folders)
-            return replace(found, index=index, n_bytes=n_bytes, copy=copy)
-        if url.lower().endswith(PARQUET):
-            found = _look_into_parquet(file, url, columns, of_folders)
-            return replace(found, index=index, n_bytes=n_bytes)
-        sample = file.read(SAMPLE_BYTES)
-        delimiter, names = columns.csv.read_header(sample, set(columns.names) - set(of_folders))
-        parts = _check_names(url, names, columns, of_folders)
-        row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
-        types = (UNTYPED,) * len(columns.names)
-        n_rows = max(1, n_bytes // row_bytes)
-        found = TableFile(url, index, tuple(names), types, n_rows, n_bytes, parts=parts)
-        return replace(found, delimiter=delimiter, can_be_cut=columns.csv.can_be_cut)
+                found = replace(_look_into_parquet(copied, url), copy=copy)
+        elif url.lower().endswith(PARQUET):
+            found = _look_into_parquet(file, url)
+        else:
+            sample = file.read(SAMPLE_BYTES)
+            delimiter, names = columns.read.read_header(sample, columns.names)
+            row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
+            found = TableFile(url, 0, (*names,), (UNTYPED,) * len(names), n_bytes // row_bytes, 0)
+            cut = columns.read.can_be_cut
+            found = replace(found, n_rows=max(1, found.n_rows), delimiter=delimiter, can_be_cut=cut)
+    return replace(found, index=index, n_bytes=n_bytes, parts=_parts_of(path))
 
 
-def _look_into_parquet(
-    file: IO[bytes], url: str, columns: Columns, of_folders: Mapping[str, str | None]
-) -> TableFile:
+def _look_into_parquet(file: IO[bytes], url: str) -> TableFile:
     parquet = pa.parquet.ParquetFile(file)
     schema, metadata = parquet.schema_arrow, parquet.metadata
-    parts = _check_names(url, schema.names, columns, of_folders)
-    of_file = [name for name in columns.names if name not in dict(parts)]
-    lists = _lists_of(url, schema, [name for name in columns.of_coordinates if name in of_file])
-    items = {name: schema.field(name).type for name in of_file}
-    items |= {name: items[name].value_type for name in lists}
-    named = {name: _value_type(item) for name, item in items.items()}
-    types = {name: named.get(name, UNTYPED) for name in columns.names}
-    _check_types(url, types, columns)
+    lists = tuple(field.name for field in schema if is_list(field.type))
+    items = [field.type.value_type if is_list(field.type) else field.type for field in schema]
     groups = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
-    n_rows = _count_items(metadata, lists[0]) if lists else metadata.num_rows
-    more = (groups, _has_checksums(file, metadata), lists)
-    return TableFile(url, 0, (*schema.names,), tuple(types.values()), n_rows, 0, *more, parts=parts)
+    return TableFile(
+        *(url, 0, (*schema.names,), tuple(map(_value_type, items)), metadata.num_rows, 0, groups),
+        has_checksums=_has_checksums(file, metadata),
+        lists=lists,
+        items=tuple(_count_items(metadata, name) for name in lists),
+    )
 
 
-def _parts_of(path: str, columns: Columns) -> dict[str, str | None]:
+def _fit(file: TableFile, columns: Columns) -> TableFile:
+    """Return a file with what is needed of folders and lists; refuse columns that do not fit."""
+    parts, used = dict(file.parts), columns.names
+    for name in used:
+        if name not in file.names and name not in parts:
+            raise no_column(file.url, name, file.names)
+        if file.names.count(name) > 1:
+            raise DataError(f"{file.url}: two columns are called {name!r}; rename one")
+    kept = tuple((n, v) for n, v in file.parts if n in used and n not in file.names)
+    lists = tuple(name for name in columns.of_coordinates if name in file.lists)
+    plain = [one.text for one in columns.coordinates if not one.sql]
+    other = next((name for name in plain if name in file.names and name not in lists), None)
+    if lists and other is not None:
+        raise DataError(
+            f"{file.url}: coordinate column {lists[0]!r} has lists, {other!r} has none; give all "
+            "coordinates as lists, a row per bag, or as numbers, a row per point"
+        )
+    _check_types(file, columns)
+    n_rows = file.items[file.lists.index(lists[0])] if lists else file.n_rows
+    return replace(file, parts=kept, lists=lists, items=(), n_rows=n_rows)
+
+
+def _parts_of(path: str) -> tuple[tuple[str, str | None], ...]:
     """Return the columns that the folders of a path name (Hive's way), and their values."""
     pairs = (folder.partition("=") for folder in path.split("/")[:-1])
-    return {
-        unquote(name): None if value == NO_VALUE else unquote(value)
+    return tuple(
+        (unquote(name), None if value == NO_VALUE else unquote(value))
         for name, is_pair, value in pairs
-        if is_pair and unquote(name) in columns.names
-    }
+        if is_pair
+    )
 
 
 def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
@@ -303,19 +312,6 @@ def _has_checksums(file: IO[bytes], metadata: pa.parquet.FileMetaData) -> bool:
     column = metadata.row_group(0).column(0)
     file.seek(column.dictionary_page_offset or column.data_page_offset)
     return PAGE_CHECKSUM.match(file.read(32)) is not None
-
-
-def _lists_of(file: str, schema: pa.Schema, coordinates: Sequence[str]) -> tuple[str, ...]:
-    """Return the coordinates that hold lists: all of them, or none."""
-    kinds = {name: schema.field(name).type for name in coordinates}
-    lists = tuple(name for name, kind in kinds.items() if is_list(kind))
-    if lists and len(lists) < len(kinds):
-        other = next(name for name in kinds if name not in lists)
-        raise DataError(
-            f"{file}: coordinate column {lists[0]!r} has lists, {other!r} has none; give all "
-            "coordinates as lists, a row per bag, or as numbers, a row per point"
-        )
-    return lists
 
 
 def _count_items(metadata: pa.parquet.FileMetaData, name: str) -> int:
@@ -336,36 +332,24 @@ def _value_type(column: pa.DataType) -> str:
     return str(column.value_type if pa.types.is_dictionary(column) else column)
 
 
-def _check_names(
-    file: str, names: Sequence[str], columns: Columns, of_folders: Mapping[str, str | None]
-) -> tuple[tuple[str, str | None], ...]:
-    """Return the columns that only folders name; refuse columns that are nowhere."""
-    for name in columns.names:
-        if name not in names and name not in of_folders:
-            raise DataError(
-                f"{file}: no column {name!r}{closest(name, names)}; there are {list(names)} (all "
-                "files of a table need the same columns)"
-            )
-        if list(names).count(name) > 1:
-            raise DataError(f"{file}: two columns are called {name!r}; rename one")
-    return tuple((name, value) for name, value in of_folders.items() if name not in names)
-
-
-def _check_types(file: str, types: Mapping[str, str], columns: Columns) -> None:
+def _check_types(file: TableFile, columns: Columns) -> None:
+    types = {name: file.type_of(name) for name in columns.names}
     for name in columns.ids:
         if not (types[name] in (*INTEGERS, *FLOATS, *TEXTS, UNTYPED) or is_time(types[name])):
-            raise DataError(
-                f"{file}: id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
-            )
-    for name in columns.of_coordinates:
-        kind = types[name]
-        is_plain = is_number(kind) or is_time(kind) or kind in ("bool", UNTYPED)
-        if not (is_plain or name in columns.texts):
-            raise DataError(f"{file}: coordinate column {name!r} is {types[name]}, not numbers")
-    for name in columns.targets:
-        if not (is_number(types[name]) or types[name] in (*TEXTS, UNTYPED, "bool", "null")):
-            what = f"target column {name!r} is {types[name]}, neither numbers nor text"
-            raise DataError(f"{file}: {what}")
+            what = f"id column {name!r} is {types[name]}; ids are whole numbers, text or dates"
+            raise DataError(f"{file.url}: {what}")
+    for one in columns.coordinates:
+        kind = "" if one.sql else types[one.text]
+        if kind and not (is_number(kind) or is_time(kind) or kind in ("bool", UNTYPED)):
+            what = f"coordinate column {one.text!r} is {kind}, not numbers"
+            raise DataError(f"{file.url}: {what}; write an expression that makes numbers of it")
+    for one in columns.targets:
+        listed = [name for name, _ in one.inputs if name in file.lists]
+        kind = "list" if listed else "" if one.sql else types[one.text]
+        if kind and not (is_number(kind) or kind in (*TEXTS, UNTYPED, "bool", "null")):
+            name = listed[0] if listed else one.text
+            what = f"target column {name!r} is {kind}, neither numbers nor text"
+            raise DataError(f"{file.url}: {what}")
 
 
 def is_time(type_name: str) -> bool:

@@ -7,11 +7,12 @@ commit at the end. An engine does the checking and sorting: this process, or a c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property, wraps
-from typing import Any, ParamSpec
+from functools import wraps
+from typing import Any, ClassVar, ParamSpec, Self
 
 from ...bags import BagStore, Box
 from ...bags.box import box_or_quantile
@@ -19,30 +20,20 @@ from ...bags.creation import check_parameters
 from ...bags.packed_points import points_dtype
 from ...errors import DataError, ParameterError
 from ...execution import Progress, current_client
-from ...params import check_choice, check_fields, check_integer
+from ...parameters.checks import Table
+from ...parameters.ingest import TABLES, refuse_gone
 from ..arrays import check_mode, new_store
-from .bags import RULES
-from .columns import (
-    Columns,
-    Coordinate,
-    check_fits,
-    check_made,
-    coordinates_of,
-    names_of,
-    provenance,
-)
-from .csv_dialects import CsvDialect
+from .database import Database
 from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder
 from .files import Source, TableFile, open_table
 from .passes import TablePasses, Tally, warn_of
-from .scans import Coding, Database
+from .reading import ReadOptions
+from .scans import Coding, guess_types
 from .surveys import CheckedTable
-
-TYPES = ("number", "class")  # of targets
-MISSING = ("refuse", "drop_point", "drop_bag")
-KNOWN_IDS = ("refuse", "skip")
+from .values import Columns, Given, names_of, values_of
 
 BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
+Sources = Source | Sequence[Source] | None
 
 P = ParamSpec("P")
 
@@ -64,44 +55,36 @@ class TableIngest:
         Files, URLs, globs or folders of ``.parquet``, ``.pq``, ``.feather``, ``.arrow``, ``.ipc``,
         ``.jsonl``, ``.ndjson``, ``.csv``, ``.tsv``, ``.csv.gz`` or ``.tsv.gz``. Of a folder all but
         CSV is read; Arrow and JSON are copied to the folder of temporary files. A column may also
-        be told by the names of folders, as in ``st=JFK/part.parquet``. CSV is split at commas,
-        semicolons, tabs or bars: at the first by which the header has all columns. In CSV, empty
-        fields, NA, N/A, NaN, nan, null and NULL are missing values. On a cluster a compressed file
-        has to fit in a worker's memory, and so has a CSV file with line breaks within quotes, or
-        whose ``csv`` has utf-16, skip_rows, comment or an escape that is not the quote.
+        be told by the names of folders, as in ``st=JFK/part.parquet``. On a cluster a compressed
+        file has to fit in a worker's memory, and so has a CSV file with line breaks within quotes,
+        or that is read with utf-16, skip, comment or an escape that is not the quote.
     url : str or path
         The store to write.
     id_column : str or list of str
         Column of the bag's id: whole numbers, text, or dates, whose text it is. The ids of CSV
         files are integers if all are written as Python writes them (so that 007 is text), else
         text. Of several columns an id is their values with a slash between them, as in 2020/JFK.
-    coordinates : list of str
-        Coordinate columns in the order they shall have: numbers; true and false, 1 and 0; or dates
-        and times, days since 1970-01-01. In Parquet also lists of numbers, as long as each other in
-        a row: then a row is a bag, or a part of it.
-    dates : list of str, optional
-        Coordinates that are text of dates or times, as 2026-03-31 or 2026-03-31 12:30, in CSV.
-    booleans : list of str, optional
-        Coordinates that are text of truth values, as true or No, in CSV: 1 and 0.
-    cyclic : mapping from coordinate to its period, optional
-        Numbers that begin again after a period, as hours after 24, angles after 360, or dates
-        after 365.2425 days: each becomes two coordinates, its cosine and its sine.
-    categories : mapping from coordinate to its labels, optional
-        Text or whole numbers that stand for kinds, as {"band": ["g", "r", "i"]}: a coordinate per
-        label, 1 where a point has it, else 0. Another label is refused.
-    decimal : {".", ","}, default "."
-        What stands before the decimals of numbers in CSV.
-    csv : mapping, optional
-        How CSV files are written otherwise, as {"encoding": "latin-1", "skip_rows": 2}:
-        ``encoding`` (utf-8, latin-1, utf-16), ``delimiter``, ``quote``, ``escape`` (what stands
-        before a quote within quotes), ``comment`` (what begins one), ``skip_rows`` (lines before
-        the header), ``columns`` (the names of all, where there is no header) and ``thousands``,
-        as "," of 1,234.5. Quote and escape may be None.
-    targets : list of str, optional
-        Target columns: numbers, or text, which is taken for class labels and stored as their
-        index in the sorted labels. A missing value is not labelled. In the table of points a
-        target is the same in all rows of a bag, unless ``target_rules`` says what is taken. Text
-        in a column most of whose values are numbers is refused.
+    coordinates : list of str or mapping from name to str
+        Coordinates in the order they shall have. Each is a column, or an expression of DuckDB over
+        the columns of a row: ``"ln(pressure)"``, or with a name
+        ``{"hour_cos": "cos(2*pi()*hour/24)"}``, also as an item of a list. Columns hold numbers;
+        true and false, 1 and 0; or dates and times, days since 1970-01-01. In Parquet also lists of
+        numbers, as long as each other in a row: then a row is a bag, or a part of it, and an
+        expression is of an item.
+    read : mapping, optional
+        How CSV files are read, by the names of DuckDB's ``read_csv``, as
+        ``{"delim": ";", "decimal_separator": ","}``: ``delim`` (default: the first of commas,
+        semicolons, tabs and bars by which the header has most of the columns), ``quote``,
+        ``escape``, ``comment``, ``skip`` (lines before the header), ``names`` (of all columns,
+        where there is no header), ``encoding`` (utf-8, latin-1, utf-16), ``decimal_separator``,
+        ``thousands``, ``nullstr`` (a list of what is missing where it is not quoted; default empty
+        fields, NA, N/A, NaN, nan, null and NULL), and ``types``, as ``{"day": "DATE"}``, of columns
+        that hold no numbers or that expressions read; else these have the type of the first rows.
+    targets : list of str or mapping from name to str, optional
+        Targets as coordinates are told: numbers, or text, which is taken for class labels and
+        stored as their index in the sorted labels. A missing value is not labelled. In the table of
+        points a target is the same in all rows of a bag, unless ``target_rules`` says what is
+        taken. Text in a column most of whose values are numbers is refused.
     target_rules : mapping from target to {"mean", "any", "last", "count"}, optional
         Of targets that differ in the rows of a bag: the mean, 1 if one is not 0, the last, or how
         many there are. Rows without a value do not count.
@@ -114,8 +97,8 @@ class TableIngest:
         The bag's id in the target table. None: named as ``id_column``.
     responses : str, path or list of str, optional
         Tables with the responses, one row per point. Bags without a row have no response.
-    response_coordinates : list of str, optional
-        Coordinate columns of the responses, numbers, in the order they shall have.
+    response_coordinates : list of str or mapping from name to str, optional
+        Coordinates of the responses, told as ``coordinates``.
     response_id_column : str or list of str, optional
         The bag's id in the responses. None: named as ``id_column``.
     missing : {"refuse", "drop_point", "drop_bag"}, default "refuse"
@@ -124,7 +107,8 @@ class TableIngest:
     min_points : int ≥ 1, default 1
         Bags of fewer points are left out, and counted. A measured box has their points, too.
     missing_values : list of str or int or float, optional
-        Words and numbers that stand for missing coordinates and targets, beside those of CSV.
+        Words and numbers that stand for missing coordinates and targets, quoted or not, in any
+        kind of file.
     box : list of (lo, hi) or {"quantile": share}, optional
         What is scaled to [0, 1]^d before projection. Points may lie outside. None: the range of
         the points, widened by 1 % of it on each side, but no further than a quarter beyond what
@@ -164,28 +148,27 @@ class TableIngest:
     StoreError
         Something is stored at the URL, or it can not be written, or the disk of temporary files
         is full.
+    ParameterError
+        Parameters that make no sense together, or what is no expression: names the key and it.
     ClusterError
         Workers were lost, or their disks are full.
     """
+
+    PARAMETERS: ClassVar[Table] = TABLES["TableIngest"]
 
     points: Source | Sequence[Source]
     url: Source
     _: KW_ONLY
     id_column: str | Sequence[str]
-    coordinates: Sequence[str]
-    dates: Sequence[str] | None = None
-    booleans: Sequence[str] | None = None
-    cyclic: Mapping[str, float] | None = None
-    categories: Mapping[str, Sequence[str | int]] | None = None
-    decimal: str = "."
-    csv: Mapping[str, Any] | None = None
-    targets: Sequence[str] | None = None
+    coordinates: Sequence[str | Mapping[str, str]] | Mapping[str, str]
+    read: Mapping[str, Any] | None = None
+    targets: Given = None
     target_types: Mapping[str, str] | None = None
     target_rules: Mapping[str, str] | None = None
-    target_table: Source | Sequence[Source] | None = None
+    target_table: Sources = None
     target_id_column: str | Sequence[str] | None = None
-    responses: Source | Sequence[Source] | None = None
-    response_coordinates: Sequence[str] | None = None
+    responses: Sources = None
+    response_coordinates: Given = None
     response_id_column: str | Sequence[str] | None = None
     missing: str = "refuse"
     min_points: int = 1
@@ -199,62 +182,53 @@ class TableIngest:
     chunk_points: int | None = None
     progress: Progress | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse parameters that make no sense together.
+    def __new__(cls, *args: object, **parameters: object) -> Self:
+        """Refuse the keys of earlier versions; names what to write instead."""
+        refuse_gone(parameters)
+        return super().__new__(cls)
 
-        Raises
-        ------
-        ParameterError, DataError
-            Names the parameter.
-        """
-        check_fields(self)
-        for name in ("coordinates", "targets", "response_coordinates"):
-            names = getattr(self, name)
-            if names is None:
-                continue
-            object.__setattr__(self, name, tuple(names))
-            if len(set(names)) != len(names):
-                raise ParameterError(
-                    f"{name} is {names!r}; expected a list of different column names"
-                )
-        columns = (*self.coordinates, *(self.response_coordinates or ()))
-        texts = {"dates": self.dates, "booleans": self.booleans}
-        check_made(columns, self.cyclic, self.categories, texts)
-        n_dims = len(self._of_points)
-        check_parameters(n_dims, tuple(self.targets or ()), {}, self.dtype, self.chunk_points)
-        if self.target_table is None and self.target_id_column is not None:
-            raise ParameterError("target_id_column is given, but no target_table")
-        if self.target_table is not None and not self.targets:
-            raise ParameterError("a target_table is given, but no targets; name its columns")
-        if self.responses is not None and not self.response_coordinates:
-            raise ParameterError("responses are given, but no response_coordinates; name them")
-        for name in ("response_coordinates", "response_id_column", "response_box"):
+    def __post_init__(self) -> None:
+        """Refuse parameters that make no sense, alone or together; ParameterError names them."""
+        for name in ("points", "target_table", "responses"):
             given = getattr(self, name)
-            is_given = given is not None and not (isinstance(given, (tuple, list)) and not given)
-            if self.responses is None and is_given:
-                raise ParameterError(f"{name} is given, but no responses")
-        if self.missing_values is not None:
-            object.__setattr__(self, "missing_values", tuple(self.missing_values))
-        check_choice("decimal", self.decimal, (".", ","))
-        CsvDialect.of(self.csv, self.decimal)
+            if hasattr(given, "columns") or hasattr(given, "__arrow_c_stream__"):
+                raise ParameterError(f"{name}: a table in memory is no path: use ingest_frame")
+        for name in self.PARAMETERS.keys() - {"box", "response_box", "dtype"}:
+            object.__setattr__(self, name, self.PARAMETERS[name].check(name, getattr(self, name)))
+        made = {
+            name: values_of(name, getattr(self, name))
+            for name in ("coordinates", "targets", "response_coordinates")
+        }
+        targets = [one.name for one in made["targets"]]
+        check_parameters(len(made["coordinates"]), (*targets,), {}, self.dtype, self.chunk_points)
+        ReadOptions.of(self.read)
+        needs = {
+            "target_id_column": "target_table",
+            "response_coordinates": "responses",
+            "response_id_column": "responses",
+            "response_box": "responses",
+        }
+        for name, other in needs.items():
+            if _is_given(getattr(self, name)) and getattr(self, other) is None:
+                raise ParameterError(f"{name} is given, but no {other}")
+        if self.target_table is not None and not targets:
+            raise ParameterError("a target_table is given, but no targets; name its columns")
+        if self.responses is not None and not made["response_coordinates"]:
+            raise ParameterError("responses are given, but no response_coordinates; name them")
         for name in ("id_column", "target_id_column", "response_id_column"):
             if getattr(self, name) is not None and not names_of(getattr(self, name)):
                 raise ParameterError(f"{name} is empty; name a column")
-        for parameter, choices in (("target_types", TYPES), ("target_rules", RULES)):
-            for name, choice in (getattr(self, parameter) or {}).items():
-                check_choice(f"{parameter} of {name!r}", choice, choices)
-                if name not in (self.targets or ()):
+        for parameter in ("target_types", "target_rules"):
+            for name in getattr(self, parameter) or {}:
+                if name not in targets:
                     raise ParameterError(f"{parameter} of {name!r}: no such target")
         if self.target_rules and self.target_table is not None:
             raise ParameterError("target_rules are given, but a target_table has a row per bag")
-        check_choice("missing", self.missing, MISSING)
-        check_integer("min_points", self.min_points)
         new = {name: getattr(self, name) for name in ("box", "response_box", "chunk_points")}
         check_mode(self.mode, self.overwrite, **new)
-        check_choice("known_ids", self.known_ids, KNOWN_IDS)
         if self.known_ids != "refuse" and self.mode != "append":
             raise ParameterError("known_ids is given, but mode is not 'append'")
-        self._boxes()
+        self._boxes(self._columns(None))
 
     def run(self, engine: LocalEngine | None = None, tally: Tally | None = None) -> BagStore:
         """Make the store, or append to it.
@@ -262,37 +236,32 @@ class TableIngest:
         ``engine`` checks and sorts the points and the responses; ``tally`` is added to.
         """
         kept = BagStore.open(self.url) if self.mode == "append" else None
-        if kept is not None:
-            responses = None if self.responses is None else self._of_responses
-            targets = tuple(self.targets or ())
-            check_fits(kept, self._of_points, responses, targets, self.target_types or {})
         columns = self._columns(kept)
+        if kept is not None:
+            _check_fits(kept, columns, self.target_types or {})
         sources: dict[str, Any] = {
             "points": self.points,
             "targets": self.target_table,
             "responses": self.responses,
         }
-        with spill_folder() as spill:
-            files = {
-                role: open_table(sources[role], columns[role], f"{spill}/{role}")
-                for role in columns
-            }
-            return self._write(files, columns, kept, spill, engine, tally or Tally())
+        files: dict[str, tuple[TableFile, ...]] = {}
+        with spill_folder() as spill, Database(SORT_BYTES, spill) as database:
+            for role, of in columns.items():
+                found, files[role] = open_table(sources[role], of, f"{spill}/{role}")
+                columns[role] = guess_types(found, files[role], database)
+            return self._write(files, columns, kept, database, engine, tally or Tally())
 
     def _write(
         self,
         files: Mapping[str, tuple[TableFile, ...]],
         columns: Mapping[str, Columns],
         kept: BagStore | None,
-        spill: str,
+        database: Database,
         engine: LocalEngine | None,
         tally: Tally,
     ) -> BagStore:
         overwrite = self.overwrite or self.mode == "overwrite"
-        with (
-            nullcontext() if kept is not None else new_store(self.url, overwrite) as create,
-            Database(SORT_BYTES, spill) as database,
-        ):
+        with nullcontext() if kept is not None else new_store(self.url, overwrite) as create:
             local = LocalEngine(database)
             if any(file.copy for table in files.values() for file in table):
                 engine = local  # workers elsewhere do not see the copies
@@ -301,15 +270,13 @@ class TableIngest:
             engines["targets"] = local  # of one row per bag, and errors name the row
             dtype = points_dtype(self.dtype if kept is None else kept.dtype).name
             passes = TablePasses(columns, files, engines, dtype, self.progress)
-            boxes = {} if kept is not None else self._boxes()
+            boxes = {} if kept is not None else self._boxes(columns)
             passes.check(boxes, database)
             codings = passes.code(kept)
             if create is not None:
                 kept = self._create(create, passes.tables, codings, boxes)
             assert kept is not None
-            sources = self.points, self.target_table, self.responses
-            origin = provenance(sources, self._of_points, self._of_responses)
-            with kept.appending(origin if create else None) as session:
+            with kept.appending(self._origin(columns) if create else None) as session:
                 passes.write(codings, session, kept.box, self.known_ids == "skip", tally)
                 if not (tally.bags or tally.known_bags):
                     raise DataError(f"{kept.url}: no bag is left: all lack coordinates or points")
@@ -323,67 +290,110 @@ class TableIngest:
         codings: Mapping[str, Coding],
         boxes: Mapping[str, Box | float],
     ) -> BagStore:
-        of_responses = "responses" in tables
+        of_targets = "targets" if "targets" in tables else "points"
+        of_responses: dict[str, Any] = {}
+        if "responses" in tables:
+            dims = len(tables["responses"].columns.coordinates)
+            box = tables["responses"].box(boxes["responses"])
+            of_responses = {"response_dims": dims, "response_box": box}
         return create(
-            len(self._of_points),
-            target_names=tuple(self.targets or ()),
+            len(tables["points"].columns.coordinates),
+            target_names=tuple(one.name for one in tables[of_targets].columns.targets),
             box=tables["points"].box(boxes["points"]),
-            response_dims=len(self._of_responses) if of_responses else None,
-            response_box=tables["responses"].box(boxes["responses"]) if of_responses else None,
-            class_names=codings["targets" if "targets" in tables else "points"].classes,
+            class_names=codings[of_targets].classes,
             dtype=self.dtype,
             chunk_points=self.chunk_points,
+            **of_responses,
         )
 
-    @cached_property
-    def _of_points(self) -> tuple[Coordinate, ...]:
-        return coordinates_of(self.coordinates, self.cyclic, self.categories)
-
-    @cached_property
-    def _of_responses(self) -> tuple[Coordinate, ...]:
-        columns = self.response_coordinates or ()
-        return coordinates_of(columns, self.cyclic, self.categories)
-
-    def _boxes(self) -> dict[str, Box | float]:
+    def _boxes(self, columns: Mapping[str, Columns]) -> dict[str, Box | float]:
         """Return the boxes of points and responses, or the quantiles they are measured by."""
-        boxes = {"points": box_or_quantile(self.box, len(self._of_points))}
-        if self.responses is not None:
-            n_dims = len(self._of_responses)
-            boxes["responses"] = box_or_quantile(self.response_box, n_dims, "response_box")
-        return boxes
+        given = {"points": ("box", self.box), "responses": ("response_box", self.response_box)}
+        return {
+            role: box_or_quantile(box, len(columns[role].coordinates), name)
+            for role, (name, box) in given.items()
+            if role in columns
+        }
 
     def _columns(self, kept: BagStore | None) -> dict[str, Columns]:
         """Return what is read of the tables: of "points", and of "targets" and "responses"."""
-        targets = tuple(self.targets or ())
+        targets = values_of("targets", self.targets)
         types = dict(self.target_types or {})
         if kept is not None:
             known = kept.meta.class_names
-            types = {name: "class" if name in known else "number" for name in targets}
-        words = tuple(str(word) for word in self.missing_values or ())
+            types = {one.name: "class" if one.name in known else "number" for one in targets}
         ids = names_of(self.id_column)
         rules = Columns(
             ids,
-            dates=names_of(self.dates),
-            booleans=names_of(self.booleans),
-            decimal=self.decimal,
             missing=self.missing,
             min_points=self.min_points,
-            missing_values=words,
-            csv=CsvDialect.of(self.csv, self.decimal),
+            missing_values=tuple(str(word) for word in self.missing_values or ()),
+            read=ReadOptions.of(self.read),
         )
         of_targets: dict[str, Any] = {"targets": targets, "target_types": types}
         of_targets["target_rules"] = dict(self.target_rules or {})
-        of_points = replace(rules, coordinates=self._of_points)
+        found = {"points": replace(rules, coordinates=values_of("coordinates", self.coordinates))}
         if self.target_table is None:
-            found = {"points": replace(of_points, **of_targets)}
+            found["points"] = replace(found["points"], **of_targets)
         else:
-            target_ids = names_of(self.target_id_column or ids)
-            found = {"points": of_points}
-            found["targets"] = replace(rules, ids=target_ids, **of_targets)
+            found["targets"] = replace(
+                rules, ids=names_of(self.target_id_column or ids), **of_targets
+            )
         if self.responses is not None:
+            coordinates = values_of("response_coordinates", self.response_coordinates)
             answer_ids = names_of(self.response_id_column or ids)
-            found["responses"] = replace(rules, ids=answer_ids, coordinates=self._of_responses)
+            found["responses"] = replace(rules, ids=answer_ids, coordinates=coordinates)
         return found
+
+    def _origin(self, columns: Mapping[str, Columns]) -> dict[str, Any]:
+        """Return where bags come from, for the store."""
+        sources = self.points, self.target_table, self.responses
+        points, targets, responses = map(_as_given, sources)
+        names = {role: [one.name for one in of.coordinates] for role, of in columns.items()}
+        found = {"job": "ingest", "from": [points, targets], "coordinates": names["points"]}
+        if responses is None:
+            return found
+        return {**found, "responses": responses, "response_coordinates": names["responses"]}
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and not (isinstance(value, (tuple, list)) and not value)
+
+
+def _as_given(source: Sources) -> str | list[str] | None:
+    """Return paths as they were given, for JSON."""
+    if source is None:
+        return None
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    return [os.fspath(part) for part in source]
+
+
+def _check_fits(
+    store: BagStore, columns: Mapping[str, Columns], target_types: Mapping[str, str]
+) -> None:
+    """Raise ParameterError for tables that are unlike the store that they are appended to."""
+    targets = columns.get("targets", columns["points"]).targets
+    responses = columns["responses"].coordinates if "responses" in columns else None
+    made = {
+        "coordinates": [one.name for one in columns["points"].coordinates],
+        "response_coordinates": [one.name for one in responses or ()],
+    }
+    given: dict[str, tuple[object, object]] = {
+        "coordinates": (len(made["coordinates"]), store.n_dims),
+        "response_coordinates": (len(made["response_coordinates"]), store.response_dims or 0),
+        "targets": ([one.name for one in targets], list(store.target_names)),
+    }
+    for name, names in made.items():
+        if store.meta.source.get(name):
+            given[name] = names, store.meta.source[name]
+    optional = {"targets": not targets, "response_coordinates": responses is None}
+    for name, (found, expected) in given.items():
+        if found != expected and not optional.get(name):
+            raise ParameterError(f"{name} are {found}; {store.url} has {expected}")
+    for name, kind in target_types.items():
+        if (kind == "class") != (name in store.meta.class_names):
+            raise ParameterError(f"target_types of {name!r}: {store.url} has it otherwise")
 
 
 def _as_function(ingest: Callable[P, TableIngest]) -> Callable[P, BagStore]:

@@ -18,18 +18,12 @@ from ...execution.notebook import watched
 from ...execution.progress import silent
 from ..arrays import warnings_of_range
 from .bags import Labelled, SortedRows, join_tables
-from .columns import Columns
+from .database import Database
 from .engines import LocalEngine
 from .files import TableFile
-from .scans import Coding, Database
-from .surveys import (
-    CheckedTable,
-    Kind,
-    check_table,
-    refuse_stray_texts,
-    resolve_kinds,
-)
-from .targets import sort_labels
+from .scans import Coding
+from .surveys import CheckedTable, Kind, check_table, resolve_kinds, sort_labels
+from .values import Columns
 
 FAR = 2.0  # times the box's side: data that reach so far are worth a warning …
 MANY = 0.01  # … and so is this share of the points outside
@@ -124,8 +118,7 @@ class TablePasses:
             surveys = self.engines[role].survey(
                 columns, files, self.dtype, share, self._thirds.of(0, role)
             )
-            self.tables[role] = check_table(columns, surveys)
-            refuse_stray_texts(self.tables[role], database)
+            self.tables[role] = check_table(columns, surveys, database)
         self._thirds.count(self.tables)
 
     def code(self, kept: BagStore | None) -> dict[str, Coding]:

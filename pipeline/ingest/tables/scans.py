@@ -1,4 +1,4 @@
-"""Tables as DuckDB reads them: one query over many files, their values and their bytes.
+"""Queries of DuckDB over table files: their cells, and what coordinates and targets become of them.
 
 Consecutive files of one layout are one `Scan`. Within a query a column is named by its position,
 because DuckDB ignores case in names.
@@ -7,47 +7,34 @@ because DuckDB ignores case in names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
-from threading import Event, Thread
-from typing import Any
 
-import duckdb
-import pyarrow as pa
-
-from ...errors import DataError, StoreError
-from ...execution.lanes import lane_cores
-from .bytes import DuckFiles
-from .columns import Columns, quoted
-from .csv_dialects import OTHER_ENCODING
+from .database import Database
 from .files import FLOATS, INTEGERS, TEXTS, UNTYPED, TableFile, is_number, is_time
+from .reading import NUMBERS
+from .values import Columns, Value, quoted
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")  # unquoted, no value in CSV
 FILES_PER_SCAN = 1_000  # DuckDB copies the list of their first rows for every 2,048 rows
-TRUTHS = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")  # whatever their case
-Report = Callable[[float], None]  # the share of a query that is done
-
+ROWS_TO_GUESS = 20_480  # of CSV, for the types of columns in expressions; as DuckDB looks at
 ROW = "file_row_number"
 SECONDS_PER_DAY = 86400.0
-BATCH_ROWS = 2**17  # that leave DuckDB at once: some MiB
-SECONDS_BETWEEN_REPORTS = 0.5
-DISK_FULL = ("No space left", "max_temp_directory_size", "failed to offload")  # as DuckDB says it
 SQL_TYPES = {"float32": "FLOAT", "float64": "DOUBLE", "number": "BIGINT", "text": "VARCHAR"}
+# of text in CSV: the first that all cells fit
+GUESSES = {
+    "DATE": "TRY_CAST({c} AS TIMESTAMP) IS NOT NULL AND length(trim({c})) <= 10",
+    "TIMESTAMP": "TRY_CAST({c} AS TIMESTAMP) IS NOT NULL",
+    "TIME": "TRY_CAST({c} AS TIME) IS NOT NULL",
+    "BOOLEAN": "lower({c}) IN ('true', 'false')",
+}
 
 
 @dataclass(frozen=True)
 class Coding:
-    """How the values of a table are stored.
+    """How a table is stored: ids as "number" or "text", coordinates as a ``dtype``.
 
-    Attributes
-    ----------
-    ids : {"number", "text"}
-    dtype : {"float32", "float64"}
-        Of the coordinates.
-    classes : dict from target to its labels
-        A target that is text becomes the index of its label.
+    ``classes`` are the labels of targets that are text; they become the indices of their labels.
     """
 
     ids: str
@@ -63,22 +50,34 @@ class Scan:
     files: tuple[TableFile, ...]
 
     def values(self, starts: Sequence[int]) -> str:
-        """Return the query of all rows as they are in the files.
+        """Return the query of all rows, as they are in the files and what they become.
 
         It gives ``file``, the position in this scan; ``row``, counted on from ``starts``, the
-        numbers of the files' first rows; ``id``; each coordinate as it is, ``r0`` …, and as a
-        number, ``x0`` …; each target as it is, ``y0`` …, and as a number, ``z0`` …. What counts
-        as missing is NULL.
+        numbers of the files' first rows; ``id``; of each input the cell, ``r0`` …, and its value,
+        ``v0`` …, NULL if the cell has none; the coordinates ``x0`` …; the targets as they are,
+        ``y0`` …, and as numbers, ``z0`` …. What is missing is NULL, of an expression NaN; an
+        expression that fails is NULL, and of a target ``e0`` … is true then.
         """
-        selected = ["file_index AS file", f"{self._row(starts)} AS row"]
-        selected += [f"{self._id()} AS id"]
+        made = ["*"]
         for j, one in enumerate(self.columns.coordinates):
-            value = self._value(one.column)
-            made = one.sql(value, self._number(one.column))
-            selected += [f"{value} AS r{j}", f"{made} AS x{j}"]
-        for j, name in enumerate(self.columns.targets):
-            selected += [f"{self._value(name)} AS y{j}", f"{self._number(name)} AS z{j}"]
-        return f"SELECT {', '.join(selected)} FROM {self._source()}"
+            column = "" if one.sql else f"v{self.columns.inputs.index(one.inputs[0])}"
+            made.append(f"{column or _number_of(one.sql)} AS x{j}")
+        for j, one in enumerate(self.columns.targets):
+            if one.sql:
+                made += [f"TRY({_text_of(one.sql)}) AS y{j}", f"{_plain_number(f'y{j}')} AS z{j}"]
+                made.append(f"TRY(({one.sql}) IS NULL) IS NULL AS e{j}")
+        return f"SELECT {', '.join(made)} FROM ({self.cells(starts)})"
+
+    def cells(self, starts: Sequence[int]) -> str:
+        """Return the query of what `values` gives but for what expressions make."""
+        cells = ["file_index AS file", f"{self._row(starts)} AS row", f"{self._id()} AS id"]
+        for k, (name, is_typed) in enumerate(self.columns.inputs):
+            value = self._typed(name) if is_typed else self._number(name)
+            cells += [f"{self._cell(name)} AS r{k}", f"{value} AS v{k}"]
+        for j, one in enumerate(self.columns.targets):
+            if not one.sql:
+                cells += [f"{self._cell(one.text)} AS y{j}", f"{self._number(one.text)} AS z{j}"]
+        return f"SELECT {', '.join(cells)} FROM {self._source()}"
 
     def coded(self, starts: Sequence[int], coding: Coding) -> str:
         """Return the query of all rows as they are stored: ``id``, ``row``, ``x0`` …, ``y0`` ….
@@ -88,10 +87,10 @@ class Scan:
         selected = [f"TRY_CAST(id AS {SQL_TYPES[coding.ids]}) AS id", "row"]
         for j in range(len(self.columns.coordinates)):
             selected.append(f"TRY_CAST(x{j} AS {SQL_TYPES[coding.dtype]}) AS x{j}")
-        for j, name in enumerate(self.columns.targets):
+        for j, one in enumerate(self.columns.targets):
             value = f"z{j}"
-            if name in coding.classes:
-                labels = ", ".join(quoted(label) for label in coding.classes[name]) or "''"
+            if one.name in coding.classes:
+                labels = ", ".join(map(quoted, coding.classes[one.name])) or "''"
                 label = f"TRY_CAST({self.label(j)} AS ENUM({labels}))"
                 value = f"CAST(enum_code({label}) AS DOUBLE)"
             selected.append(f"{value} AS y{j}")
@@ -102,16 +101,20 @@ class Scan:
 
         pandas stores a column of integers as floats if a value is missing.
         """
-        kind, text = self.type_of(self.columns.targets[j]), f"CAST(y{j} AS VARCHAR)"
+        kind, text = self.kind_of(self.columns.targets[j]), f"CAST(y{j} AS VARCHAR)"
         if not is_number(kind) or kind in INTEGERS:
             return text
         whole = f"CAST(TRY_CAST(z{j} AS BIGINT) AS VARCHAR)"
         as_text = f"WHEN z{j} = trunc(z{j}) THEN coalesce({whole}, {text}) ELSE {text} END"
         return f"CASE WHEN {is_nan(f'z{j}')} THEN NULL {as_text}"
 
+    def kind_of(self, target: Value) -> str:
+        """Return Arrow's name of a target's type; `UNTYPED` of CSV and of expressions."""
+        return UNTYPED if target.sql else self.type_of(target.text)
+
     def type_of(self, name: str) -> str:
         """Return Arrow's name of a column's type; `UNTYPED` in CSV."""
-        return self.files[0].types[self.columns.names.index(name)]
+        return self.files[0].type_of(name)
 
     @property
     def id_type(self) -> str:
@@ -146,48 +149,61 @@ class Scan:
         texts = ", ".join("NULL" if value is None else quoted(value) for value in values)
         return f"CAST([{texts}] AS VARCHAR[])[CAST(file_index AS BIGINT) + 1]"
 
-    def _value(self, name: str) -> str:
+    def _cell(self, name: str) -> str:
         """Return a column without the values that count as missing."""
         column, kind = self._column(name), self.type_of(name)
         words = self.columns.missing_values
-        numbers = ", ".join(word for word in words if _is_numeral(word))
+        numerals = [word for word in words if _isnumeral_of(word)]
         of_words = f"{column} IN ({', '.join(map(quoted, words))})"
-        of_numbers = f"TRY_CAST({column} AS DOUBLE) IN ({numbers})"
+        of_numbers = f"TRY_CAST({column} AS DOUBLE) IN ({', '.join(numerals)})"
         if kind == "float":  # in which -99.9 is another number than in double
-            singles = (f"CAST({word} AS FLOAT)" for word in words if _is_numeral(word))
+            singles = (f"CAST({word} AS FLOAT)" for word in numerals)
             of_numbers = f"{column} IN ({', '.join(singles)})"
-        if not words or not (kind == UNTYPED or kind in TEXTS or (is_number(kind) and numbers)):
+        if not words or not (kind == UNTYPED or kind in TEXTS or (is_number(kind) and numerals)):
             return column
         missing = of_numbers if is_number(kind) else of_words
-        if kind == UNTYPED and numbers:
+        if kind == UNTYPED and numerals:
             missing = f"{of_words} OR coalesce({of_numbers}, false)"
         return f"CASE WHEN {missing} THEN NULL ELSE {column} END"
 
     def _number(self, name: str) -> str:
-        column, kind = self._value(name), self.type_of(name)
-        if is_time(kind):
-            return f"epoch({column}) / {SECONDS_PER_DAY}"
-        if kind not in (UNTYPED, *TEXTS):
-            return f"CAST({column} AS DOUBLE)"
-        if name in self.columns.booleans:
-            told = f"lower(trim({column}))"
-            yes, no = (f"{told} IN ({', '.join(map(quoted, words))})" for words in TRUTHS)
-            return f"CASE WHEN {yes} THEN 1.0 WHEN {no} THEN 0.0 END"
-        if name in self.columns.dates:
-            return f"epoch(TRY_CAST({column} AS TIMESTAMP)) / {SECONDS_PER_DAY}"
-        decimal, thousands = self.columns.decimal, self.columns.csv.thousands
-        number = column
-        if kind == UNTYPED and thousands:
+        """Return a column's cells as numbers; dates are days since 1970-01-01."""
+        cell, kind = self._cell(name), self.type_of(name)
+        declared = self.columns.read.types.get(name) if kind == UNTYPED else None
+        if is_time(kind) or declared in ("DATE", "TIMESTAMP"):
+            moment = f"TRY_CAST({cell} AS TIMESTAMP)" if declared else cell
+            return f"epoch({moment}) / {SECONDS_PER_DAY}"
+        if declared == "BOOLEAN":
+            return f"CAST(TRY_CAST(trim({cell}) AS BOOLEAN) AS DOUBLE)"
+        if kind == UNTYPED:
+            return self.numeral_of(cell)
+        return _plain_number(cell) if kind in TEXTS else f"CAST({cell} AS DOUBLE)"
+
+    def _typed(self, name: str) -> str:
+        """Return a column's cells with its type, in CSV that of `Columns.types`."""
+        cell = self._cell(name)
+        if self.type_of(name) != UNTYPED:
+            return cell
+        kind = self.columns.types.get(name, "VARCHAR")
+        if kind == "VARCHAR":
+            return cell
+        value = self.numeral_of(cell) if kind in NUMBERS else f"trim({cell})"
+        return value if kind == "DOUBLE" else f"TRY_CAST({value} AS {kind})"
+
+    def numeral_of(self, cell: str) -> str:
+        """Return a cell of CSV as a number."""
+        decimal, thousands = self.columns.read.decimal_separator, self.columns.read.thousands
+        number = cell
+        if thousands:
             group, rest = re.escape(thousands), re.escape(decimal)
             grouped = quoted(rf"\s*[+-]?\d{{1,3}}({group}\d{{3}})+({rest}\d*)?\s*")
-            plain = f"replace({column}, {quoted(thousands)}, '')"
-            is_grouped = f"regexp_full_match({column}, {grouped})"
-            number = f"CASE WHEN {is_grouped} THEN {plain} ELSE {column} END"
-        # DuckDB reads 1_000 as a number, which elsewhere is text, such as the label of a class.
-        wrong = f"contains({number}, '_')"
-        if kind == UNTYPED and decimal == ",":
-            wrong, number = f"{wrong} OR contains({number}, '.')", f"replace({number}, ',', '.')"
-        return f"CASE WHEN {wrong} THEN NULL ELSE TRY_CAST({number} AS DOUBLE) END"
+            plain = f"replace({cell}, {quoted(thousands)}, '')"
+            number = f"CASE WHEN regexp_full_match({cell}, {grouped}) THEN {plain} ELSE {cell} END"
+        if decimal == ",":
+            has_point = f"contains({number}, '.')"
+            comma = f"replace({number}, ',', '.')"
+            return f"CASE WHEN {has_point} THEN NULL ELSE {_plain_number(comma)} END"
+        return _plain_number(number)
 
     def _row(self, starts: Sequence[int]) -> str:
         if not self.files[0].is_parquet or self.files[0].lists:
@@ -204,14 +220,14 @@ class Scan:
             if first.stop is not None:
                 source += f" WHERE file_row_number BETWEEN {first.start} AND {first.stop - 1}"
             return f"({self._items(source)})" if first.lists else source
+        read = self.columns.read
         types = ", ".join(f"{column}: 'VARCHAR'" for column in columns)
-        nulls = ", ".join(quoted(word) for word in MISSING)
-        told = {"delim": first.delimiter, **self.columns.csv.options()}
+        nulls = ", ".join(map(quoted, read.nullstr))
+        told = {"delim": first.delimiter, **read.sql()}
         dialect = [f"{name}={quoted(str(value))}" for name, value in told.items()]
-        has_header = first.start == 0 and self.columns.csv.columns is None
         return (
-            f"read_csv([{paths}], auto_detect=false, header={has_header}, {', '.join(dialect)}, "
-            f"nullstr=[{nulls}], allow_quoted_nulls=false, "
+            f"read_csv([{paths}], auto_detect=false, header={not first.start and not read.names}, "
+            f"{', '.join(dialect)}, nullstr=[{nulls}], allow_quoted_nulls=false, "
             f"compression='{'gzip' if first.is_gzip else 'none'}', columns={{{types}}})"
         )
 
@@ -243,102 +259,37 @@ def scans_of(columns: Columns, files: Sequence[TableFile]) -> list[Scan]:
     return [Scan(columns, tuple(group)) for _, group in groupby(files, layout)]
 
 
-class Database:
-    """DuckDB over table files, within ``memory`` bytes; a context manager.
+def guess_types(columns: Columns, files: Sequence[TableFile], database: Database) -> Columns:
+    """Return the columns with the types of those in CSV that expressions read.
 
-    Rows that do not fit go to files in the folder ``spill``; without a folder they have to fit.
+    A type is the given one, or the first that fits all cells of the first rows.
     """
-
-    def __init__(self, memory: int, spill: str = "") -> None:
-        self.files = DuckFiles()
-        self._spill = spill
-        self._connection = duckdb.connect(
-            config={
-                "threads": lane_cores(),
-                "memory_limit": f"{memory}B",
-                "temp_directory": spill,
-                "autoinstall_known_extensions": False,  # nothing is downloaded …
-                "autoload_known_extensions": False,  # … and what is installed is left alone
-            }
-        )
-        self._connection.register_filesystem(self.files)
-
-    def __enter__(self) -> Database:
-        """Return the database itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Forget everything; a query that is not over ends."""
-        self._connection.unregister_filesystem(DuckFiles.protocol)
-        self._connection.close()
-
-    def fetch(self, query: str, report: Report | None = None) -> list[tuple[Any, ...]]:
-        """Return all rows of the answer; call ``report`` with the share that is done.
-
-        Raises
-        ------
-        DataError
-            A file can not be read; names it.
-        StoreError
-            The disk is full.
-        """
-        with self._running(query) as cursor, _watching(cursor, report):
-            return cursor.sql(query).fetchall()
-
-    def stream(self, query: str, report: Report | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the answer in batches; ``report`` ends with the first. Raises what `fetch` does."""
-        with self._running(query) as cursor:
-            with _watching(cursor, report):
-                batches = iter(cursor.sql(query).to_arrow_reader(BATCH_ROWS))
-                first = next(batches, None)
-            if first is not None:
-                yield first
-                yield from batches
-
-    @contextmanager
-    def _running(self, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a connection of its own, as a query ends with the next one of its connection."""
-        try:
-            with self._connection.cursor() as cursor:
-                yield cursor
-        except (duckdb.Error, pa.ArrowException, OSError) as error:
-            reason = _reason(str(error))
-            if any(words in str(error) for words in DISK_FULL):
-                raise StoreError(
-                    f"{self._spill}: no room to sort the table ({reason}); set TMPDIR to a folder "
-                    "on a disk with room for all its rows"
-                ) from error
-            paths = re.findall(rf"{DuckFiles.protocol}://[^\s']+", f"{error} {query}")
-            file = DuckFiles.url_of(
-                paths[0]
-            )  # damage in a Parquet file DuckDB tells without its name
-            hint = OTHER_ENCODING if "not utf-8" in str(error) else ""
-            raise DataError(f"{file}: can not be read ({reason}){hint}") from error
-
-
-@contextmanager
-def _watching(cursor: duckdb.DuckDBPyConnection, report: Report | None) -> Iterator[None]:
-    """Report the share of a query that is done, as DuckDB estimates it, and at last all of it."""
-    if report is None:
-        yield
-        return
-    # `query_progress` stands still without a progress bar, which is not to be seen.
-    cursor.execute("SET enable_progress_bar = true")
-    cursor.execute("SET enable_progress_bar_print = false")
-    over = Event()
-
-    def watch() -> None:
-        while not over.wait(SECONDS_BETWEEN_REPORTS):
-            report(max(0.0, cursor.query_progress() / 100))  # -1 before it begins
-
-    watcher = Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-    report(1.0)
+    found: dict[str, str] = {}
+    for scan in scans_of(columns, files):
+        asked = [
+            (name, k)
+            for k, (name, is_typed) in enumerate(columns.inputs)
+            if is_typed and scan.type_of(name) == UNTYPED and name not in found
+        ]
+        found |= {name: columns.read.types[name] for name, _ in asked if name in columns.read.types}
+        unknown = [(name, k) for name, k in asked if name not in found]
+        if not unknown:
+            continue
+        tests: Mapping[str, str] = {"DOUBLE": "{n} IS NOT NULL", **GUESSES}
+        fits = []
+        for _, k in unknown:
+            words = {"c": f"r{k}", "n": scan.numeral_of(f"r{k}")}
+            fits += [
+                f"bool_and({test.format(**words)}) FILTER (r{k} IS NOT NULL)"
+                for test in tests.values()
+            ]
+        rows = f"SELECT * FROM ({scan.cells([0] * len(scan.files))}) LIMIT {ROWS_TO_GUESS}"
+        named = [f"{fit} AS f{i}" for i, fit in enumerate(fits)]
+        [answer] = database.fetch(f"SELECT {', '.join(named)} FROM ({rows})")
+        for i, (name, _) in enumerate(unknown):
+            kinds = (kind for j, kind in enumerate(tests) if answer[f"f{i * len(tests) + j}"])
+            found[name] = next(kinds, "VARCHAR")
+    return replace(columns, types=found)
 
 
 def is_nan(number: str) -> str:
@@ -350,15 +301,23 @@ def is_nan(number: str) -> str:
     return f"(NOT isfinite({number}) AND NOT isinf({number}))"
 
 
-def _is_numeral(word: str) -> bool:
+def _number_of(expression: str) -> str:
+    """Return an expression as a number, NaN if it is NULL, and NULL if it fails."""
+    return f"TRY(coalesce(CAST({expression} AS DOUBLE), CAST('NaN' AS DOUBLE)))"
+
+
+def _text_of(expression: str) -> str:
+    """Return an expression as a cell of CSV would have it; truth values are 1 and 0."""
+    text = f"CAST({expression} AS VARCHAR)"
+    truth = f"CAST(CAST({text} = 'true' AS INTEGER) AS VARCHAR)"
+    return f"CASE WHEN typeof({expression}) = 'BOOLEAN' THEN {truth} ELSE {text} END"
+
+
+def _plain_number(text: str) -> str:
+    """Return a text as a number; not 1_000, which is elsewhere text, such as a class's label."""
+    return f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
+
+
+def _isnumeral_of(word: str) -> bool:
     """Return whether a text is a finite number, as Python and SQL both write it."""
     return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", word, re.ASCII) is not None
-
-
-def _reason(message: str) -> str:
-    """Shorten the message of DuckDB, or a Python traceback within it, to one line."""
-    lines = [line.strip() for line in message.split("\nPossible")[0].splitlines() if line.strip()]
-    last = re.sub(
-        r"Expected Number of Columns: (\d+) Found: (\d+)", r"Expected \1 columns, got \2", lines[-1]
-    )
-    return last if len(lines) == 1 or lines[0].startswith("Traceback") else f"{lines[0]}: {last}"

@@ -10,7 +10,7 @@ import pyarrow.feather
 import pyarrow.ipc
 import pytest
 
-from bagbasis.errors import DataError, ParameterError
+from bagbasis.errors import DataError
 from bagbasis.ingest import ingest_frame, ingest_tables
 from tests.ingest.formats.test_frames import assert_is_ragged, long_frame, ragged
 from tests.ingest.long_tables import COLUMNS, assert_holds
@@ -48,8 +48,8 @@ def test_columns_that_folders_tell(ending, tmp_path, client, ingest_cut):
     store = ingest_cut(
         *(source, tmp_path / "s.zarr"),
         id_column=["st", "bag"],
-        coordinates=["u", "level", "day"],
-        dates=["day"],
+        coordinates=["u", {"depth": "-level"}, "day"],
+        read={"types": {"day": "DATE"}},
         targets=["st"],
         dtype="float64",
     )
@@ -59,7 +59,8 @@ def test_columns_that_folders_tell(ending, tmp_path, client, ingest_cut):
     classes = store.meta.class_names["st"]
     assert [classes[int(c)] for c in store.targets()[:, 0]] == groups["st"].first().tolist()
     for bag, (_, rows) in zip(store.read(), groups, strict=True):
-        expected = rows[["u", "level", "days"]].sort_values(["u"]).to_numpy()
+        expected = rows.assign(level=-rows["level"])[["u", "level", "days"]]
+        expected = expected.sort_values(["u"]).to_numpy()
         np.testing.assert_allclose(bag[np.argsort(bag[:, 0])], expected, rtol=1e-15)
 
 
@@ -120,7 +121,7 @@ def test_arrow_files_that_can_not_be_used(tmp_path):
 WORDS = {
     "true": ["true", "false"],
     "True": ["True", "False"],
-    "yes": [" YES", "no"],
+    "yes": ["YES", "no"],
     "letters": ["T", "f"],
     "numbers": ["1", "0"],
 }
@@ -128,28 +129,32 @@ WORDS = {
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_truth_values_as_text(ending, tmp_path, client, ingest_cut):
-    """However they are written; a word that is none is refused with its row."""
+    """In an expression however they are written; a word that is none is refused with its row."""
     frame = long_frame()
     flags = np.random.default_rng(2).random((len(frame), len(WORDS))) < 0.5
     for j, (name, words) in enumerate(WORDS.items()):
         frame[name] = np.where(flags[:, j], *words)
-    given = {"id_column": "bag", "coordinates": [*WORDS, "u"], "dtype": "float64"}
+    given = {"id_column": "bag", "dtype": "float64"}
+    given["coordinates"] = [*({name: f'CAST("{name}" AS BOOLEAN)'} for name in WORDS), "u"]
     path = tmp_path / f"f{ending}"
 
     def written():
         frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path, index=False)
         return path, tmp_path / "s.zarr"
 
-    store = ingest_cut(*written(), booleans=list(WORDS), **given)
+    store = ingest_cut(*written(), **given)
     frame[list(WORDS)] = flags
     for bag, (_, rows) in zip(store.read(), frame.groupby("bag"), strict=True):
         np.testing.assert_array_equal(bag, rows[[*WORDS, "u"]].to_numpy(float))
+    if ending == ".csv":
+        types = {"types": dict.fromkeys(WORDS, "BOOLEAN")}
+        plain = given | {"coordinates": [*WORDS, "u"], "read": types}
+        again = ingest_tables(*written(), mode="overwrite", **plain)
+        np.testing.assert_array_equal(again.read().points, store.read().points)
     frame["letters"] = "maybe"
-    given["coordinates"] = ["u", "letters"]
-    with pytest.raises(DataError, match=r"row 0: bag .* coordinate 'letters' is 'maybe', not a"):
-        ingest_tables(*written(), booleans=["letters"], mode="overwrite", **given)
-    with pytest.raises(ParameterError, match="booleans has 'z', which is no coordinate"):
-        ingest_tables(*written(), booleans=["z"], **given)
+    told = r"row 0: bag .* coordinate 'letters' can not be .*'maybe' to BOOL"
+    with pytest.raises(DataError, match=told):
+        ingest_tables(*written(), mode="overwrite", **given)
 
 
 @pytest.mark.parametrize("kind", ["lists", "arrays", "stream", "selected", "saved"])

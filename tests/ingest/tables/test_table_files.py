@@ -12,15 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagbasis.errors import DataError, StoreError
-from bagbasis.ingest.tables.columns import Columns, coordinates_of
+from bagbasis.ingest.tables import ingest_tables
+from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import range_starts
 from bagbasis.ingest.tables.files import check_pages, open_table
-from bagbasis.ingest.tables.ingest import ingest_tables
-from bagbasis.ingest.tables.scans import Coding, Database, Scan, scans_of
+from bagbasis.ingest.tables.scans import Coding, Scan, scans_of
 from bagbasis.ingest.tables.surveys import Kind, resolve_kinds, sample_ids, survey_scan
+from bagbasis.ingest.tables.values import Columns, values_of
 
-X = coordinates_of(["x"], None, None)
-COLUMNS = Columns(("id",), X, ("c",))
+X = values_of("coordinates", ["x"])
+COLUMNS = Columns(("id",), X, values_of("targets", ["c"]))
 ROWS = [
     ("1", 1.0, "short"),
     ("22", -2.5, None),
@@ -44,13 +45,14 @@ TEXT = (
 
 def rows_of(path, piece_bytes):
     """The rows of all pieces, and the number of pieces."""
-    [file] = open_table(path, COLUMNS)
-    pieces = file.cut(piece_bytes)
+    _, [file] = open_table(path, COLUMNS)
+    pieces = file.cut(piece_bytes, 3)
     rows = []
     with Database(2**28) as database:
         for piece in pieces:
             scan = Scan(COLUMNS, (piece,))
-            rows += database.fetch(f"SELECT id, x0, y0 FROM ({scan.values([0])}) ORDER BY row")
+            query = f"SELECT id, x0, y0 FROM ({scan.values([0])}) ORDER BY row"
+            rows += map(tuple, map(dict.values, database.fetch(query)))
     return rows, len(pieces)
 
 
@@ -77,8 +79,8 @@ def test_a_parquet_file_gives_the_same_rows_however_it_is_cut(size, expected, tm
     rows, n_pieces = rows_of(tmp_path / "t.parquet", size)
     assert rows == ROWS
     assert n_pieces == expected
-    [file] = open_table(tmp_path / "t.parquet", COLUMNS)
-    assert sum(piece.n_rows for piece in file.cut(size)) == 7
+    _, [file] = open_table(tmp_path / "t.parquet", COLUMNS)
+    assert sum(piece.n_rows for piece in file.cut(size, 3)) == 7
 
 
 def test_rows_are_numbered_through_all_files(tmp_path):
@@ -88,7 +90,7 @@ def test_rows_are_numbered_through_all_files(tmp_path):
     frames[2].astype({"x": "float32"}).to_parquet(tmp_path / "2.parquet")
     for i in (0, 3):
         frames[i].to_parquet(tmp_path / f"{i}.parquet")
-    files = open_table(
+    _, files = open_table(
         [
             tmp_path / f"{i}.{kind}"
             for i, kind in enumerate(["parquet", "csv", "parquet", "parquet"])
@@ -100,7 +102,7 @@ def test_rows_are_numbered_through_all_files(tmp_path):
     starts, coding = [[0], [3], [4], [8]], Coding("text", "float64", {"c": ["k"]})
     query = " UNION ALL ".join(s.coded(at, coding) for s, at in zip(scans, starts, strict=True))
     with Database(2**28) as database:
-        rows = database.fetch(f"{query} ORDER BY row")
+        rows = [tuple(row.values()) for row in database.fetch(f"{query} ORDER BY row")]
     expected = [*range(3), 0, *range(4), *range(2)]
     assert rows == [("a", row, float(x), 0.0) for row, x in enumerate(expected)]
 
@@ -111,7 +113,7 @@ def test_tables_on_another_filesystem():
     fs.pipe_file("/tables/b.csv", TEXT.encode())
     fs.pipe_file("/tables/a.csv", TEXT.encode() + b",too,long")
     try:
-        files = open_table("memory://tables/*.csv", COLUMNS)
+        _, files = open_table("memory://tables/*.csv", COLUMNS)
         assert [file.url.rsplit("/", 1)[1] for file in files] == ["a.csv", "b.csv"]
         with Database(2**28) as database:
             assert len(database.fetch(Scan(COLUMNS, files[1:]).values([0]))) == 7
@@ -140,7 +142,7 @@ def test_ranges_of_ids_hold_about_the_same_number_of_rows(tmp_path):
     surveys = []
     for name, part in (("a", frame[:1000]), ("b", frame[1000:9000]), ("c", frame[9000:])):
         part.to_parquet(tmp_path / f"{name}.parquet")
-        scan = Scan(columns, open_table(tmp_path / f"{name}.parquet", columns))
+        scan = Scan(*open_table(tmp_path / f"{name}.parquet", columns))
         with Database(2**28) as database:
             [survey] = survey_scan(scan, "float32", 0.0, database)
             surveys.append((survey.n_rows, sample_ids(scan, 512, database)))
@@ -176,15 +178,15 @@ def test_pages_that_are_unlike_their_checksums_are_found(options, tmp_path):
     path = tmp_path / "t.parquet"
     frame = pd.DataFrame(ROWS, columns=["id", "x", "c"])
     frame.to_parquet(path, row_group_size=2, compression=None, **options)
-    assert not open_table(path, COLUMNS)[0].has_checksums
+    assert not open_table(path, COLUMNS)[1][0].has_checksums
     frame.to_parquet(path, row_group_size=2, compression=None, write_page_checksum=True, **options)
     whole, metadata = path.read_bytes(), pq.read_metadata(path)
     for group, column in product(range(4), range(3)):
         chunk = metadata.row_group(group).column(column)
         end = (chunk.dictionary_page_offset or chunk.data_page_offset) + chunk.total_compressed_size
         path.write_bytes(whole[: end - 1] + bytes([whole[end - 1] ^ 1]) + whole[end:])
-        [file] = open_table(path, COLUMNS)
-        for i, piece in enumerate(file.cut(1)):
+        _, [file] = open_table(path, COLUMNS)
+        for i, piece in enumerate(file.cut(1, 3)):
             refused = pytest.raises(DataError, match=f"{path}: can not be read .*checksum")
             with refused if i == group else nullcontext():
                 check_pages(piece, COLUMNS)

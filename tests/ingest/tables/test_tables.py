@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bagbasis.bags import BagStore, Box
+from bagbasis.ingest.tables import TableIngest, ingest_tables
+from bagbasis.ingest.tables.database import Database
 from bagbasis.ingest.tables.engines import SORT_BYTES, LocalEngine
-from bagbasis.ingest.tables.ingest import TableIngest, ingest_tables
-from bagbasis.ingest.tables.scans import Database
 from tests.bags.processes import running
 from tests.ingest.long_tables import (
     COLUMNS,

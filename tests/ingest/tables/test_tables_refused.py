@@ -8,7 +8,7 @@ import pytest
 
 from bagbasis.bags import BagStore
 from bagbasis.errors import DataError, ParameterError, StoreError
-from bagbasis.ingest.tables.ingest import ingest_tables
+from bagbasis.ingest.tables import ingest_tables
 from bagbasis.storage.zarr_writer import WriterStore
 from tests.ingest.long_tables import COLUMNS, assert_holds, write
 

@@ -7,7 +7,7 @@ import pytest
 
 from bagbasis.errors import DataError, ParameterError
 from bagbasis.ingest import ingest_tables
-from bagbasis.ingest.tables.csv_dialects import CsvDialect
+from bagbasis.ingest.tables.reading import ReadOptions
 
 RNG = np.random.default_rng(0)
 BAGS = [("köln", RNG.normal(size=300)), ("x;'y'", RNG.normal(size=200)), ("#é", RNG.normal(size=9))]
@@ -25,29 +25,29 @@ def rows(quote="", escape=None, delimiter=";"):
 
 
 @pytest.mark.parametrize(
-    ("lines", "encoding", "csv"),
+    ("lines", "encoding", "read"),
     [
         (["bag|x", *rows(delimiter="|")], "latin-1", {"encoding": "latin-1"}),
         (["bag|x", *rows(delimiter="|")], "utf-16", {"encoding": "utf-16"}),
         (["bag;x", *rows("'", "'")], "utf-8", {"quote": "'", "escape": "'"}),
         (["bag;x", *rows("'", "\\")], "utf-8", {"quote": "'", "escape": "\\"}),
-        (["bag:x", *rows(delimiter=":")], "utf-8", {"delimiter": ":", "quote": None}),
-        (["made by;'me", "", "bag|x", *rows(delimiter="|")], "utf-8", {"skip_rows": 2}),
+        (["bag:x", *rows(delimiter=":")], "utf-8", {"delim": ":", "quote": ""}),
+        (["made by;'me", "", "bag|x", *rows(delimiter="|")], "utf-8", {"skip": 2}),
         (
             ['% "units', "bag|x", "% m", *rows(delimiter="|"), "%"],
             "utf-8",
             {"comment": "%"},
         ),
-        (rows('"', '"'), "utf-8-sig", {"columns": ["bag", "x"]}),
-        (["no", *rows(delimiter="|")], "utf-16", {"columns": ["bag", "x"], "skip_rows": 1,
+        (rows('"', '"'), "utf-8-sig", {"names": ["bag", "x"]}),
+        (["no", *rows(delimiter="|")], "utf-16", {"names": ["bag", "x"], "skip": 1,
                                                  "encoding": "utf-16"}),
     ],
 )  # fmt: skip
-def test_what_is_written_is_read(lines, encoding, csv, tmp_path, client, ingest_cut):
+def test_what_is_written_is_read(lines, encoding, read, tmp_path, client, ingest_cut):
     """By this process and, cut in small pieces, by workers: the same bytes."""
     path = tmp_path / "f.csv"
     path.write_bytes("\n".join([*lines, ""]).encode(encoding))
-    given = {"id_column": "bag", "coordinates": ["x"], "dtype": "float64", "csv": csv}
+    given = {"id_column": "bag", "coordinates": ["x"], "dtype": "float64", "read": read}
     store = ingest_cut(path, tmp_path / "s.zarr", **given)
     assert store.ids().tolist() == sorted(NAMES)
     for name, bag in zip(store.ids(), store.read(), strict=True):
@@ -66,8 +66,8 @@ def test_what_is_written_is_read(lines, encoding, csv, tmp_path, client, ingest_
 def test_thousands(thousands, decimal, cells, tmp_path):
     """In coordinates and targets; what is no group of three digits is refused, and named."""
     path = tmp_path / "f.csv"
-    given = {"id_column": "bag", "coordinates": ["x"], "targets": ["y"], "decimal": decimal}
-    given |= {"csv": {"thousands": thousands}, "dtype": "float64"}
+    given = {"id_column": "bag", "coordinates": ["x"], "targets": ["y"], "dtype": "float64"}
+    given["read"] = {"thousands": thousands, "decimal_separator": decimal}
 
     def ingest(cells, name):
         path.write_text("bag;x;y\n" + "".join(f"{i};{x};{x}\n" for i, x in enumerate(cells)))
@@ -83,52 +83,54 @@ def test_thousands(thousands, decimal, cells, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("csv", "told"),
+    ("read", "told"),
     [
-        ({"encoding": "cp1252"}, "csv's encoding is 'cp1252'; expected one of .*'latin-1'"),
-        ({"encodig": "utf-8"}, r"csv has 'encodig' \(did you mean 'encoding'\?\)"),
-        ({"quote": "''"}, "csv's quote is \"''\"; expected one sign"),
-        ({"quote": ";", "delimiter": ";"}, "two are the same"),
-        ({"columns": []}, "csv's columns are empty"),
-        ({"skip_rows": -1}, "skip_rows is -1"),
-        ({"skip_rows": "2"}, "skip_rows is '2'; expected an integer"),
-        ({"thousands": "."}, r"thousands and decimal are both '\.'"),
-        ({"delimiter": "é"}, "csv's delimiter is 'é'"),
-        ({"comment": "#", "skip_rows": 1}, "comment and skip_rows; remove one"),
+        ({"encoding": "cp1252"}, "encoding of read is 'cp1252'; expected one of .*'latin-1'"),
+        ({"encodig": "utf-8"}, r"read has 'encodig' \(did you mean 'encoding'\?\)"),
+        ({"quote": "''"}, "quote of read is \"''\"; expected one sign"),
+        ({"quote": ";", "delim": ";"}, "two are the same"),
+        ({"names": []}, "names of read are empty"),
+        ({"skip": -1}, "skip of read is -1"),
+        ({"skip": "2"}, "skip is '2'; expected an integer"),
+        ({"types": {"x": "REAL"}}, "types of read, of 'x' is 'REAL'; expected one of"),
+        ({"decimal_separator": ";"}, "decimal_separator of read is ';'; expected one of"),
+        ({"thousands": "."}, r"thousands and decimal_separator of read: both '\.'"),
+        ({"delim": "é"}, "delim of read is 'é'"),
+        ({"comment": "#", "skip": 1}, "comment and skip; remove one"),
     ],
 )
-def test_what_is_no_dialect(csv, told, tmp_path):
+def test_what_is_no_option(read, told, tmp_path):
     """The key is named before a file is looked at."""
     with pytest.raises(ParameterError, match=told):
         ingest_tables(
-            tmp_path / "no.csv", tmp_path / "s.zarr", id_column="a", coordinates=["x"], csv=csv
+            tmp_path / "no.csv", tmp_path / "s.zarr", id_column="a", coordinates=["x"], read=read
         )
 
 
 @pytest.mark.parametrize(
-    ("text", "csv", "told"),
+    ("text", "read", "told"),
     [
-        (b"a,1,2\n", {"columns": ["bag", "x"]}, "2 columns are named, its first row has 3: ..a'"),
-        ("bag,x\nä,1\n".encode("latin-1"), None, "can not be read .*csv: .encoding: latin-1"),
+        (b"a,1,2\n", {"names": ["bag", "x"]}, "2 columns are named, its first row has 3: ..a'"),
+        ("bag,x\nä,1\n".encode("latin-1"), None, "can not be read .*read: .encoding: latin-1"),
         (
             "bag,x\nä,1\n".encode("utf-16"),
             None,
-            "can not be read .*csv: .encoding: latin-1., or utf-16",
+            "can not be read .*read: .encoding: latin-1., or utf-16",
         ),
-        ("%\nbag,x\na,1\n".encode("utf-8-sig"), {"comment": "%"}, "mark and a comment.*skip_rows"),
-        (b'"no\nbag,x\n"a",1\n', {"skip_rows": 1}, "has a quote without an end"),
+        ("%\nbag,x\na,1\n".encode("utf-8-sig"), {"comment": "%"}, "mark and a comment.*skip"),
+        (b'"no\nbag,x\n"a",1\n', {"skip": 1}, "has a quote without an end"),
     ],
 )
-def test_files_that_are_written_otherwise(text, csv, told, tmp_path):
+def test_files_that_are_written_otherwise(text, read, told, tmp_path):
     """Names the file, and what to give."""
     path = tmp_path / "f.csv"
     path.write_bytes(text)
     with pytest.raises(DataError, match=f"f.csv: .*{told}"):
-        ingest_tables(path, tmp_path / "s.zarr", id_column="bag", coordinates=["x"], csv=csv)
+        ingest_tables(path, tmp_path / "s.zarr", id_column="bag", coordinates=["x"], read=read)
 
 
 def test_header_is_the_same_row_for_duckdb_and_for_names():
     """Comments before it are skipped, an escape is none of the name."""
-    dialect = CsvDialect(escape="\\", comment="#")
+    options = ReadOptions(escape="\\", comment="#")
     sample = b'# two\n"a\\"b",x\n1,2\n'
-    assert dialect.read_header(sample, {'a"b'}) == (",", ['a"b', "x"])
+    assert options.read_header(sample, ['a"b']) == (",", ['a"b', "x"])
