@@ -77,9 +77,9 @@ def _booleans(names: Any) -> str:  # noqa: ANN401
 def _cyclic(periods: Any) -> str:  # noqa: ANN401
     made = {}
     for name, period in periods.items():
-        turns = f"{_sql(name)} % {period!r} / {period!r}"
+        turn = f"({_sql(name)} % {period!r}) / {period!r}"  # rounded as it was
         for wave in ("cos", "sin"):
-            made[f"{wave} {name}/{period:g}"] = f"{wave}(2 * pi() * ({turns}))"
+            made[f"{wave} {name}/{period:g}"] = f"{wave}(2 * pi() * {turn})"
     return _coordinates(made)
 
 

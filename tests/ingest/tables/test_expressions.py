@@ -190,7 +190,7 @@ def test_targets_that_can_not_be_computed_or_are_no_numbers(tmp_path):
 GONE = {
     "dates": (["day"], """{'day': 'epoch(CAST("day" AS TIMESTAMP)) / 86400'}"""),
     "booleans": (["on"], """{'on': 'CAST("on" AS BOOLEAN)'}"""),
-    "cyclic": ({"hour": 24}, """'cos hour/24': 'cos(2 * pi() * ("hour" % 24 / 24))', 'sin hour"""),
+    "cyclic": ({"hour": 24}, """'cos hour/24': 'cos(2 * pi() * ("hour" % 24) / 24)', 'sin hour"""),
     "categories": ({"band": ["g", "it's"]}, """CASE WHEN "band" IN ('g', 'it''s') THEN "band" ="""),
     "decimal": (",", "read: {'decimal_separator': ','}"),
     "csv": ({"delimiter": ";", "quote": None}, "read: {'delim': ';', 'quote': ''}"),
