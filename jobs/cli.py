@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from .answers import answer, command_terminal, take_json
-from .commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .interrupts import prompt_interrupts
+from .other_commands import CLUSTER_OPTION, COMMANDS, SET_OPTION
 from .shell import (
     HEADINGS,
     INTERRUPTED,
@@ -135,7 +135,7 @@ def _run(
     name: str, what: str | None, overrides: tuple[str, ...], options: dict[str, str | None]
 ) -> int:
     job = import_job(name)
-    from .config import load_config
+    from .configs import load_config
 
     path, given = _positional(name, what)
     if what is None and name in SELF_CONTAINED:

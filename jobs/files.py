@@ -16,12 +16,18 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from bagbasis.errors import BagbasisWarning, StoreError
-from bagbasis.storage.files import read_bytes, storage_errors, write_json, writing
-from bagbasis.storage.urls import local_path, normalize_url
-from bagbasis.storage.zarr_stores import check_no_link
+from bagbasis.storage import (
+    check_no_link,
+    local_path,
+    normalize_url,
+    read_bytes,
+    storage_errors,
+    write_json,
+    writing,
+)
 
 if TYPE_CHECKING:
-    from .config import JobConfig
+    from .configs import JobConfig
     from .terminal import Terminal
 
 

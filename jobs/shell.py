@@ -47,6 +47,8 @@ JOBS = {
     "experiment": "Run an experiment of the papers again.",
 }
 
+STORES = ("info", "verify", "remove", "relabel", "merge", "compact")  # jobs that look after a store
+
 INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
 HEADINGS = {  # of `bags --help`, over the commands
@@ -65,7 +67,12 @@ def check_job(name: str) -> None:
 
 def import_job(name: str) -> ModuleType:
     """Import the module of a job, with its ``Config`` and ``run``, when it is used."""
-    return importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
+    room, name = "commands", name.replace("-", "_")
+    if name.startswith("test_"):
+        room, name = "commands.hypotheses", name.removeprefix("test_")
+    elif name in STORES:
+        room = "commands.stores"
+    return importlib.import_module(f"{__package__}.{room}.{name}")
 
 
 def packaged_config(job: str) -> Path:

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from .pictures.parts import Part
+    from .pictures import Part
 
 Callback = Callable[[int, int], None]  # (units done, units in all)
 

@@ -45,7 +45,7 @@ def _steps() -> Iterator[Step]:
         RandomFourierFeatures,
         TripleBasisRegressor,
     )
-    from bagbasis.embeddings.coefficient_pca import REDUCED
+    from bagbasis.embeddings import REDUCED
     from bagbasis.hypotheses import two_sample_test
 
     rng = np.random.default_rng(0)

@@ -45,9 +45,9 @@ from bagbasis import (
     load_model,
 )
 from bagbasis.evaluation import judge_fit, permutation_importance
+from bagbasis.models import iter_predictions
 from bagbasis.random_features import LearnedFourierFeatures
 from bagbasis.registry import Registry
-from bagbasis.regression import iter_predictions
 from bagbasis.retraining import DriftGate, Retraining, Window, retrain
 from bagbasis.tuning import Search, tune
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 import bagbasis
 from bagbasis.jobs import shell
-from bagbasis.jobs.retrain import CHAMPION_KEPT, EXIT_CODES
+from bagbasis.jobs.commands.retrain import CHAMPION_KEPT, EXIT_CODES
 from bagbasis.yaml_text import parse_yaml
 from tests.ingest.formats.annotated import write_h5ad
 

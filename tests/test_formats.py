@@ -27,7 +27,7 @@ from bagbasis import (
     features,
     load_model,
 )
-from bagbasis.jobs.retrain_report import write_round
+from bagbasis.jobs.commands.retrain_report import write_round
 from bagbasis.registry import Registry
 from bagbasis.retraining import DriftGate, Retraining, Window, retrain
 from tests.oracles.labelled import labelled_bags

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from bagbasis import BagStore
 from bagbasis.bags import Box
-from bagbasis.evaluation import Errors
-from bagbasis.evaluation.importance import names_of_coordinates
-from bagbasis.regression.base import DoubleBasis
+from bagbasis.evaluation import Errors, names_of_coordinates
+from bagbasis.models import DoubleBasis
 
 from .charts import Chart, Series, thin
 from .parts import Table

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bagbasis.storage.files import writing
+from bagbasis.storage import writing
 
 DOTS_PER_INCH = 120  # of the PNG files
 LAYOUT: Literal["constrained"] | None = "constrained"  # half of the time of a picture

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bagbasis.regression.base import DoubleBasis
-from bagbasis.regression.feature_map import MUCH_OUTSIDE
+from bagbasis.fitting import MUCH_OUTSIDE
+from bagbasis.models import DoubleBasis
 
 from .charts import Chart, Series
 from .parts import Table, facts

@@ -16,9 +16,17 @@ from typing import Any
 from bagbasis.config_errors import differences, refuse_credentials
 from bagbasis.errors import ConfigError, RunError, WriterBusyError, shown
 from bagbasis.parameters import Instance, MappingOf, None_, Open, Text, Url, checked
-from bagbasis.storage.files import PRIVATE, json_bytes, storage_errors, write_json
-from bagbasis.storage.lock import Hold, writer_lock
-from bagbasis.storage.urls import ICECHUNK, local_path, normalize_url
+from bagbasis.storage import (
+    ICECHUNK,
+    PRIVATE,
+    Hold,
+    json_bytes,
+    local_path,
+    normalize_url,
+    storage_errors,
+    write_json,
+    writer_lock,
+)
 from bagbasis.versions import version
 
 from ..shell import check_job

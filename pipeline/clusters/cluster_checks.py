@@ -9,10 +9,10 @@ from typing import Any
 
 from distributed import Client
 
-from ..bags import BagStore
 from ..errors import BagbasisError, ClusterError
-from ..execution.progress import Progress
-from ..storage.urls import normalize_url
+from ..execution import Progress
+from ..storage import normalize_url
+from ..store import BagStore
 
 PACKAGES = ("python", "dask", "distributed", "numpy", "numba", "zarr", "bagbasis")
 

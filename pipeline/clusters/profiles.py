@@ -23,7 +23,7 @@ from pydantic import (
 
 from ..config_errors import first_error, refuse_credentials
 from ..errors import ConfigError
-from ..storage.files import storage_errors
+from ..storage import storage_errors
 from ..yaml_text import parse_yaml
 
 PROFILES = Path("configs/profiles")

@@ -1,10 +1,11 @@
-"""Densities of bags: series, kernel and score-matched estimates, the nearest valid density."""
+"""Densities of bags: series and kernel estimates, their smoothness, the nearest valid density.
 
-from .estimate import estimate_densities
-from .exponential_family import ExponentialFamilyDensity, Width
-from .kernel_density import kde_at
-from .leave_one_out import Smoothness, choose_smoothness
-from .series import Densities
+The room imports divergences and the rooms below it.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "Densities",

@@ -13,13 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, inv, solve
 
 from ..arrays import Floats
-from ..bags import Bags, BagStore, as_bags
-from ..bags.labelled import LabelledBags
-from ..bags.sampling import MEDIAN_ROWS, RunSample, median_distance, spread_rows
+from ..bags import Bags, as_bags
 from ..errors import DataError
-from ..execution import lane
-from ..execution.passes import Reduction, run_pass
-from ..execution.progress import Progress
+from ..execution import Progress, Reduction, lane, run_pass
+from ..labelled import LabelledBags
 from ..parameters import (
     Function,
     Integer,
@@ -35,6 +32,7 @@ from ..parameters import (
 from ..parameters.random_features import SCALES
 from ..params import as_array
 from ..sklearn_bases import BaseEstimator
+from ..store import MEDIAN_ROWS, BagStore, RunSample, median_distance, spread_rows
 from .density_checks import checked_points
 from .fisher_sums import (
     FisherCollector,

@@ -16,10 +16,9 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from ..arrays import Floats, Integers
-from ..bags.labelled import Batch
 from ..errors import DataError
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.products import gram_matrix
+from ..execution import SECONDS_PER_PRODUCT, Cost, gram_matrix
+from ..labelled import Batch
 
 POINTS_PER_STEP = 2**13  # whose features are held at a time: some tens of MiB
 SECONDS_PER_SINE = 2e-8  # in double precision, of a sine and its cosine, on one core

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats
 from ..bags import Box, as_bags
-from ..bags.labelled import box_of_bags
-from ..embeddings.base import BagsLike, BoxLike
+from ..embeddings import BagsLike, BoxLike
 from ..errors import DataError
+from ..labelled import box_of_bags
 from ..parameters import Real, checked
 from ..parameters.embeddings import SHARE
 from ..threads import KERNELS

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..bases.functions import check_basis
+from ..bases import check_basis
 from ..errors import DataError, ParameterError
 from ..parameters import Instance, Integer, None_, checked
 from .density_checks import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..bases.function_kernels import FAST, fill_cosine, fill_legendre, fill_trigonometric
+from ..bases import FAST, fill_cosine, fill_legendre, fill_trigonometric
 
 COSINE, TRIGONOMETRIC = 0, 1
 SCRATCH = 7  # rows that the recurrences use

@@ -18,13 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers
-from ..bags import Bags, BagStore, Box, as_bags
-from ..bags.labelled import LabelledBags, box_of_bags
-from ..bags.sampling import CHOICE_SAMPLE, RunSample
-from ..bases.coefficients import PointArguments, kernel_arguments
+from ..bags import Bags, Box, as_bags
+from ..bases import PointArguments, kernel_arguments
 from ..errors import DataError, ParameterError
-from ..execution.costs import Cost
-from ..execution.progress import Progress
+from ..execution import Cost, Progress
+from ..labelled import LabelledBags, box_of_bags
 from ..parameters import (
     Integer,
     ListOf,
@@ -37,6 +35,7 @@ from ..parameters import (
 )
 from ..parameters.embeddings import COMMON
 from ..sklearn_bases import BaseEstimator, TransformerMixin
+from ..store import CHOICE_SAMPLE, BagStore, RunSample
 from .description import Description
 from .refusals import check_dims, refuse_outside
 

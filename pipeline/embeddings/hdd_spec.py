@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags
-from ..bases import evaluate_basis, index_set, project
-from ..bases.coefficients import kernel_arguments
+from ..bases import evaluate_basis, index_set, kernel_arguments, project
 from ..errors import ParameterError
 from ..parameters import Integer, None_, Real, Table, decided
 from ..parameters.embeddings import MAX_ORDER, TABLES
 from ..threads import KERNELS
 from .base import MarginalSpec
 from .description import Description, SeriesShape
-from .hdd_kernels import project_powers
 from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts
+from .kernels.hdd_kernels import project_powers
+from .kernels.spread_kernels import CHUNK, spread_bags
 from .refusals import refuse_outside
-from .spread_kernels import CHUNK, spread_bags
 
 BLOCK_BYTES = 2**22  # of the grids of a block of bags: what a core's share of the cache holds
 # By dimensions of a marginal, and so for marginals of at most three:

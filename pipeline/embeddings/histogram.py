@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
 from ..parameters import Table, decided
-from ..parameters.embeddings import TABLES
+from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
 from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, MarginalSpec
 from .description import Description
 from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts, lambda_nodes
-from .histogram_kernels import histogram_powers
+from .kernels.histogram_kernels import histogram_powers
 
 # The measure over λ of each distance; that of "l2" is the histogram itself.
 MEASURES = {"js": "js", "chi2": "chi2", "intersection": "tv", "l2": None}

@@ -18,7 +18,7 @@ from ..parameters.embeddings import TABLES
 from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
-from .moments_kernels import moments
+from .kernels.moments_kernels import moments
 
 SMALLEST_SPREAD = 1e-12  # of a moment's size: below, rounding would be blown up to a feature
 

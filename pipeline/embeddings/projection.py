@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Integers
 from ..bags import Bags, Box
-from ..bases import index_set, project
-from ..bases.smoothness import choose_bandwidth, choose_index_set, damping
+from ..bases import choose_bandwidth, choose_index_set, damping, index_set, project
 from ..errors import ParameterError
 from ..parameters import Table, decided
 from ..parameters.embeddings import TABLES

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
-from ..bases.index_sets import MAX_FUNCTIONS
 from ..parameters import Integer, Table, decided
-from ..parameters.embeddings import TABLES
-from ..random_features.frequencies import draw_frequencies
+from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
+from ..random_features import draw_frequencies
 from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
-from .sliced_kernels import sliced_quantiles
+from .kernels.sliced_kernels import sliced_quantiles
 
 
 @dataclass(frozen=True)

@@ -13,27 +13,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 
-from ..bags.bags import take_rows
-from ..bags.columns import Column
-from ..bags.labelled import Batch, LabelledBags
-from ..bags.splits import ListedBags
+from ..bags import take_rows
 from ..errors import DataError, ParameterError
-from ..execution import Progress
-from ..execution.passes import Reduction, run_pass
+from ..execution import Progress, Reduction, run_pass
+from ..fitting import (
+    FitParameters,
+    FitPlan,
+    FitStatistics,
+    FitSums,
+    Labels,
+    Problem,
+    TrainingBags,
+    check_summable,
+    plan_fit,
+    pose_problem,
+)
+from ..labelled import Batch, Column, LabelledBags, SampleWeight, Weights
+from ..models import DoubleBasis, RidgeModel, fit_ridge, make_model, parameters_of
+from ..outcomes import Reals, Target
 from ..parameters import Function, Instance, Integer, ListOf, None_, Text, checked
-from ..regression import RidgeStatistics
-from ..regression.accumulate import FitStatistics
-from ..regression.base import DoubleBasis, parameters_of
-from ..regression.fit_parameters import FitParameters
-from ..regression.fitting import fit_ridge, make_model
-from ..regression.outcome_base import Target
-from ..regression.outcomes import Reals
-from ..regression.plan import FitPlan, FitSums
-from ..regression.planning import check_summable, plan_fit
-from ..regression.problem import Labels, Problem, TrainingBags, pose_problem
-from ..regression.ridge_model import RidgeModel
-from ..regression.summary import Summary
-from ..regression.weights import SampleWeight, Weights
+from ..statistics import RidgeStatistics, Summary
+from ..store import ListedBags
 from ..units import units_of
 from .errors import Errors
 from .judging import ROWS_PER_BLOCK, Judge, judging_cost

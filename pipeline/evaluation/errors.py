@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..bags.html_table import html_table
-from ..bags.splits import hash_index
-from ..regression.outcomes import Outcome, Reals
+from ..bags import html_table
+from ..labelled import hash_index
+from ..outcomes import Outcome, Reals
 from ..units import in_units, units_of_labels
 
 SAMPLE_SIZE = 50_000  # bags remembered for pictures: more dots hide each other

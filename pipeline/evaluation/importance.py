@@ -10,22 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bags import Bags, BagStore, as_bags
-from ..bags.bags import concatenate
-from ..bags.columns import Column
-from ..bags.holdout import Holdout
-from ..bags.inputs import LabelsLike, as_targets, with_responses, with_targets
-from ..bags.labelled import Batch, LabelledBags
+from ..bags import Bags, as_bags, concatenate
 from ..errors import DataError, ParameterError, shown
-from ..execution import Progress
-from ..execution.passes import rows_of, run_pass
-from ..execution.progress import part_of
+from ..execution import Progress, part_of, rows_of, run_pass
+from ..labelled import (
+    Batch,
+    Column,
+    Holdout,
+    LabelledBags,
+    LabelsLike,
+    SampleWeight,
+    Weights,
+    as_targets,
+    with_responses,
+    with_targets,
+)
+from ..models import FittedEstimator, JudgedModel, check_predictable, mean_of, model_of
+from ..outcomes import Classes, Densities, Outcome, Reals, class_codes
 from ..parameters import Function, Integer, ListOf, MappingOf, None_, Text, checked
-from ..regression.fitted_model import FittedEstimator, JudgedModel, mean_of, model_of
-from ..regression.outcomes import Classes, Densities, Outcome, Reals
-from ..regression.stored_predictions import check_predictable
-from ..regression.training_labels import class_codes
-from ..regression.weights import SampleWeight, Weights
+from ..store import BagStore
 from ..units import in_units
 from .errors import ROUNDING, Rows, exponents_of
 from .exchanges import Index, draw_donors, drop_of_score, exchange

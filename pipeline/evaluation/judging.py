@@ -9,25 +9,25 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from ..bags import Bags, BagStore
-from ..bags.labelled import Batch, LabelledBags
+from ..bags import Bags
 from ..bases import project
 from ..embeddings import ProjectionSpec
 from ..errors import DataError
-from ..execution import Progress
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.passes import Reduction, run_pass
-from ..parameters import Function, Instance, None_, Text, checked
-from ..regression.fitted_model import (
+from ..execution import SECONDS_PER_PRODUCT, Cost, Progress, Reduction, run_pass
+from ..labelled import Batch, LabelledBags, SampleWeight, Weights
+from ..models import (
     FittedEstimator,
     JudgedModel,
     ScoringModel,
+    check_predictable,
     mean_of,
     model_of,
+    natural_subsets,
+    take_subset,
 )
-from ..regression.outcomes import Classes, Densities, Outcome, Reals
-from ..regression.stored_predictions import check_predictable, natural_subsets, take_subset
-from ..regression.weights import SampleWeight, Weights
+from ..outcomes import Classes, Densities, Outcome, Reals
+from ..parameters import Function, Instance, None_, Text, checked
+from ..store import BagStore
 from ..units import in_units
 from .errors import (
     SAMPLED_TARGETS,

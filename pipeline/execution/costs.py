@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..bags.labelled import ROWS_PER_BLOCK
-from ..bags.plan import Range, split_evenly
-from ..bags.reading import PARTITION_BYTES
+from ..labelled import ROWS_PER_BLOCK
+from ..store import PARTITION_BYTES, Range, split_evenly
 
 # Of float32 numbers in a matrix product, on one core: the right order, not the right number.
 SECONDS_PER_PRODUCT = 1e-11

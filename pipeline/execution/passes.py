@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags.labelled import Batch, LabelledBags, with_missing
-from ..bags.plan import Range
 from ..errors import ParameterError
+from ..labelled import Batch, LabelledBags, with_missing
+from ..store import Range
 from .costs import Cost, current_limits, plan_tasks
 from .keepers import Keeper
 from .lanes import lane

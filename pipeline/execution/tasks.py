@@ -28,15 +28,7 @@ from .keepers import Keeper
 from .lanes import hearing_compilers, lane
 from .lazy_dask import dask, distributed
 from .notebook import watched
-from .progress import (
-    Progress,
-    Report,
-    Tally,
-    listening,
-    log_finished,
-    log_said,
-    worker_report,
-)
+from .progress import Progress, Report, Tally, listening, log_finished, log_said, worker_report
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed

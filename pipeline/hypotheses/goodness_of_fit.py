@@ -16,20 +16,15 @@ from ..errors import DataError, ParameterError, shown
 from ..execution import lane
 from ..parameters import Function, Instance, Integer, Real, ShareOrZero, Table, checked
 from ..parameters.hypotheses import TABLES
-from .held_out import split_units
-from .kernels import Kernel, resolve_kernel
-from .nulls import mixture_null
+from .goodness.scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
+from .goodness.stein import SteinMoments, SteinSums, learn_stein_locations, stein_features
+from .kernels.kernels import Kernel, resolve_kernel
+from .nulls.laws import mixture_null
+from .nulls.wild_bootstrap import WILD, wild_null, wild_signs
 from .registry import Measured, Statistic, find_statistic
 from .result import HypothesisResult
-from .samples import Sample, as_points, as_sample, is_bags
-from .scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
-from .stein import (
-    SteinMoments,
-    SteinSums,
-    learn_stein_locations,
-    stein_features,
-)
-from .wild_bootstrap import WILD, wild_null, wild_signs
+from .samples.held_out import split_units
+from .samples.samples import Sample, as_points, as_sample, is_bags
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,19 +7,19 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..bags import BagStore
 from ..errors import DataError, ParameterError
 from ..execution import lane
 from ..parameters import checked
 from ..parameters.hypotheses import TABLES
-from .feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
-from .hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
-from .nfsic import NFSIC
-from .pairs import DependenceStatistic, Pairs
+from ..store import BagStore
+from .dependence.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
+from .dependence.hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
+from .dependence.nfsic import NFSIC
+from .dependence.pairs import DependenceStatistic, Pairs
+from .dependence.stored_pairs import StoredPairs
 from .registry import Measured, find_statistic
 from .result import HypothesisResult
-from .stored_pairs import StoredPairs
-from .variables import LEAST_PAIRS, VariableLike, read_variables
+from .samples.variables import LEAST_PAIRS, VariableLike, read_variables
 
 # A new statistic is its class and one line here.
 INDEPENDENCE: dict[str, type[DependenceStatistic]] = {

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import Floats
 from ..errors import DataError, ParameterError, shown
 from ..parameters import Table, keep_checked
-from .nulls import Null
+from .nulls.laws import Null
 from .result import HypothesisResult
 
 

@@ -14,19 +14,19 @@ from ..execution import lane
 from ..parameters import checked
 from ..parameters.hypotheses import TABLES
 from ..params import as_array
-from .aggregated import Aggregate
-from .block_mmd import BlockMMD, LinearMMD
-from .comparison import TwoSamples, TwoSampleStatistic
-from .exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
-from .feature_mmd import FastfoodMMD, FourierMMD
-from .fused import Fuse
-from .kernel_choice import CRITERIA, choose_kernel
-from .kernels import Kernel, resolve_kernel
-from .locations import MeanEmbeddings, SmoothedCharacteristicFunctions
+from .kernels.kernels import Kernel, resolve_kernel
+from .nulls.wild_bootstrap import WILD
 from .registry import find_statistic
 from .result import HypothesisResult
-from .samples import SampleLike, read_samples
-from .wild_bootstrap import WILD
+from .samples.samples import SampleLike, read_samples
+from .two_samples.aggregated import Aggregate
+from .two_samples.block_mmd import BlockMMD, LinearMMD
+from .two_samples.comparison import TwoSamples, TwoSampleStatistic
+from .two_samples.exact_mmd import BiasedMMD, EnergyDistance, UnbiasedMMD
+from .two_samples.feature_mmd import FastfoodMMD, FourierMMD
+from .two_samples.fused import Fuse
+from .two_samples.kernel_choice import CRITERIA, choose_kernel
+from .two_samples.locations import MeanEmbeddings, SmoothedCharacteristicFunctions
 
 LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
 

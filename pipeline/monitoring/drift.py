@@ -9,26 +9,27 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..bags.sampling import spread_rows
 from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import BagError, DataError
-from ..execution import lane
-from ..execution.passes import check_memory
-from ..hypotheses.fused import FusedDifference, fuse_rows
-from ..hypotheses.mean_difference import MeanDifference, compare_means
-from ..hypotheses.permutation import split_sums
-from ..hypotheses.samples import resolve_embedding
-from ..hypotheses.thinning import (
+from ..execution import check_memory, lane
+from ..hypotheses import (
     BagSet,
     ComparedBags,
+    FusedDifference,
+    MeanDifference,
     ThinnedBags,
     as_bag_set,
+    compare_means,
+    fuse_rows,
     held_size,
+    resolve_embedding,
+    split_sums,
     thin_sets,
 )
 from ..parameters import Boolean, Function, Instance, Integer, None_, Seed, Share, checked
 from ..parameters.hypotheses import DRIFT_STATISTIC, PERMUTATIONS
 from ..random_features import RandomFourierFeatures
+from ..store import spread_rows
 from .coordinates import CoordinateShift, coordinate_shifts, means_and_spreads, standardised
 
 

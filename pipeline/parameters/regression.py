@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from .checks import Table
-from .constraints import (
-    Boolean,
-    False_,
-    Instance,
-    Integer,
-    None_,
-    OneOf,
-    Open,
-    Real,
-    Share,
-    Text,
-)
+from .constraints import Boolean, False_, Instance, Integer, None_, OneOf, Open, Real, Share, Text
 from .containers import ListOf, MappingOf
 from .embeddings import PRECISION
 

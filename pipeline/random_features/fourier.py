@@ -13,21 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
 from ..errors import ParameterError
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.products import multiply
+from ..execution import SECONDS_PER_PRODUCT, Cost, multiply
 from ..parameters import Integer, Open, Real, Table, check_parameters, decided, keep_checked
 from ..parameters.random_features import SCALES, TABLES
 from ..threads import KERNELS
 from .base import Arrays, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import BegunWhole
-from .fourier_kernels import sine_cosine
-from .frequencies import (
-    FREQUENCIES_PER_BLOCK,
-    draw_frequencies,
-    draw_hadamard,
-    hadamard_order,
-)
-from .hadamard_kernels import structured_products
+from .frequencies import FREQUENCIES_PER_BLOCK, draw_frequencies, draw_hadamard, hadamard_order
+from .kernels.fourier_kernels import sine_cosine
+from .kernels.hadamard_kernels import structured_products
 
 STRUCTURED_INPUTS = 64  # of a block; Hadamard products of fewer are far from Gaussian ones
 OF_BLOCKS = 2**63  # keys of the blocks' seeds, beyond those of frequencies

@@ -11,27 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from ..arrays import Floats
-from ..bags.sampling import spread_rows
 from ..errors import DataError, ParameterError
-from ..execution import lane
-from ..execution.keepers import KeptState, StateKeeper
-from ..execution.passes import check_memory
+from ..execution import KeptState, StateKeeper, check_memory, lane
 from ..parameters import check_parameters
 from ..parameters.random_features import TABLES
 from ..params import as_array
 from ..sklearn_bases import validated
+from ..store import spread_rows
 from .base import Blocks, FeatureSpec, LabelledSums, RandomFeatures, Sample
 from .fourier import RandomFourierFeatures, name_sines
 from .frequencies import draw_frequencies
 from .learned_spec import LearnedSpec
 from .spectral_mixture import FAMILIES, Mixture
-from .spectrum_evidence import (
-    PENALTIES,
-    SpectrumSums,
-    accept_in_turn,
-    draw_penalty,
-    log_evidence,
-)
+from .spectrum_evidence import PENALTIES, SpectrumSums, accept_in_turn, draw_penalty, log_evidence
 
 logger = logging.getLogger(__name__)
 

@@ -12,19 +12,18 @@ from scipy.linalg import cholesky, lapack
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
-from ..bags.sampling import MEDIAN_ROWS, median_distance, median_l1_distance, spread_rows
+from ..arrays import Floats
 from ..errors import ParameterError
-from ..execution.costs import SECONDS_PER_PRODUCT, Cost
-from ..execution.passes import check_memory
-from ..execution.products import multiply, multiply_by_triangle
+from ..execution import SECONDS_PER_PRODUCT, Cost, check_memory, multiply, multiply_by_triangle
 from ..parameters import check_parameters
 from ..parameters.random_features import TABLES
+from ..store import MEDIAN_ROWS, median_distance, median_l1_distance, spread_rows
 from ..threads import KERNELS
 from .base import Arrays, ArraySpec, Blocks, LabelledSums, RandomFeatures, Sample, check_blocks
 from .completion import WHOLE, Completion
 from .kernel_profiles import LAPLACIAN, kernel_profile
-from .landmark_kernels import gaussian_values
-from .landmarks import Floats, Index, choose_by_cholesky, choose_spread
+from .kernels.landmark_kernels import gaussian_values
+from .landmarks import Index, choose_by_cholesky, choose_spread
 
 SAMPLED_PER_LANDMARK = 2  # rows that each landmark is chosen from
 # Of the trace of the landmarks' kernel, which is added to its diagonal: eigenvalues below it come

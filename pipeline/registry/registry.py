@@ -26,16 +26,21 @@ import numpy as np
 import zarr
 
 from ..errors import ModelError, ParameterError, WriterBusyError
+from ..models import ATTRIBUTE, DoubleBasis, load_model, write_model
 from ..parameters import Instance, Integer, MappingOf, None_, Open, Text, Url, checked
-from ..regression import load_model
-from ..regression.base import DoubleBasis
-from ..regression.saving import ATTRIBUTE, write_model
-from ..storage.files import GROUP, names_in, read_bytes, storage_errors
-from ..storage.folders import publish, staging
-from ..storage.lock import writer_lock
-from ..storage.urls import normalize_url
-from ..storage.zarr_reading import checked_array, open_group
-from ..storage.zarr_stores import zarr_store
+from ..storage import (
+    GROUP,
+    checked_array,
+    names_in,
+    normalize_url,
+    open_group,
+    publish,
+    read_bytes,
+    staging,
+    storage_errors,
+    writer_lock,
+    zarr_store,
+)
 from .pointer import Pointer, Promotion, now
 
 POINTER = "champion.json"

@@ -25,17 +25,20 @@ import numpy as np
 
 from ..arrays import Floats
 from ..bags import concatenate
-from ..bags.labelled import LabelledBags, take_range
-from ..bags.plan import Range
-from ..bags.sampling import RunSample, spread_rows
 from ..execution import lane
-from ..hypotheses.features import FourierFeatures
-from ..hypotheses.fused import FusedDifference, fuse_rows
-from ..hypotheses.kernels import resolve_kernel
-from ..hypotheses.mean_difference import MeanDifference, compare_means
+from ..hypotheses import (
+    FourierFeatures,
+    FusedDifference,
+    MeanDifference,
+    compare_means,
+    fuse_rows,
+    resolve_kernel,
+)
+from ..labelled import LabelledBags, take_range
+from ..models import RidgeModel
 from ..monitoring import DriftResult, drift_test
-from ..regression.outcomes import Outcome
-from ..regression.ridge_model import RidgeModel
+from ..outcomes import Outcome
+from ..store import Range, RunSample, spread_rows
 from .settings import DriftGate, Spending
 
 ALARMS = {

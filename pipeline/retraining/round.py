@@ -16,15 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import BagStore
-from ..bags.labelled import LabelledBags, take_range
-from ..bags.plan import Range
-from ..bags.splits import HOLDOUT_SEED, ListedBags, Split
 from ..execution import Progress
+from ..fitting import Checkpoints, FitStatistics
+from ..labelled import HOLDOUT_SEED, LabelledBags, Split, take_range
+from ..models import RidgeModel, load_model
 from ..registry import Registry
-from ..regression import Checkpoints, load_model
-from ..regression.accumulate import FitStatistics
-from ..regression.ridge_model import RidgeModel
+from ..store import BagStore, ListedBags, Range
 from ..versions import version
 from .drift_gates import GateResults, measure_drift
 from .gates import check_comparable, count_labelled, find_objections, judge, newest_held_out

@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ..bags import BagStore
-from ..bags.box import Box
-from ..bags.labelled import LabelledBags
+from ..bags import Box
 from ..errors import ParameterError
+from ..labelled import LabelledBags
+from ..models import DoubleBasis, parameters_of
 from ..parameters import Table, check_parameters, keep_checked
 from ..parameters.retraining import TABLES
-from ..regression.base import DoubleBasis, parameters_of
-from ..storage.urls import normalize_url
+from ..storage import normalize_url
+from ..store import BagStore
 
 LEAST_LEVEL = 6e-6  # of three gates: 10^6 permutations show 2e-6
 

@@ -17,13 +17,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from ..arrays import Integers
-from ..bags import BagStore
-from ..bags.changes import Changes
 from ..errors import StoreError, WriterBusyError
-from ..regression.accumulate import FitStatistics
-from ..regression.partials import read_partial, write_partial
-from ..storage.files import discard, json_bytes, names_in, read_json, reading, writing
-from ..storage.lock import Hold
+from ..fitting import FitStatistics, read_partial, write_partial
+from ..storage import Hold, discard, json_bytes, names_in, read_json, reading, writing
+from ..store import BagStore, Changes
 from .settings import Spending
 
 FORMAT_VERSION = 1

@@ -20,11 +20,9 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.errors import ContainsArrayError
 
 from ..arrays import Integers
-from ..bags import BagStore
 from ..errors import WriterBusyError
-from ..storage.files import names_in, remove, storage_errors
-from ..storage.zarr_reading import array_of, open_group
-from ..storage.zarr_stores import zarr_store
+from ..storage import array_of, names_in, open_group, remove, storage_errors, zarr_store
+from ..store import BagStore
 from .candidates import digest
 
 FORMAT_VERSION = 2

@@ -20,13 +20,12 @@ import numpy as np
 import pandas as pd
 
 from bagbasis import BagStore
-from bagbasis.bags import merge_stores
 from bagbasis.datasets import generate
 from bagbasis.errors import StoreError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.jobs.retrain import CHAMPION_KEPT
+from bagbasis.jobs.commands.retrain import CHAMPION_KEPT
 from bagbasis.registry import Registry
-from tests.bags.processes import BATCH, append_batch
+from bagbasis.store import merge_stores
 from tests.chaos.children import tell
 from tests.chaos.contents import (
     Place,
@@ -41,6 +40,7 @@ from tests.datasets.generating import SHIFTED
 from tests.jobs.running import bags, settings
 from tests.oracles.labelled import labelled_bags
 from tests.retraining.problems import create, estimator, grow
+from tests.store.processes import BATCH, append_batch
 
 N_BAGS = 120
 N_BATCHES = 4

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bagbasis import bags, bases, clusters, datasets, densities
-from bagbasis.bags import Bags, BagStore, Box, Responses, merge_stores
+from bagbasis.bags import Bags, Box, Responses
+from bagbasis.store import BagStore, merge_stores
 from tests.contract.world import N, World
 
 Call = tuple[Callable[..., Any], dict[str, Any]]

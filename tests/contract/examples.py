@@ -19,7 +19,7 @@ from bagbasis import (
     retraining,
     tuning,
 )
-from bagbasis.bags import BagStore
+from bagbasis.store import BagStore
 from tests.contract.data_examples import DATA_EXAMPLES, Example
 from tests.contract.model_examples import MODEL_EXAMPLES, used
 from tests.contract.run_examples import RUN_EXAMPLES

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from bagbasis.errors import MOST_CHARACTERS, ConfigError
 from bagbasis.jobs.cli import run_job
-from bagbasis.jobs.config import JobConfig, load_config
+from bagbasis.jobs.configs.config import JobConfig, load_config
 from bagbasis.jobs.shell import JOBS, import_job
 from tests.contract.test_public_callables import REFUSAL_SECONDS, guarded
 from tests.contract.values import is_thorough

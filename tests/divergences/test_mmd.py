@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.divergences import divergence_matrix, median_bandwidth
-from bagbasis.divergences import mmd as library_mmd
+from bagbasis.divergences import divergence_matrix, median_bandwidth, mmd as library_mmd
 from bagbasis.errors import BagError
 from tests.oracles.divergences import matrix_by_loop, mmd
 from tests.oracles.fourier import median_distance_by_loop

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bagbasis.bags import Bags
-from bagbasis.bags.labelled import Batch, LabelledBags
-from bagbasis.bags.labels import Targets
 from bagbasis.evaluation import Errors
 from bagbasis.evaluation.judging import Judge
-from bagbasis.regression.outcomes import Classes, Reals
+from bagbasis.labelled.labelled import Batch, LabelledBags
+from bagbasis.labelled.labels import Targets
+from bagbasis.outcomes.classes import Classes
+from bagbasis.outcomes.reals import Reals
 
 
 def real_errors(true: NDArray[Any], predicted: NDArray[Any], first: int = 0) -> Errors:

@@ -19,13 +19,13 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.bags.labelled import LabelledBags
-from bagbasis.bags.labels import Targets
 from bagbasis.errors import DataError, ModelError, ParameterError
 from bagbasis.evaluation import evaluate, importance, permutation_importance
 from bagbasis.evaluation.exchanges import draw_donors, drop_of_score, exchange
 from bagbasis.execution.costs import Cost
-from bagbasis.regression.outcomes import Reals
+from bagbasis.labelled.labelled import LabelledBags
+from bagbasis.labelled.labels import Targets
+from bagbasis.outcomes.reals import Reals
 
 N = 400
 BASES = ProjectionEmbedding(n_per_dim=3), RandomFourierFeatures(64)

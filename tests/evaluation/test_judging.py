@@ -13,11 +13,11 @@ from bagbasis import (
     RandomFourierFeatures,
     TripleBasisRegressor,
 )
-from bagbasis.bags.inputs import with_targets
-from bagbasis.bags.splits import HOLDOUT_SEED, Split
 from bagbasis.clusters import connect
 from bagbasis.errors import DataError, ModelError
 from bagbasis.evaluation import evaluate, evaluate_together
+from bagbasis.labelled.inputs import with_targets
+from bagbasis.labelled.splits import HOLDOUT_SEED, Split
 from tests.oracles import series
 from tests.oracles.labelled import labelled_bags, stored
 

@@ -16,13 +16,13 @@ from bagbasis.hypotheses import (
     FourierMMD,
     MeanEmbeddings,
     SmoothedCharacteristicFunctions,
-    comparison,
     two_sample_test,
 )
-from bagbasis.hypotheses.features import Fastfood, FourierFeatures
-from bagbasis.hypotheses.kernels import Kernel
-from bagbasis.hypotheses.permutation import draw_orders, draw_splits, p_values
-from bagbasis.random_features.hadamard_kernels import walsh_hadamard_rows
+from bagbasis.hypotheses.kernels.features import Fastfood, FourierFeatures
+from bagbasis.hypotheses.kernels.kernels import Kernel
+from bagbasis.hypotheses.nulls.permutation import draw_orders, draw_splits, p_values
+from bagbasis.hypotheses.two_samples import comparison
+from bagbasis.random_features.kernels.hadamard_kernels import walsh_hadamard_rows
 from tests.hypotheses.test_exact_mmd import GOLDEN
 from tests.oracles.hypotheses import (
     circular_discrepancies,

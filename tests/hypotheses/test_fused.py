@@ -10,14 +10,15 @@ from bagbasis.errors import BagbasisError
 from bagbasis.execution import lane
 from bagbasis.execution.costs import pass_limits
 from bagbasis.execution.lanes import use_cores
-from bagbasis.hypotheses import Aggregate, Fuse, two_sample_test, unit_sums
-from bagbasis.hypotheses.aggregated import aggregate
-from bagbasis.hypotheses.comparison import TwoSamples
-from bagbasis.hypotheses.fused import BOTH
-from bagbasis.hypotheses.permutation import draw_splits, p_values
-from bagbasis.hypotheses.samples import read_samples
-from bagbasis.hypotheses.scales import Scales
-from bagbasis.hypotheses.unit_sums import bucket_labels, plan_units
+from bagbasis.hypotheses import Aggregate, Fuse, two_sample_test
+from bagbasis.hypotheses.kernels.scales import Scales
+from bagbasis.hypotheses.nulls.permutation import draw_splits, p_values
+from bagbasis.hypotheses.samples.samples import read_samples
+from bagbasis.hypotheses.two_samples import unit_sums
+from bagbasis.hypotheses.two_samples.aggregated import aggregate
+from bagbasis.hypotheses.two_samples.comparison import TwoSamples
+from bagbasis.hypotheses.two_samples.fused import BOTH
+from bagbasis.hypotheses.two_samples.unit_sums import bucket_labels, plan_units
 from tests.oracles.fused import fuse_by_matrices, perturbed_uniforms, two_mixtures
 
 RNG = np.random.default_rng(0)

@@ -7,9 +7,9 @@ import pytest
 
 from bagbasis.errors import BagbasisError
 from bagbasis.hypotheses import MeanEmbeddings, SmoothedCharacteristicFunctions, two_sample_test
-from bagbasis.hypotheses.hotelling import hotelling_slopes
-from bagbasis.hypotheses.kernels import Kernel
-from bagbasis.hypotheses.location_features import KernelsAt, SmoothedWaves
+from bagbasis.hypotheses.kernels.kernels import Kernel
+from bagbasis.hypotheses.two_samples.hotelling import hotelling_slopes
+from bagbasis.hypotheses.two_samples.location_features import KernelsAt, SmoothedWaves
 from tests.hypotheses.test_location_statistics import differences
 from tests.oracles.hypotheses import hotelling_by_loop
 
@@ -23,7 +23,7 @@ MAPS = {
 @pytest.mark.parametrize("name", MAPS)
 def test_gradient(name, monkeypatch):
     """The criterion is Hotelling's T² but for its ridge; its gradient by central differences."""
-    monkeypatch.setattr("bagbasis.hypotheses.hotelling.LEARNING_RIDGE", 0.0)
+    monkeypatch.setattr("bagbasis.hypotheses.two_samples.hotelling.LEARNING_RIDGE", 0.0)
     rng = np.random.default_rng(0)
     X, Y, theta = rng.normal(size=(30, 2)), rng.normal(size=(25, 2)) + 0.4, rng.normal(size=7)
 

@@ -8,11 +8,17 @@ import pytest
 from bagbasis import BagStore
 from bagbasis.errors import BagbasisError
 from bagbasis.execution.costs import pass_limits
-from bagbasis.hypotheses.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
-from bagbasis.hypotheses.hsic import HSICBlock
+from bagbasis.hypotheses.dependence.feature_dependence import (
+    KCCA,
+    RDC,
+    HSICFourier,
+    HSICNystroem,
+    KCCAFourier,
+)
+from bagbasis.hypotheses.dependence.hsic import HSICBlock
+from bagbasis.hypotheses.dependence.nfsic import NFSIC
 from bagbasis.hypotheses.independence import INDEPENDENCE, independence_test
-from bagbasis.hypotheses.kernels import resolve_kernel
-from bagbasis.hypotheses.nfsic import NFSIC
+from bagbasis.hypotheses.kernels.kernels import resolve_kernel
 from tests.oracles import dependence
 
 CASES = [(name, null) for name, kind in INDEPENDENCE.items() for null in kind.nulls]
@@ -170,7 +176,7 @@ class TestVariables:
         store = BagStore.create(tmp_path / "s.zarr", 2, ["m"])
         store = store.append(arrays, {"m": [*means[:-1], np.nan]})
         expected = independence_test(arrays[:-1], means[:-1], statistic=name)
-        monkeypatch.setattr("bagbasis.hypotheses.row_sources.EmbeddedRows.all", None)
+        monkeypatch.setattr("bagbasis.hypotheses.samples.row_sources.EmbeddedRows.all", None)
         with pass_limits(small_task_seconds=1e-7, small_tasks=8, rows_per_block=5):
             found = independence_test((store, 0, 59), "m", statistic=name)
             whole = independence_test(store, "m", statistic=name)

@@ -12,9 +12,8 @@ import zarr
 
 from bagbasis import load_model
 from bagbasis.errors import ConfigError, ModelError
-from bagbasis.jobs import fit
-from bagbasis.jobs.runs import LAUNCHERS, Status, resume, submit
-from bagbasis.jobs.runs import record as states
+from bagbasis.jobs.commands import fit
+from bagbasis.jobs.runs import LAUNCHERS, Status, record as states, resume, submit
 from bagbasis.jobs.runs.launchers import launch_here
 from bagbasis.jobs.terminal import Terminal
 from tests.execution.gated import Gate, kill, until

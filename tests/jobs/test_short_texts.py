@@ -7,7 +7,7 @@ import numpy as np
 from bagbasis import BagStore
 from bagbasis.bags import Box
 from bagbasis.jobs import warm_up
-from bagbasis.jobs.info import with_short_classes
+from bagbasis.jobs.commands.stores.info import with_short_classes
 from bagbasis.jobs.pictures.bag_dots import _bag_chart
 from tests.jobs.running import done, settings
 

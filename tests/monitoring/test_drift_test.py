@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bagbasis import Bags, MeanMapEmbedding, MomentsEmbedding, ProjectionEmbedding
-from bagbasis.hypotheses.permutation import mmd_squared_of_splits, p_values, split_sums
-from bagbasis.hypotheses.thinning import MAX_VALUES, as_bag_set, held_size, thin_sets
+from bagbasis.hypotheses.nulls.permutation import mmd_squared_of_splits, p_values, split_sums
+from bagbasis.hypotheses.samples.thinning import MAX_VALUES, as_bag_set, held_size, thin_sets
 from bagbasis.monitoring import drift_test
 from bagbasis.random_features import FourierSpec
 from tests.monitoring.drawing import draw_bags
@@ -95,7 +95,7 @@ def test_splits_in_blocks_are_the_same(monkeypatch):
     """More splits than fit in memory at once are the same splits."""
     columns, is_reference = np.random.default_rng(4).random((30, 3)), np.arange(30) < 11
     whole = split_sums(columns, is_reference, 50, 1)
-    monkeypatch.setattr("bagbasis.hypotheses.permutation.VALUES_PER_BLOCK", 200)
+    monkeypatch.setattr("bagbasis.hypotheses.nulls.permutation.VALUES_PER_BLOCK", 200)
     np.testing.assert_allclose(split_sums(columns, is_reference, 50, 1), whole, rtol=1e-13)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagbasis.bags.sampling import median_distance
 from bagbasis.random_features import FourierSpec
-from bagbasis.random_features.fourier_kernels import sine_cosine
+from bagbasis.random_features.kernels.fourier_kernels import sine_cosine
+from bagbasis.store.sampling import median_distance
 
 from . import fourier
 from .implementation import DTYPES, Implementation

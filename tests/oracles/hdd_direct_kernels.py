@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from bagbasis.embeddings.hdd_kernels import _powers_of
+from bagbasis.embeddings.kernels.hdd_kernels import _powers_of
 
 _F = np.float32
 LOG2_E, LN2_1, LN2_2 = _F(1.4426950408889634), _F(0.693359375), _F(-2.12194440e-4)

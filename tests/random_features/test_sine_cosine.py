@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagbasis.random_features.fourier_kernels import sine_cosine
+from bagbasis.random_features.kernels.fourier_kernels import sine_cosine
 
 ACCURACY = 2e-7
 

@@ -11,7 +11,7 @@ import pytest
 
 from bagbasis import BagStore, DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFeatures
 from bagbasis.errors import ParameterError
-from bagbasis.hypotheses.mean_difference import compare_means, staged_p_values
+from bagbasis.hypotheses.nulls.mean_difference import compare_means, staged_p_values
 from bagbasis.retraining import DriftGate, retrain
 from bagbasis.retraining.settings import Spending
 from tests.oracles.drift import exact_p_value, mmd_unbiased_by_loop

@@ -21,7 +21,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from tests.bags.processes import running
+from tests.store.processes import running
 
 PATIENCE = 120.0  # seconds until a process that says nothing fails the test
 ONE_PATH = ("os.mkdir", "os.remove", "os.rmdir", "os.truncate")  # of these events: path, …, dir_fd

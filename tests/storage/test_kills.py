@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 from bagbasis import load_model
-from bagbasis.bags import BagStore
 from bagbasis.datasets import GMMComponents, generate
 from bagbasis.errors import DataError, InterruptedStoreError, StoreError
 from bagbasis.ingest.arrays import ingest_arrays
+from bagbasis.models import write_predictions
 from bagbasis.registry import Registry
-from bagbasis.regression import write_predictions
 from bagbasis.retraining import retrain
-from tests.regression.predicting import BAGS, N, fitted, read_zarr
+from bagbasis.store import BagStore
+from tests.models.predicting import BAGS, N, fitted, read_zarr
 from tests.retraining.problems import create, grow, spec
 from tests.storage.killing import each_kill
 

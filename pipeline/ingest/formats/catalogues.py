@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...bags import BagStore
 from ...errors import DataError, ParameterError, closest, needing_extra, shown
 from ...parameters import Integer, ListOf, None_, Text, Url, checked
-from ...storage.urls import local_path, normalize_url
+from ...storage import local_path, normalize_url
+from ...store import BagStore
 from ..tables import reader_of
 from .frames import ingest_frame, labels_of
 

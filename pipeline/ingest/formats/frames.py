@@ -17,10 +17,10 @@ import pandas as pd
 import pyarrow as pa
 from pandas.api.typing import DataFrameGroupBy
 
-from ...bags import BagStore
 from ...errors import BagbasisError, DataError, ParameterError, shown
 from ...parameters.ingest import refuse_gone
 from ...params import checked
+from ...store import BagStore
 from ..tables import (
     SORT_BYTES,
     Database,

@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike, NDArray
 
-from ...bags import BagStore, Box
-from ...bags.box import MOST_DIMS
-from ...bags.packed_points import PACKED, WHOLE, box_of
+from ...bags import MOST_DIMS, PACKED, WHOLE, Box, box_of
 from ...errors import DataError, ParameterError, needing_extra, shown
 from ...parameters import Boolean, Integer, Items, Url, checked, is_iterable
 from ...params import as_array, check_dtype
-from ...storage.urls import local_path, normalize_url
+from ...storage import local_path, normalize_url
+from ...store import BagStore
 from ..arrays import ingest_arrays
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".gif", ".webp", ".ppm", ".pgm")

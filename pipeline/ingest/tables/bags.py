@@ -10,8 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
-from ...bags.bags import AnyRagged, Bags, offsets_of
-from ...bags.responses import Responses
+from ...bags import AnyRagged, Bags, Responses, offsets_of
 from ...errors import DataError
 from .scans import Coding
 from .surveys import CheckedTable

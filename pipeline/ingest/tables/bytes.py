@@ -13,7 +13,7 @@ import fsspec
 from fsspec.spec import AbstractFileSystem
 from fsspec.utils import read_block
 
-from ...storage.urls import filesystem
+from ...storage import filesystem
 
 
 class DuckFiles(AbstractFileSystem):

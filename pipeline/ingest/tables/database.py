@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from ...errors import DataError, StoreError
-from ...execution.lanes import lane_cores
+from ...execution import lane_cores
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING
 from .values import LOCKED

@@ -16,10 +16,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ...errors import DataError
-from ...execution import Progress, Report, map_tasks
-from ...execution.frames import shuffle_frames
-from ...execution.progress import silent
-from ...storage.temporary import temporary_folder
+from ...execution import Progress, Report, map_tasks, shuffle_frames, silent
+from ...storage import temporary_folder
 from .database import Database
 from .files import TableFile
 from .scans import Coding, Scan, scans_of

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from ...errors import DataError
-from ...storage.urls import filesystem, normalize_url
+from ...storage import filesystem, normalize_url
 from .arrow_files import COPIED, JSON, copy_as_parquet
 from .bytes import DuckFiles
 from .reading import OTHER_ENCODING

@@ -14,14 +14,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from typing import Any, ClassVar, ParamSpec, Self
 
-from ...bags import BagStore, Box
-from ...bags.box import box_or_quantile
-from ...bags.creation import check_parameters
-from ...bags.packed_points import points_dtype
+from ...bags import Box, box_or_quantile, points_dtype
 from ...errors import DataError, ParameterError
 from ...execution import Progress, current_client
 from ...parameters.checks import Table
 from ...parameters.ingest import TABLES, refuse_gone
+from ...store import BagStore, check_parameters
 from ..arrays import check_mode, new_store
 from .database import Database
 from .engines import SORT_BYTES, ClusterEngine, LocalEngine, spill_folder

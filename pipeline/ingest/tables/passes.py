@@ -10,12 +10,10 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bags import BagStore, Box
-from ...bags.writer import AppendSession
+from ...bags import Box
 from ...errors import DataError
-from ...execution import Progress
-from ...execution.notebook import watched
-from ...execution.progress import silent
+from ...execution import Progress, silent, watched
+from ...store import AppendSession, BagStore
 from ..arrays import warnings_of_range
 from .bags import Labelled, SortedRows, join_tables
 from .database import Database

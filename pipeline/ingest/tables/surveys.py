@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Floats
-from ...bags.box import Box
-from ...bags.targets import EXACT, beyond_exact
+from ...bags import Box
 from ...errors import DataError, ParameterError
+from ...store import EXACT, beyond_exact
 from .database import Database, Report
 from .files import INTEGERS, TEXTS, UNTYPED, TableFile, check_pages
 from .scans import SQL_TYPES, Scan, is_nan, scans_of

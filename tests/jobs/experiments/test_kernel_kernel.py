@@ -8,8 +8,8 @@ import pytest
 from bagbasis import Bags, KernelSmoother
 from bagbasis.bags import Box
 from bagbasis.densities import kde_at
-from bagbasis.jobs.experiments import kernel_kernel
-from bagbasis.jobs.experiments.kernel_kernel import (
+from bagbasis.jobs.experiments.kit import kernel_kernel
+from bagbasis.jobs.experiments.kit.kernel_kernel import (
     QUERIES_PER_CALL,
     Candidates,
     KernelDensityEmbedding,
@@ -19,7 +19,7 @@ from bagbasis.jobs.experiments.kernel_kernel import (
     measure_times,
     smooth,
 )
-from bagbasis.jobs.experiments.learning import mean_squares
+from bagbasis.jobs.experiments.kit.learning import mean_squares
 
 CANDIDATES = Candidates(
     n_per_dim=[1, 6],

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import fft
 
 from bagbasis.jobs.experiments.data.nbody import (

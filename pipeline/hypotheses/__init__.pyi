@@ -1,0 +1,97 @@
+from .dependence.feature_dependence import (
+    KCCA as KCCA,
+    RDC as RDC,
+    HSICFourier as HSICFourier,
+    HSICNystroem as HSICNystroem,
+    KCCAFourier as KCCAFourier,
+)
+from .dependence.hsic import (
+    DistanceCovariance as DistanceCovariance,
+    HSICb as HSICb,
+    HSICBlock as HSICBlock,
+    HSICu as HSICu,
+    Lancaster as Lancaster,
+)
+from .dependence.nfsic import (
+    NFSIC as NFSIC,
+)
+from .goodness.scores import (
+    MixtureScore as MixtureScore,
+    SeriesScore as SeriesScore,
+)
+from .goodness_of_fit import (
+    FIT as FIT,
+    FSSD as FSSD,
+    KSD as KSD,
+    fit_test as fit_test,
+)
+from .independence import (
+    INDEPENDENCE as INDEPENDENCE,
+    independence_test as independence_test,
+)
+from .kernels.features import (
+    FourierFeatures as FourierFeatures,
+)
+from .kernels.kernels import (
+    resolve_kernel as resolve_kernel,
+)
+from .nulls.mean_difference import (
+    MeanDifference as MeanDifference,
+    compare_means as compare_means,
+)
+from .nulls.permutation import (
+    p_values as p_values,
+    split_sums as split_sums,
+)
+from .nulls.wild_bootstrap import (
+    WILD as WILD,
+)
+from .registry import (
+    Statistic as Statistic,
+)
+from .result import (
+    HypothesisResult as HypothesisResult,
+)
+from .samples.samples import (
+    resolve_embedding as resolve_embedding,
+)
+from .samples.thinning import (
+    BagSet as BagSet,
+    ComparedBags as ComparedBags,
+    ThinnedBags as ThinnedBags,
+    as_bag_set as as_bag_set,
+    held_size as held_size,
+    thin_sets as thin_sets,
+)
+from .two_sample import (
+    TWO_SAMPLE as TWO_SAMPLE,
+    two_sample_test as two_sample_test,
+)
+from .two_samples.aggregated import (
+    Aggregate as Aggregate,
+)
+from .two_samples.block_mmd import (
+    BlockMMD as BlockMMD,
+    LinearMMD as LinearMMD,
+)
+from .two_samples.exact_mmd import (
+    BiasedMMD as BiasedMMD,
+    EnergyDistance as EnergyDistance,
+    UnbiasedMMD as UnbiasedMMD,
+)
+from .two_samples.feature_mmd import (
+    FastfoodMMD as FastfoodMMD,
+    FourierMMD as FourierMMD,
+)
+from .two_samples.fused import (
+    Fuse as Fuse,
+    FusedDifference as FusedDifference,
+    fuse_rows as fuse_rows,
+)
+from .two_samples.kernel_choice import (
+    CRITERIA as CRITERIA,
+)
+from .two_samples.locations import (
+    MeanEmbeddings as MeanEmbeddings,
+    SmoothedCharacteristicFunctions as SmoothedCharacteristicFunctions,
+)
