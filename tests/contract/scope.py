@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 # What is not called by people: the arguments come from rooms of ours, which have checked them.
-OUR_ROOMS = ("execution", "parameters", "sklearn_bases")
+# Those of singlecell take AnnData objects: its own tests refuse what cannot be used.
+OUR_ROOMS = ("execution", "parameters", "singlecell", "sklearn_bases")
 OUR_NAMES = """
     bags.BagStore bags.Box.around bags.Box.count_outside bags.Box.sample_size bags.Responses.of
     bags.concatenate bases.evaluate_series bases.norms bases.project datasets.Dataset
