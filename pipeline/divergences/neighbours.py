@@ -109,7 +109,11 @@ class SearchableBags:
         distances, logs, counts = [], [], []
         for i in range(start, stop):
             part, tree = self._rows(i, i + 1), self.trees[i]
-            near = tree.query(part, k=[rank + 1 for rank in wanted])[0]  # the first is itself
+            every = self._every_distance(i)
+            if every is None:
+                near = tree.query(part, k=[rank + 1 for rank in wanted])[0]  # the first is itself
+            else:
+                near = np.stack([every.distances(part, rank + 1) for rank in wanted], axis=1)
             positive = near[near > 0]
             rounding = np.finfo(np.float64).eps * (np.abs(part).max() or 1.0)
             self.log_resolution[i] = np.log(positive.min() if len(positive) else rounding)
