@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Floats
-from ..execution.lanes import one_blas_thread
+from ..execution import one_blas_thread
 from .nearest_kernels import kth_distances
 
 MANY_DIMS = 10  # from which trees of some thousand points visit most of them

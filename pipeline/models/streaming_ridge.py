@@ -17,9 +17,8 @@ from ..errors import DataError
 from ..parameters import Integer, ListOf, OneOf, Real, Table, check_parameters
 from ..params import as_array
 from ..sklearn_bases import BaseEstimator, RegressorMixin
-from .penalties import Penalties
-from .ridge import RidgeSolution, solve, solve_gcv
-from .statistics import RidgeStatistics, StatisticsBuilder
+from ..solvers import Penalties, RidgeSolution, solve, solve_gcv
+from ..statistics import RidgeStatistics, StatisticsBuilder
 
 NOISE = 1e-14  # rounding of sums in double, relative to their trace
 

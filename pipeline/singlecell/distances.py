@@ -9,17 +9,18 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.mixture import GaussianMixture
 
 from ..arrays import Floats
-from ..bags import Bags, BagStore, as_bags
+from ..bags import Bags, as_bags
 from ..embeddings import (
+    BagsLike,
     Embedding,
     HDDEmbedding,
     MeanMapEmbedding,
     PointTransformer,
     SlicedWassersteinEmbedding,
 )
-from ..embeddings.base import BagsLike
 from ..execution import Progress
 from ..parameters import Function, Integer, None_, OneOf, Seed, Url, checked
+from ..store import BagStore
 from .pairs import divergence_blocks
 
 METHODS = ("knn", "mixture", "js", "mean_map", "sliced")

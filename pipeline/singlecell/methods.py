@@ -13,7 +13,7 @@ from ..bags import Bags
 from ..embeddings import Embedding
 from ..errors import DataError, ModelError, closest, shown
 from ..execution import Progress
-from ..regression import DoubleBasisClassifier, DoubleBasisRegressor
+from ..models import DoubleBasisClassifier, DoubleBasisRegressor
 from .distances import METHODS, representation, sample_distances
 from .scores import information_retention
 

@@ -11,14 +11,14 @@ from operator import add
 import numpy as np
 
 from ..arrays import Floats
-from ..bags import Bags, BagStore, as_bags
+from ..bags import Bags, as_bags
 from ..divergences import divergence_matrix
-from ..embeddings.base import BagsLike
+from ..embeddings import BagsLike
 from ..errors import ParameterError
 from ..execution import Progress, Report, map_reduce
 from ..parameters import Function, Integer, None_, Text, Url, checked
-from ..storage.files import read_bytes, writing
-from ..storage.urls import normalize_url
+from ..storage import normalize_url, read_bytes, writing
+from ..store import BagStore
 
 Block = tuple[int, int, int, int]
 """First and last + 1 of the rows, and of the columns."""

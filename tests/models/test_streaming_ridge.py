@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold
 
 from bagbasis.errors import DataError
-from bagbasis.regression.streaming_ridge import StreamingRidge
+from bagbasis.models.streaming_ridge import StreamingRidge
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(2, 1, (301, 17))
