@@ -21,6 +21,7 @@ from ..fitting import (
     FitPlan,
     FitStatistics,
     FitSums,
+    FoldSums,
     Labels,
     Problem,
     TrainingBags,
@@ -225,7 +226,10 @@ class _FoldSums(FitSums):
             rows = np.flatnonzero(folds == j)
             of_validation = None if apart is None else apart[rows]
             weighed = None if weights is None else weights[rows]
-            sums.add(embeddings[rows], y[rows], of_validation, weighed)
+            if isinstance(sums, FoldSums):
+                self.add_folds(sums, index[rows], embeddings[rows], y[rows], weighed)
+            else:
+                sums.add(embeddings[rows], y[rows], of_validation, weighed)
 
     def finish(self) -> list[FitStatistics]:  # type: ignore[override]  # one of each fold
         """Return the statistics of each fold, in their order, without counts of points."""

@@ -1,5 +1,6 @@
 from .accumulate import (
     FitStatistics as FitStatistics,
+    FoldSums as FoldSums,
     SplitSums as SplitSums,
 )
 from .checkpoints import (
@@ -43,6 +44,7 @@ from .planning import (
     takes_gradients as takes_gradients,
 )
 from .problem import (
+    Groups as Groups,
     Labels as Labels,
     Problem as Problem,
     TrainingBags as TrainingBags,

@@ -4,20 +4,55 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from ..statistics import RowsBuilder, StatisticsBuilder, Summary
 from .feature_map import FeatureMap
 
 
 @dataclass(frozen=True)
+class FoldStatistics:
+    """The statistics of each fold of the bags to fit; some may have no bags."""
+
+    parts: tuple[Summary, ...]
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the large arrays."""
+        return sum(part.n_bytes for part in self.parts)
+
+    @property
+    def filled(self) -> list[Summary]:
+        """Those that have bags."""
+        return [part for part in self.parts if part.weight > 0]
+
+    def summed(self) -> FoldStatistics:
+        """Return the sums of rows that were kept."""
+        return FoldStatistics(tuple(part.statistics() for part in self.parts))
+
+    def __add__(self, other: FoldStatistics) -> FoldStatistics:
+        """Return the statistics of both sets of bags."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return FoldStatistics(tuple(operator.add(a, b) for a, b in pairs))
+
+    def __sub__(self, other: FoldStatistics) -> FoldStatistics:
+        """Return the statistics without some bags that were counted before."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return FoldStatistics(tuple(operator.sub(a, b) for a, b in pairs))
+
+
+@dataclass(frozen=True)
 class FitStatistics:
-    """What a pass over the data leaves: statistics to fit, statistics held out, and counts."""
+    """What a pass over the data leaves: statistics to fit, statistics held out, and counts.
+
+    ``folds`` has parts of ``train``, where the penalty is chosen by folds of groups.
+    """
 
     train: Summary
     validation: Summary | None
@@ -26,6 +61,7 @@ class FitStatistics:
     n_points: int = 0
     n_outside: int = 0
     n_responses_outside: int = 0
+    folds: FoldStatistics | None = field(default=None, kw_only=True)
 
     @property
     def mean_targets(self) -> Floats:
@@ -45,7 +81,7 @@ class FitStatistics:
     def n_bytes(self) -> int:
         """Of the large arrays."""
         parts = [part for part in (self.train, self.validation) if part is not None]
-        return sum(part.n_bytes for part in parts)
+        return sum(part.n_bytes for part in parts) + (self.folds.n_bytes if self.folds else 0)
 
     @property
     def n_bags(self) -> int:
@@ -56,7 +92,8 @@ class FitStatistics:
     def summed(self) -> FitStatistics:
         """Return the sums of rows that were kept."""
         held = self.validation.statistics() if self.validation else None
-        return replace(self, train=self.train.statistics(), validation=held)
+        folds = self.folds.summed() if self.folds else None
+        return replace(self, train=self.train.statistics(), validation=held, folds=folds)
 
     def __add__(self, other: FitStatistics) -> FitStatistics:
         """Return the statistics of both sets of bags."""
@@ -67,11 +104,11 @@ class FitStatistics:
         return self._combined(other, operator.sub)
 
     def _combined(self, other: FitStatistics, combine: Callable[[Any, Any], Any]) -> FitStatistics:
-        values: list[Any] = []
-        for field in fields(self):
-            ours, theirs = getattr(self, field.name), getattr(other, field.name)
-            values.append(None if ours is None or theirs is None else combine(ours, theirs))
-        return FitStatistics(*values)
+        values: dict[str, Any] = {}
+        for name in (one.name for one in fields(self)):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            values[name] = None if ours is None or theirs is None else combine(ours, theirs)
+        return FitStatistics(**values)
 
 
 class SplitSums:
@@ -116,6 +153,13 @@ class SplitSums:
         for part, rows in ((self._train, ~apart), (self._held, apart)):
             self._fill(part, embeddings[rows], y[rows], None if weights is None else weights[rows])
 
+    def share_products(self, other: SplitSums) -> None:
+        """Take turns with the memory of products of other sums."""
+        if isinstance(self._train, StatisticsBuilder) and isinstance(
+            other._train, StatisticsBuilder
+        ):
+            self._train.products = other._train.products
+
     def finish(self, *counts: int) -> FitStatistics:
         """Return the statistics of all bags, with the counts of `FitStatistics`."""
         train, held = self._finished(self._train), None
@@ -142,3 +186,33 @@ class SplitSums:
             self._write(embeddings[done:stop], room)
             builder.commit(y[done:stop], None if weights is None else weights[done:stop])
             done = stop
+
+
+class FoldSums:
+    """The statistics of bags by folds; their sum is what is fitted to."""
+
+    def __init__(
+        self, features: FeatureMap, n_targets: int, precision: str, n_folds: int, keeps_rows: bool
+    ) -> None:
+        first = SplitSums(features, n_targets, precision, has_held=False, keeps_rows=keeps_rows)
+        self._folds = [first]
+        for _ in range(n_folds - 1):
+            more = SplitSums(features, n_targets, precision, has_held=False, keeps_rows=keeps_rows)
+            more.share_products(first)
+            self._folds.append(more)
+
+    def add_to(
+        self, folds: Integers, embeddings: NDArray[Any], y: Floats, weights: Floats | None
+    ) -> None:
+        """Count bags by their folds (n,), embeddings (n, s) and targets (n, k)."""
+        for j, sums in enumerate(self._folds):
+            rows = np.flatnonzero(folds == j)
+            if len(rows):
+                of_fold = None if weights is None else weights[rows]
+                sums.add(embeddings[rows], y[rows], None, of_fold)
+
+    def finish(self, *counts: int) -> FitStatistics:
+        """Return the statistics of all bags, with the counts of `FitStatistics`."""
+        parts = tuple(sums.finish().train for sums in self._folds)
+        whole = FitStatistics(reduce(operator.add, parts), None, *counts)
+        return replace(whole, folds=FoldStatistics(parts))

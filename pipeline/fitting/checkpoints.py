@@ -262,6 +262,7 @@ def describe(plan: FitPlan) -> dict[str, Any]:
         "outcome": identify_outcome(plan.outcome),
         "holdout": source.left_out.to_dict() if source.left_out else None,
         "validation": plan.validation.to_dict() if plan.validation else None,
+        "folds": plan.folds.to_dict() if plan.folds else None,
         "weights": plan.weights.to_dict() if plan.weights else None,
         "precision": plan.precision,
         "keeps_rows": plan.keeps_rows,

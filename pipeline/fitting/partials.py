@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics import RidgeRows, RidgeStatistics
-from .accumulate import FitStatistics
+from .accumulate import FitStatistics, FoldStatistics
 
 FORMAT_VERSION = 1
 PARTS = ("train", "validation")
+FOLDS, FOLD = "folds", "fold"  # the field of `FitStatistics`, and the names of its parts
 HEADER = "header"
 
 
@@ -25,15 +26,15 @@ def write_partial(path: Path, value: FitStatistics) -> None:
     counts: dict[str, int] = {}
     for field in fields(FitStatistics):
         held = getattr(value, field.name)
-        if field.name not in PARTS:
+        if field.name == FOLDS:
+            for i, part in enumerate(held.parts if held else ()):
+                counts[f"{FOLD}{i}"] = int(part.n)
+                arrays |= _arrays_of(f"{FOLD}{i}", part)
+        elif field.name not in PARTS:
             counts[field.name] = int(held)
         elif held is not None:
             counts[field.name] = int(held.n)
-            arrays |= {
-                f"{field.name}.{name}": array
-                for name in _names(type(held))
-                if (array := getattr(held, name)) is not None  # no weights
-            }
+            arrays |= _arrays_of(field.name, held)
     write_arrays(path, arrays, counts)
 
 
@@ -63,18 +64,29 @@ def read_partial(path: Path) -> FitStatistics:
     try:
         for part in PARTS:
             if part in values:
-                own = {
-                    name.removeprefix(f"{part}."): array
-                    for name, array in arrays.items()
-                    if name.startswith(f"{part}.")
-                }
-                if "exponents" not in own:  # of a file written before targets had units
-                    own["exponents"] = np.zeros(len(own["sum_y"]), dtype=np.int64)
-                known = own if "z" in own else {"n": values[part], **own}
-                values[part] = (RidgeRows if "z" in own else RidgeStatistics)(**known)
+                values[part] = _part_of(part, values[part], arrays)
+        names = [f"{FOLD}{i}" for i in range(len(values)) if f"{FOLD}{i}" in values]
+        folds = tuple(_part_of(name, values.pop(name), arrays) for name in names)
+        values[FOLDS] = FoldStatistics(folds) if folds else None
         return FitStatistics(**{"validation": None, **values})
     except (KeyError, TypeError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _arrays_of(name: str, part: Any) -> dict[str, NDArray[Any]]:  # noqa: ANN401 - a Summary
+    found = {own: getattr(part, own) for own in _names(type(part))}
+    return {f"{name}.{own}": array for own, array in found.items() if array is not None}
+
+
+def _part_of(name: str, n: int, arrays: dict[str, NDArray[Any]]) -> RidgeRows | RidgeStatistics:
+    own: dict[str, Any] = {
+        key.removeprefix(f"{name}."): array
+        for key, array in arrays.items()
+        if key.startswith(f"{name}.")
+    }
+    if "exponents" not in own:  # of a file written before targets had units
+        own["exponents"] = np.zeros(len(own["sum_y"]), dtype=np.int64)
+    return RidgeRows(**own) if "z" in own else RidgeStatistics(**{"n": n, **own})
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..execution import Cost, Keeper, Progress, Reduction, plan_ranges, run_pass
-from ..labelled import NO_HOLDOUT, Batch, Holdout, LabelledBags, Membership, Weights
+from ..labelled import NO_HOLDOUT, Batch, GroupFolds, Holdout, LabelledBags, Membership, Weights
 from ..outcomes import Outcome
 from ..statistics import rows_cost, statistics_cost
 from ..store import Range
-from .accumulate import FitStatistics, SplitSums
+from .accumulate import FitStatistics, FoldSums, SplitSums
 from .feature_map import FeatureMap
 
 
@@ -42,6 +42,8 @@ class FitPlan:
         Which bags are left out.
     choice : dict, optional
         What was tried for ``embedding="auto"``.
+    folds : GroupFolds, optional
+        By which the penalty is chosen: each has statistics of its own.
     """
 
     bags: LabelledBags
@@ -53,6 +55,7 @@ class FitPlan:
     weights: Weights | None = None
     holdout: Holdout = NO_HOLDOUT
     choice: dict[str, Any] | None = field(default=None, compare=False)
+    folds: GroupFolds | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the fields alone: each task travels with the plan, not with all tasks' ranges."""
@@ -61,7 +64,7 @@ class FitPlan:
     @property
     def cost(self) -> Cost:
         """What the pass takes one core, and how much memory of a lane."""
-        n_parts = 2 if self.validation else 1
+        n_parts = 2 if self.validation else self.folds.n_folds + 1 if self.folds else 1
         n_features, n_targets = self.features.n_features, self.outcome.n_targets
         return self.features.cost_in(self.precision) + (
             rows_cost(n_features, n_targets, self.precision, self.bags.n_bags)
@@ -123,9 +126,12 @@ class FitSums:
         weights = None if plan.weights is None else plan.weights.of(batch.index, y)
         self.count(batch.index, embeddings, y, apart, weights)
 
-    def new_sums(self) -> SplitSums:
+    def new_sums(self) -> SplitSums | FoldSums:
         """Return sums of no bags."""
         plan = self._plan
+        if plan.folds is not None:
+            sizes = plan.outcome.n_targets, plan.precision
+            return FoldSums(plan.features, *sizes, plan.folds.n_folds, plan.keeps_rows)
         return SplitSums(
             plan.features,
             plan.outcome.n_targets,
@@ -143,7 +149,23 @@ class FitSums:
         weights: Floats | None,
     ) -> None:
         """Count bags by their positions; the others as `SplitSums.add` takes them."""
-        self._sums.add(embeddings, y, apart, weights)
+        if isinstance(self._sums, FoldSums):
+            self.add_folds(self._sums, index, embeddings, y, weights)
+        else:
+            self._sums.add(embeddings, y, apart, weights)
+
+    def add_folds(
+        self,
+        sums: FoldSums,
+        index: Integers,
+        embeddings: NDArray[Any],
+        y: Floats,
+        weights: Floats | None,
+    ) -> None:
+        """Add bags to sums by folds of groups."""
+        folds = self._plan.folds
+        assert folds is not None
+        sums.add_to(folds.of(index), embeddings, y, weights)
 
     def finish(self) -> FitStatistics:
         """Return the statistics of all batches."""

@@ -66,6 +66,7 @@ def plan_of(problem: Problem, parameters: FitParameters, features: FeatureMap) -
         parameters.precision,
         weights=problem.weights,
         holdout=problem.holdout,
+        folds=problem.folds(parameters),
     )
 
 
@@ -160,7 +161,7 @@ def _learn(
         kept = leave_baseline(sums, features, problem.outcome, parameters).train
         return cast(Rows | PartialSummary, kept)
 
-    plan = replace(plan_of(problem, parameters, first), precision="float64")
+    plan = replace(plan_of(problem, parameters, first), precision="float64", folds=None)
     settings = random_features.get_params()
     keeper = checkpoints.steps(plan, random_features=settings) if checkpoints else None
     with LearningPasses(plan, left, progress, keeper) as passes:

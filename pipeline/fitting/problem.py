@@ -14,8 +14,11 @@ from ..bags import Responses
 from ..errors import ParameterError, shown
 from ..labelled import (
     NO_HOLDOUT,
+    VALIDATION_SEED,
     BagsLike,
     Column,
+    GroupFolds,
+    GroupSplit,
     Holdout,
     HoldoutLike,
     LabelledBags,
@@ -30,6 +33,9 @@ from .fit_parameters import FitParameters
 
 Labels = ArrayLike | Sequence[ArrayLike | None] | Responses | None
 """Of bags in memory: targets, or one response per bag."""
+
+Groups = str | ArrayLike | None
+"""Groups of bags that are not independent: a column of a store, or one value per bag."""
 
 TrainingBags = BagsLike | LabelledBags
 
@@ -70,11 +76,25 @@ class Problem:
             return self.grouped_by
         return Column.of(self.source.data, "groups", name)
 
+    def folds(self, parameters: FitParameters) -> GroupFolds | None:
+        """Return the folds that the penalty is chosen by where it would be by GCV: see there.
+
+        GCV takes bags for independent. None where they are, and beside a baseline.
+        """
+        by_gcv = parameters.is_path and not parameters.is_judged
+        if not by_gcv or parameters.baseline is not None or self.groups is None:
+            return None
+        return GroupFolds.of_column(self.groups)
+
     def validation(self, parameters: FitParameters) -> Membership | None:
         """Return the bags that the penalty is chosen on; None if it is chosen otherwise."""
         if not parameters.is_judged:
             return None
-        return self.holdout.validation(parameters.validation_fraction, self.source)
+        share = parameters.validation_fraction
+        if self.grouped_by is not None:  # groups that no holdout knows
+            column = GroupFolds.of_column(self.grouped_by).column
+            return GroupSplit(column, share, VALIDATION_SEED)
+        return self.holdout.validation(share, self.source)
 
 
 def pose_problem(
@@ -86,6 +106,7 @@ def pose_problem(
     sample_weight: SampleWeight = None,
     holdout: HoldoutLike = 0.0,
     bags: Range | None = None,
+    groups: Groups = None,
 ) -> Problem:
     """Return what an estimator with these parameters is fitted to.
 
@@ -96,6 +117,8 @@ def pose_problem(
         As ``fit`` of the estimator takes them.
     bags : (start, stop), optional
         A range of a store's bags; None means all of them.
+    groups : str or array, shape (n_bags,), optional
+        A column of a store, or one value per bag, by which every choice leaves bags out.
 
     Raises
     ------
@@ -107,8 +130,21 @@ def pose_problem(
         raise ParameterError("alpha='projected' takes no sample_weight: use 'validation'")
     third = parameters.response_embedding
     source, outcome = parameters.learns.from_labels(X, labels, target, bags, third)
-    out = Holdout.of(holdout).resolve(source)
-    problem = Problem(source, outcome, Weights.of_bags(source.data, sample_weight), out)
+    given, column = Holdout.of(holdout), None
+    if isinstance(groups, str) and not source.in_memory and given.after is None:
+        if given.groups not in (None, groups):
+            raise ParameterError(f"groups is {groups!r}, and holdout has groups {given.groups!r}")
+        given = replace(given, groups=groups)
+    elif groups is not None:
+        column = Column.of(source.data, "groups", groups)
+        if given.fraction:
+            raise ParameterError(
+                "groups are values, and holdout is a share of the bags, whose groups it would cut: "
+                "hold out whole groups yourself, or give a column of a store"
+            )
+    out = given.resolve(source)
+    weights = Weights.of_bags(source.data, sample_weight)
+    problem = Problem(source, outcome, weights, out, column)
     if parameters.class_weight is None:
         return problem
     by_class = _weights_of_classes(problem, parameters.class_weight)

@@ -17,6 +17,7 @@ from ..solvers import (
     beside_own,
     choose_linear,
     solve,
+    solve_folds,
     solve_gcv,
     solve_judged,
     solve_validation,
@@ -70,6 +71,10 @@ def _solve(
             score = ProjectedScore.of(plan, cast(Densities, plan.outcome).spec)
             return solve_judged(train, left.validation, penalties, parameters.rounding, score)
         return solve_validation(train, left.validation, penalties, parameters.rounding, units)
+    if (len(penalties) > 1 or parameters.alpha == "gcv") and left.folds is not None:
+        filled = left.folds.filled
+        if len(filled) > 1:  # one group cannot be left out
+            return solve_folds(filled, penalties, parameters.rounding, units)
     if len(penalties) > 1 or parameters.alpha == "gcv":
         return solve_gcv(train, penalties, units)
     return solve(train, float(penalties.values[0]), parameters.rounding)

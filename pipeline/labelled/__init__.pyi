@@ -1,4 +1,5 @@
 from .column_splits import (
+    GroupFolds as GroupFolds,
     GroupSplit as GroupSplit,
 )
 from .columns import (
@@ -31,6 +32,7 @@ from .labels import (
 )
 from .splits import (
     HOLDOUT_SEED as HOLDOUT_SEED,
+    VALIDATION_SEED as VALIDATION_SEED,
     Membership as Membership,
     Split as Split,
     hash_index as hash_index,

@@ -15,6 +15,7 @@ from ..fitting import (
     CheckpointsLike,
     FeatureMap,
     FitParameters,
+    Groups,
     Labels,
     PenaltiesLike,
     TrainingBags,
@@ -185,12 +186,19 @@ class DoubleBasis(BaseEstimator):
         target: Target,
         sample_weight: SampleWeight,
         holdout: HoldoutLike,
+        groups: Groups,
         progress: Progress | None,
         checkpoints: CheckpointsLike,
     ) -> Self:
         parameters = parameters_of(self)
         problem = pose_problem(
-            parameters, X, labels, target, sample_weight=sample_weight, holdout=holdout
+            parameters,
+            X,
+            labels,
+            target,
+            sample_weight=sample_weight,
+            holdout=holdout,
+            groups=groups,
         )
         self.model_ = fit_ridge(problem, parameters, progress, checkpoints)
         return self

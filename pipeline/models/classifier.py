@@ -13,7 +13,7 @@ from ..arrays import Floats
 from ..bags import Bags
 from ..embeddings import Embedding
 from ..execution import Progress
-from ..fitting import CheckpointsLike, PenaltiesLike, TrainingBags
+from ..fitting import CheckpointsLike, Groups, PenaltiesLike, TrainingBags
 from ..labelled import BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Classes, Target
 from ..parameters import Function, Instance, ListOf, None_, Text, Url, checked
@@ -89,6 +89,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         target: Target = None,
         sample_weight: SampleWeight = None,
         holdout: HoldoutLike = 0.0,
+        groups: Groups = None,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> Self:
@@ -98,7 +99,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         ------
         DataError, ParameterError, StoreError
         """
-        return self._fit(X, y, target, sample_weight, holdout, progress, checkpoints)
+        return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
     def predict(self, X: BagsLike) -> Array:
         """Return the class of the largest score, shape (n_bags,); lazy for a BagStore."""

@@ -12,7 +12,7 @@ from ..arrays import Floats
 from ..bags import Bags
 from ..errors import DataError, ModelError
 from ..execution import Progress
-from ..fitting import CheckpointsLike, TrainingBags
+from ..fitting import CheckpointsLike, Groups, TrainingBags
 from ..labelled import BagsLike, Column, HoldoutLike, SampleWeight
 from ..outcomes import Reals, Target
 from ..parameters import Boolean, Function, Instance, ListOf, None_, Real, Text, Url, checked
@@ -42,7 +42,8 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
     alpha : float ≥ 0 or list of float ≥ 0 or {"gcv", "validation"}, default "gcv"
         The penalty λ on ‖ψ‖₂², in units of the sum of squares (as in scikit-learn's Ridge);
         0 is least squares, of least norm where ZᵀZ is singular. A list is searched by
-        generalised cross-validation. "gcv" and "validation" search ``alphas``.
+        generalised cross-validation. "gcv" and "validation" search ``alphas``. With groups, see
+        `fit`, folds of whole groups take the place of GCV.
     alphas : float ≥ 0 or list of float ≥ 0, optional
         The grid of "gcv" and "validation". By default half decades from n · 10^−12 (in float32
         10^−9, or 10^−7 where bags are more than features) to n · 10², of which with many
@@ -109,6 +110,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         target: Target = None,
         sample_weight: SampleWeight = None,
         holdout: HoldoutLike = 0.0,
+        groups: Groups = None,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> Self:
@@ -130,6 +132,10 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
             store, by which alpha="validation" chooses its bags too; or {"after": "2026-01-01",
             "time": "day"}, those later than a date or number (dates are days since 1970-01-01, or
             names of classes; ``time`` may be left out where one column is no target).
+        groups : str or array, shape (n_bags,), optional
+            Bags of equal values, as of one patient, are not independent: embedding, width and
+            penalty are chosen by errors on groups left out, "gcv" by folds of groups, too, and a
+            share as ``holdout`` has whole groups. A column of a store, or one value per bag.
         progress : callable (bags done, bags in all), optional
         checkpoints : URL, path or `Checkpoints`, optional
             Where the sums of a store's bags are kept while the pass runs: the same fit started
@@ -139,7 +145,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         ------
         DataError, ParameterError, StoreError
         """
-        return self._fit(X, y, target, sample_weight, holdout, progress, checkpoints)
+        return self._fit(X, y, target, sample_weight, holdout, groups, progress, checkpoints)
 
     @checked(return_std=Boolean)
     def predict(self, X: BagsLike, return_std: bool = False) -> Array:

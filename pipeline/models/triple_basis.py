@@ -11,7 +11,7 @@ from ..arrays import Floats
 from ..bags import Bags
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..execution import Progress
-from ..fitting import CheckpointsLike, Labels, PenaltiesLike, TrainingBags
+from ..fitting import CheckpointsLike, Groups, Labels, PenaltiesLike, TrainingBags
 from ..labelled import BagsLike, HoldoutLike, SampleWeight, with_responses
 from ..outcomes import Densities
 from ..parameters import Boolean, Function, Instance, Integer, None_, Url, checked
@@ -115,6 +115,7 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         *,
         sample_weight: SampleWeight = None,
         holdout: HoldoutLike = 0.0,
+        groups: Groups = None,
         progress: Progress | None = None,
         checkpoints: CheckpointsLike = None,
     ) -> TripleBasisRegressor:
@@ -126,14 +127,14 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         responses : list of arrays (m_i, k), Bags or Responses
             For bags in memory, one per bag; None or an array without rows where there is none.
             Bags without a response are left out and counted.
-        sample_weight, holdout, progress, checkpoints
+        sample_weight, holdout, groups, progress, checkpoints
             As in `DoubleBasisRegressor.fit`.
 
         Raises
         ------
         DataError, ParameterError, StoreError
         """
-        return self._fit(X, responses, None, sample_weight, holdout, progress, checkpoints)
+        return self._fit(X, responses, None, sample_weight, holdout, groups, progress, checkpoints)
 
     def predict(self, X: BagsLike) -> Array:
         """Predict the coefficients of densities, shape (n_bags, r), float64.

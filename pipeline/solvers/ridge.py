@@ -6,8 +6,10 @@ leaves the intercept unpenalised.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import scipy.linalg
@@ -21,6 +23,8 @@ from .penalties import Path, Penalties, search, try_all
 from .spectrum import SPECTRUM_FACTORS, Factors, Solver, Spectrum
 
 ROWS_BYTES = 2**31  # bytes that any process has for a fit from rows, even if sums would take less
+FOLD_BYTES = 2**30  # of the solvers of all folds
+FOLD_START = 1e-3  # penalty per row at which a search over folds begins
 PART_SIZE = 512  # rows, or features, of the part that says where a search begins
 
 
@@ -132,6 +136,71 @@ def score_validation(
         return float(np.mean(relative_error(held_out, squares, units)))
 
     return _errors(train, penalties, noise, error)
+
+
+def solve_folds(
+    parts: Sequence[Summary], penalties: Penalties, noise: float, units: Floats | None = None
+) -> RidgeSolution:
+    """Return the λ of least error over folds, each predicted from the others, fitted on all.
+
+    ``parts`` are of two folds at least. A fold's penalty is in proportion to the weight of the
+    others. Errors are divided by ``units``, by default the variance of each target in all folds.
+    """
+    whole = reduce(operator.add, parts)
+    check_rows(whole)
+    if units is None:
+        variance = np.ldexp(whole.centred_yy() / whole.weight, 2 * whole.exponents)
+        units = np.where(variance > 0, variance, 1.0)
+    with one_blas_thread():
+        folds = [_Fold.of(parts, j, penalties) for j in range(len(parts))]
+
+        def score(alpha: float) -> float:
+            return sum(fold.error(alpha / whole.weight, noise, units) for fold in folds)
+
+        if penalties.searched:
+            path = search(penalties, score, _start(penalties, whole))
+        else:
+            path = try_all(penalties, score)
+    found = Path(path.alphas, path.scores / whole.weight)
+    final = solve(whole, found.best, noise)
+    return replace(final, alphas=found.alphas, scores=found.scores)
+
+
+def _start(penalties: Penalties, whole: Summary) -> int:
+    """Return where a search over folds begins: at a penalty of a thousandth per bag, or near."""
+    near = penalties.near or FOLD_START * whole.weight
+    return int(np.abs(np.log(penalties.values / near)).argmin())
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """The rows of a fold, and what they are predicted from.
+
+    ``solver`` is there where all folds' fit in memory; else each penalty is solved for anew.
+    """
+
+    train: Summary
+    held: Summary
+    solver: Solver | None
+
+    @classmethod
+    def of(cls, parts: Sequence[Summary], j: int, penalties: Penalties) -> _Fold:
+        train = reduce(operator.add, [*parts[:j], *parts[j + 1 :]])
+        held = parts[j].in_units(np.maximum(parts[j].exponents, train.exponents))
+        few = len(parts) * 16 * train.size**2 <= FOLD_BYTES
+        return cls(train, held, _solver(train, penalties) if few else None)
+
+    def error(self, alpha: float, noise: float, units: Floats) -> float:
+        """Return the sum of the errors with a penalty per row."""
+        penalty = alpha * self.train.weight
+        if self.solver is None:
+            fitted = solve(self.train, penalty, noise)
+        else:
+            solved = self.solver.back(self.solver.solve(penalty))
+            fitted = as_solution(self.train, solved, penalty)
+        psi = np.ldexp(fitted.coef.T, -self.held.exponents)
+        squares = self.held.judge()(psi, np.ldexp(fitted.intercept, -self.held.exponents))
+        return float(np.mean(relative_error(self.held, squares, units))) * self.held.weight
 
 
 def solve_judged(
