@@ -16,14 +16,14 @@ from bagbasis import (
     RandomFourierFeatures,
     cross_val_score,
 )
-from bagbasis.labelled.column_splits import GroupFolds
-from bagbasis.labelled.columns import Column
 from bagbasis.errors import ParameterError
-from bagbasis.models.base import parameters_of
 from bagbasis.fitting.partials import read_partial, write_partial
 from bagbasis.fitting.plan import FitPlan
 from bagbasis.fitting.planning import plan_fit
 from bagbasis.fitting.problem import pose_problem
+from bagbasis.labelled.column_splits import GroupFolds
+from bagbasis.labelled.columns import Column
+from bagbasis.models.base import parameters_of
 from tests.oracles import ridge
 
 GRID = [10.0**e for e in np.arange(-5, 3, 0.5)]
