@@ -43,6 +43,8 @@ JOBS = {
     "test-two-sample": "Test whether two samples of bags are of one law.",
     "test-independence": "Test whether bags depend on a target.",
     "test-fit": "Test whether targets, such as residuals, follow a law.",
+    "drift-fit": "Keep a reference that later data are compared with.",
+    "drift-test": "Test whether new data are still like a reference.",
     "demo": "Run the main job on real and on generated data.",
     "experiment": "Run an experiment of the papers again.",
 }
@@ -55,7 +57,7 @@ HEADINGS = {  # of `bags --help`, over the commands
     "Bags": ("generate", "ingest", "info", "verify", "remove", "relabel", "merge", "compact"),
     "Models": ("fit", "evaluate", "predict", "tune", "retrain", "models", "serve"),
     "Runs in the background": ("submit", "runs", "attach", "cancel"),
-    "Tests, experiments, help": ("test", "demo", "experiment", "config", "warm-up"),
+    "Tests, experiments, help": ("test", "drift", "demo", "experiment", "config", "warm-up"),
 }
 
 

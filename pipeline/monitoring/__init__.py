@@ -1,4 +1,4 @@
-"""Whether new bags are still like the bags that a model learnt from.
+"""Whether new bags, or rows, are still like those that a model learnt from.
 
 The room imports hypotheses and the rooms below it.
 """
@@ -9,6 +9,8 @@ __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
 
 __all__ = [
     "CoordinateShift",
+    "DriftDetector",
+    "DriftPrediction",
     "DriftResult",
     "drift_test",
 ]

@@ -69,6 +69,7 @@ def valid(job: str, w: World) -> dict[str, str]:
         },
         "test-independence": {**tested, "target": "y"},
         "test-fit": {**tested, "targets": "[y]", "means": "[[0.5]]", "covariances": "1.0"},
+        "drift-fit": {"data_url": w.url, "detector_url": w.new(), "n_permutations": "9"},
         "predict": {"data_url": w.url, "model_url": w.model_url, "output_url": w.new("")},
     }.get(job, {})  # fmt: skip
 
