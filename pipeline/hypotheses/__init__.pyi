@@ -1,3 +1,6 @@
+from .dependence.aggregated_dependence import (
+    HSICAggregate as HSICAggregate,
+)
 from .dependence.feature_dependence import (
     KCCA as KCCA,
     RDC as RDC,
@@ -23,6 +26,7 @@ from .goodness_of_fit import (
     FIT as FIT,
     FSSD as FSSD,
     KSD as KSD,
+    KSDAggregate as KSDAggregate,
     fit_test as fit_test,
 )
 from .independence import (
@@ -94,4 +98,7 @@ from .two_samples.kernel_choice import (
 from .two_samples.locations import (
     MeanEmbeddings as MeanEmbeddings,
     SmoothedCharacteristicFunctions as SmoothedCharacteristicFunctions,
+)
+from .two_samples.sliced import (
+    Sliced as Sliced,
 )

@@ -12,6 +12,7 @@ from ..execution import lane
 from ..parameters import checked
 from ..parameters.hypotheses import TABLES
 from ..store import BagStore
+from .dependence.aggregated_dependence import HSICAggregate
 from .dependence.feature_dependence import KCCA, RDC, HSICFourier, HSICNystroem, KCCAFourier
 from .dependence.hsic import DistanceCovariance, HSICb, HSICBlock, HSICu, Lancaster
 from .dependence.nfsic import NFSIC
@@ -26,7 +27,7 @@ INDEPENDENCE: dict[str, type[DependenceStatistic]] = {
     kind.name: kind
     for kind in (
         HSICb, HSICu, HSICFourier, HSICNystroem, HSICBlock, DistanceCovariance, NFSIC, RDC, KCCA,
-        KCCAFourier, Lancaster,
+        KCCAFourier, Lancaster, HSICAggregate,
     )
 }  # fmt: skip
 
@@ -59,6 +60,7 @@ def independence_test(
         hsic_u, hsic_b                    all pairs, without and with bias; O(n²)
         dcov                              squared distance covariance; O(n²), no bandwidth
         hsic_fourier, hsic_nystroem       features of the kernels; O(n)
+        hsic_agg                          25 pairs of widths, each tested, corrected; O(n)
         hsic_block                        blocks of √n pairs; O(n^1.5)
         nfsic                             10 locations; O(n), for local dependence
         rdc, kcca, kcca_fourier           largest canonical correlation; O(n log n), O(n³), O(n)

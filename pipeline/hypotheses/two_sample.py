@@ -27,6 +27,7 @@ from .two_samples.feature_mmd import FastfoodMMD, FourierMMD
 from .two_samples.fused import Fuse
 from .two_samples.kernel_choice import CRITERIA, choose_kernel
 from .two_samples.locations import MeanEmbeddings, SmoothedCharacteristicFunctions
+from .two_samples.sliced import Sliced
 
 LEAST_TO_CHOOSE = 8  # units of a sample: four choose the bandwidth, four are tested
 
@@ -45,6 +46,7 @@ TWO_SAMPLE: dict[str, type[TwoSampleStatistic]] = {
         EnergyDistance,
         MeanEmbeddings,
         SmoothedCharacteristicFunctions,
+        Sliced,
     )
 }
 
@@ -97,6 +99,7 @@ def two_sample_test(
         energy       energy distance of all pairs                 as mmd_b
         me           T² of mean kernels at J locations            permutation, chi_square
         scf          T² of smoothed characteristic functions      as me
+        sliced       sliced Wasserstein distance, squared         permutation
         ============ ============================================ ===============================
     kernel : {"gaussian", "laplacian", "matern"}, optional
         Of points, or of embeddings. Default the first that the statistic admits; of "fuse" and

@@ -23,7 +23,7 @@ class Config(TestConfig):
         default=1.0, description="of the components; a number: a variance of all, alike"
     )
     weights: list[float] | None = Field(default=None, description="null: equal ones")
-    statistic: str = Field(default="ksd", description="ksd or fssd")
+    statistic: str = Field(default="ksd", description="ksd, ksd_agg or fssd")
     bandwidth: float | Literal["median"] = Field(
         default="median", description="of the kernel; median: that distance of two points"
     )

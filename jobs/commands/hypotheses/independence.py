@@ -20,7 +20,7 @@ class Config(TestConfig, ClusterConfig):
     target: str = Field(description="a target of the store: number, class, time or residual")
     statistic: str = Field(
         default="hsic_u", description="hsic_u, hsic_b, hsic_fourier, hsic_nystroem, hsic_block, "
-        "dcov, nfsic, rdc, kcca or kcca_fourier",
+        "hsic_agg, dcov, nfsic, rdc, kcca or kcca_fourier",
     )  # fmt: skip
     kernel: str | None = Field(
         default=None, description="gaussian, laplacian or matern; null: the statistic's first"

@@ -31,7 +31,7 @@ class Config(TestConfig, ClusterConfig):
     b_bags: list[int] | None = Field(default=None, min_length=2, max_length=2, description=BOUNDS)
     statistic: str | None = Field(
         default=None, description="fuse, agg, mmd_b, mmd_u, mmd_linear, mmd_block, fourier, "
-        "fastfood, energy, me or scf; null: fuse, or mmd_u with a bandwidth",
+        "fastfood, energy, me, scf or sliced; null: fuse, or mmd_u with a bandwidth",
     )  # fmt: skip
     kernel: str | None = Field(
         default=None,

@@ -9,7 +9,7 @@ a difference.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 from ...arrays import Floats
 from ..kernels.kernels import Kernel
 from ..nulls.laws import Null, permutation_null
-from ..nulls.wild_bootstrap import WILD, wild_null
+from ..nulls.wild_bootstrap import WILD
 from ..registry import Measured
 from .comparison import TwoSamples
 from .fused import SPREAD, ManyScales, series_sums
@@ -50,7 +50,7 @@ class Aggregate(ManyScales):
             sums = self.unit_sums(samples, scales)
             drawn = np.concatenate([*sums.permuted(samples.n_permutations, samples.seed)])
         values = sums.observed()
-        found = aggregate(values, drawn, samples.null == WILD)
+        found = aggregate(values, drawn, samples.null)
         within = sums.spread_within()
         top = found.top
         names = [k.name for k in scales.kernels]
@@ -108,7 +108,7 @@ class Aggregated:
         }
 
 
-def aggregate(values: Floats, drawn: Floats, is_wild: bool = False) -> Aggregated:
+def aggregate(values: Floats, drawn: Floats, null_name: str = "permutation") -> Aggregated:
     """Join tests by several kernels.
 
     Parameters
@@ -119,7 +119,7 @@ def aggregate(values: Floats, drawn: Floats, is_wild: bool = False) -> Aggregate
     pool = np.vstack([values, drawn])
     scores = np.column_stack([_scores(column) for column in pool.T])
     best = scores.max(axis=1)
-    null = (wild_null if is_wild else permutation_null)(float(best[0]), best[1:], 1.0)
+    null = replace(permutation_null(float(best[0]), best[1:], 1.0), name=null_name)
     ranked = np.sort(best[1:])
     reach = len(ranked) - np.searchsorted(ranked, scores[0] - 1e-12, side="left")
     # the largest rank of equal values: p-values are never too small
