@@ -72,6 +72,8 @@ def import_job(name: str) -> ModuleType:
     room, name = "commands", name.replace("-", "_")
     if name.startswith("test_"):
         room, name = "commands.hypotheses", name.removeprefix("test_")
+    elif name.startswith("drift_"):
+        room, name = "commands.drift", name.removeprefix("drift_")
     elif name in STORES:
         room = "commands.stores"
     return importlib.import_module(f"{__package__}.{room}.{name}")

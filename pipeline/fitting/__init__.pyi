@@ -27,7 +27,9 @@ from .matrix_free import (
     MatrixFreeFit as MatrixFreeFit,
 )
 from .partials import (
+    read_arrays as read_arrays,
     read_partial as read_partial,
+    write_arrays as write_arrays,
     write_partial as write_partial,
 )
 from .plan import (

@@ -37,7 +37,17 @@ from .kernels.features import (
     FourierFeatures as FourierFeatures,
 )
 from .kernels.kernels import (
+    Kernel as Kernel,
     resolve_kernel as resolve_kernel,
+)
+from .kernels.scales import (
+    Scales as Scales,
+)
+from .nulls.draws import (
+    generator_of as generator_of,
+)
+from .nulls.laws import (
+    permutation_null as permutation_null,
 )
 from .nulls.mean_difference import (
     MeanDifference as MeanDifference,
@@ -56,8 +66,15 @@ from .registry import (
 from .result import (
     HypothesisResult as HypothesisResult,
 )
+from .samples.row_sources import (
+    EmbedBags as EmbedBags,
+    EmbeddedRows as EmbeddedRows,
+)
 from .samples.samples import (
+    as_points as as_points,
+    is_bags as is_bags,
     resolve_embedding as resolve_embedding,
+    thinned_size as thinned_size,
 )
 from .samples.thinning import (
     BagSet as BagSet,
@@ -90,7 +107,11 @@ from .two_samples.feature_mmd import (
 from .two_samples.fused import (
     Fuse as Fuse,
     FusedDifference as FusedDifference,
+    effect_of as effect_of,
     fuse_rows as fuse_rows,
+    fused as fused,
+    scale_details as scale_details,
+    temperature_of as temperature_of,
 )
 from .two_samples.kernel_choice import (
     CRITERIA as CRITERIA,
@@ -101,4 +122,8 @@ from .two_samples.locations import (
 )
 from .two_samples.sliced import (
     Sliced as Sliced,
+)
+from .two_samples.unit_sums import (
+    UnitSums as UnitSums,
+    plan_units as plan_units,
 )

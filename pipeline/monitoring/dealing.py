@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Integers
-from ..hypotheses.draws import generator_of
+from ..hypotheses import generator_of
 
 SMALL = 2**16  # rows whose order is drawn and held
 ROUNDS = 6  # of the Feistel network: enough that neighbours have nothing in common

@@ -10,25 +10,31 @@ from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import softmax
 
 from ..arrays import Floats
 from ..embeddings import Embedding, EmbeddingSpec, spec_from_dict, spec_to_dict
 from ..errors import DataError, ModelError
 from ..execution import lane
-from ..hypotheses import HypothesisResult
-from ..hypotheses.draws import generator_of
-from ..hypotheses.fused import effect_of, fused, scale_details, softmax, temperature_of
-from ..hypotheses.kernels import Kernel
-from ..hypotheses.nulls import permutation_null
-from ..hypotheses.scales import Scales
-from ..hypotheses.unit_sums import UnitSums, plan_units
+from ..fitting import read_arrays, write_arrays
+from ..hypotheses import (
+    HypothesisResult,
+    Kernel,
+    Scales,
+    UnitSums,
+    effect_of,
+    fused,
+    generator_of,
+    permutation_null,
+    plan_units,
+    scale_details,
+    temperature_of,
+)
 from ..parameters import Boolean, Instance, Integer, None_, Seed, Share, Table, checked
 from ..parameters.checks import check_parameters
 from ..parameters.hypotheses import PERMUTATIONS
-from ..regression.partials import read_arrays, write_arrays
 from ..sklearn_bases import BaseEstimator
-from ..storage.files import reading, writing
-from ..storage.urls import normalize_url
+from ..storage import normalize_url, reading, writing
 from .dealing import Deal
 from .watched import Rows, Source, StoredBags, Watched
 

@@ -10,15 +10,21 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..bags import concatenate
-from ..bags.labelled import Batch
-from ..bags.sampling import CHOICE_SAMPLE
 from ..embeddings import Embedding, EmbeddingSpec
 from ..errors import DataError
-from ..execution.passes import Folded, Reduction, run_pass
-from ..hypotheses.row_sources import EmbedBags, EmbeddedRows
-from ..hypotheses.samples import as_points, is_bags, resolve_embedding, thinned_size
-from ..hypotheses.scales import Scales
-from ..hypotheses.thinning import as_bag_set
+from ..execution import Folded, Reduction, run_pass
+from ..hypotheses import (
+    EmbedBags,
+    EmbeddedRows,
+    Scales,
+    as_bag_set,
+    as_points,
+    is_bags,
+    resolve_embedding,
+    thinned_size,
+)
+from ..labelled import Batch
+from ..store import CHOICE_SAMPLE
 from .dealing import Deal
 
 ROWS_PER_READ = 8192  # converted at a time: 2 MiB of 32 columns

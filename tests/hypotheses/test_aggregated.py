@@ -14,10 +14,10 @@ from bagbasis.hypotheses import (
     independence_test,
     two_sample_test,
 )
-from bagbasis.hypotheses.aggregated_dependence import dependence
-from bagbasis.hypotheses.scores import Scored
-from bagbasis.hypotheses.sliced import sliced_distances
-from bagbasis.hypotheses.stein import stein_kernel
+from bagbasis.hypotheses.dependence.aggregated_dependence import dependence
+from bagbasis.hypotheses.goodness.scores import Scored
+from bagbasis.hypotheses.goodness.stein import stein_kernel
+from bagbasis.hypotheses.two_samples.sliced import sliced_distances
 
 RNG = np.random.default_rng(0)
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from ...arrays import Floats
 from ...parameters import Integer, Table
+from ..registry import Measured
 from ..two_samples.aggregated import aggregate
 from .pairs import DependenceStatistic, Pairs
-from ..registry import Measured
 
 WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the median distance of each variable
 

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats
-from ...execution.pool import run_parts
+from ...execution import run_parts
 from ...parameters import Integer, Table
-from .comparison import TwoSamples, TwoSampleStatistic
-from ..nulls.draws import generator_of
 from ..kernels.kernels import Kernel
+from ..kernels.sliced_kernels import sliced_squares
+from ..nulls.draws import generator_of
 from ..nulls.laws import permutation_null
 from ..nulls.permutation import draw_splits
 from ..registry import Measured
-from ..kernels.sliced_kernels import sliced_squares
+from .comparison import TwoSamples, TwoSampleStatistic
 
 SPLITS_PER_PART = 16
 

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from bagbasis.errors import DataError
 
-from .config import ClusterConfig
-from .hypothesis_tests import BOUNDS
+from ...configs import ClusterConfig
+from ..hypotheses.common import BOUNDS
 
 if TYPE_CHECKING:
     from bagbasis import BagStore
@@ -46,7 +46,7 @@ def read_watched(config: WatchedConfig) -> tuple[Any, str | None]:
         return (store, *(config.bags or (0, store.n_bags))), store.url
     if config.bags is not None:
         raise DataError(f"bags are of a store; {url} is a table, whose rows are watched")
-    from bagbasis.storage.files import reading
+    from bagbasis.storage import reading
 
     try:
         with reading(url) as path:

@@ -7,11 +7,10 @@ from typing import Any
 
 from pydantic import Field
 
-from .cluster import running_on
-from .config import ReportConfig
-from .drift_common import WatchedConfig, read_watched
-from .sections import EmbeddingSection, build
-from .terminal import Terminal
+from ...cluster import running_on
+from ...configs import EmbeddingSection, ReportConfig, build
+from ...terminal import Terminal
+from .common import WatchedConfig, read_watched
 
 
 class Config(ReportConfig, WatchedConfig):

@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
-from .cluster import running_on
-from .config import ReportConfig
-from .drift_common import WatchedConfig, read_watched
-from .terminal import Terminal
+from ...cluster import running_on
+from ...configs import ReportConfig
+from ...terminal import Terminal
+from .common import WatchedConfig, read_watched
 
 DRIFT = 3
 EXIT_CODES = {
@@ -52,7 +52,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
     console.values("Drift" if is_drift else "No drift", shown)
     report = {**found.to_dict(), "is_drift": bool(is_drift), "alpha": detector.alpha}
     if config.picture is not None:
-        from .pictures.scales import draw_scales
+        from ...pictures import draw_scales
 
         report["pictures"] = [str(draw_scales(config.picture, found))]
     return report
