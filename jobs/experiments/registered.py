@@ -34,6 +34,11 @@ EXPERIMENTS = {
     "halo-mass": "regression.halo_mass:HaloMass",
     "radiation": "regression.radiation:Radiation",
     "scenes": "regression.scenes:Scenes",
+    "dependence-objectives": "hypotheses.dependence_objectives:DependenceObjectives",
+    "score-matching": "densities.score_matching:ScoreMatching",
+    "recurrent": "networks.recurrent:Recurrent",
+    "transformation-networks": "networks.transformation_networks:TransformationNetworks",
+    "bag-densities": "networks.bag_densities:BagDensities",
 }
 
 

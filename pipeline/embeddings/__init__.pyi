@@ -4,6 +4,7 @@ from .base import (
     ChoiceSample as ChoiceSample,
     Embedding as Embedding,
     EmbeddingSpec as EmbeddingSpec,
+    MarginalSpec as MarginalSpec,
 )
 from .composed.coefficient_pca import (
     REDUCED as REDUCED,

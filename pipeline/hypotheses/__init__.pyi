@@ -84,6 +84,10 @@ from .samples.thinning import (
     held_size as held_size,
     thin_sets as thin_sets,
 )
+from .samples.variables import (
+    as_rows as as_rows,
+    target_rows as target_rows,
+)
 from .two_sample import (
     TWO_SAMPLE as TWO_SAMPLE,
     two_sample_test as two_sample_test,

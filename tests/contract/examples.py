@@ -14,6 +14,7 @@ from bagbasis import (
     hypotheses,
     ingest,
     monitoring,
+    objectives,
     random_features,
     registry,
     retraining,
@@ -27,6 +28,8 @@ from tests.contract.search_examples import SEARCH_EXAMPLES
 from tests.contract.world import World
 from tests.ingest.formats.annotated import annotated
 
+TRIPLES = np.random.default_rng(0).laplace(size=(60, 3))
+IMAGE = np.random.default_rng(0).random((12, 12))
 SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 
 EXAMPLES: dict[str, Example] = {
@@ -175,6 +178,30 @@ EXAMPLES: dict[str, Example] = {
         },
     ),
     "ingest.ingest_npz": lambda w: (ingest.ingest_npz, {"path": w.npz, "url": w.new()}),
+    "objectives.IndependentSubspaces": lambda w: (
+        lambda **values: objectives.IndependentSubspaces(**values).fit(TRIPLES),
+        {"dims": [2, 1], "n_features": 4},
+    ),
+    "objectives.IndependentSubspaces.fit": lambda w: (
+        objectives.IndependentSubspaces(1, 4).fit,
+        {"X": TRIPLES},
+    ),
+    "objectives.IndependentSubspaces.transform": lambda w: (
+        objectives.IndependentSubspaces(1, 4).fit(TRIPLES).transform,
+        {"X": TRIPLES},
+    ),
+    "objectives.derivative_norms": lambda w: (
+        objectives.derivative_norms,
+        {"model": w.regressor, "X": w.arrays, "n_draws": 1},
+    ),
+    "objectives.register_images": lambda w: (
+        objectives.register_images,
+        {"reference": IMAGE, "image": IMAGE, "max_shift": 0, "max_angle": 0, "n_features": 4},
+    ),
+    "objectives.select_coordinates": lambda w: (
+        objectives.select_coordinates,
+        {"X": TRIPLES, "y": TRIPLES[:, 0], "k": 1, "n_features": 4, "n_folds": 3},
+    ),
     "hypotheses.MixtureScore": lambda w: (hypotheses.MixtureScore, {"means": [0.0, 1.0]}),
     "hypotheses.SeriesScore": lambda w: (hypotheses.SeriesScore, {"density": w.densities[0]}),
     "hypotheses.fit_test": lambda w: (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 # What is not called by people: the arguments come from rooms of ours, which have checked them.
-# Those of singlecell take AnnData objects: its own tests refuse what cannot be used.
-OUR_ROOMS = ("execution", "parameters", "singlecell", "sklearn_bases")
+# Those of singlecell take AnnData objects: its own tests refuse what cannot be used. Every valid
+# call of neural compiles for seconds: tests/neural/test_parameters.py refuses the same junk.
+OUR_ROOMS = ("execution", "neural", "parameters", "singlecell", "sklearn_bases")
 OUR_NAMES = """
     store.BagStore bags.Box.around bags.Box.count_outside bags.Box.sample_size bags.Responses.of
     bags.concatenate bases.evaluate_series bases.norms bases.project datasets.Dataset
@@ -53,6 +54,7 @@ RESULTS = """
     evaluation.Errors evaluation.Importance
     hypotheses.HypothesisResult monitoring.CoordinateShift monitoring.DriftResult
     registry.ModelRecord models.PredictedBlock
+    objectives.DerivativeNorms objectives.Registration objectives.Selection
     retraining.Round retraining.RoundResult runs.RunState runs.Status
     tuning.Candidate tuning.Lead tuning.Rung tuning.Score tuning.Tuning
 """
