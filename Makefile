@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Beside the links, new links would take the compiled kernels with them.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/kernels
 
-.PHONY: demo test test-clusters venv lint docs bench chaos clean clean-kernels FORCE
+.PHONY: demo test test-portable test-clusters venv lint docs bench chaos clean clean-kernels FORCE
 
 demo: venv
 	$(BIN)/bags demo configs/demo.yaml
@@ -16,6 +16,12 @@ test: export OPENBLAS_THREAD_TIMEOUT = 4
 test: export PYTHONDONTWRITEBYTECODE =
 test: venv
 	$(BIN)/python -m pytest --numprocesses logical --dist loadfile --no-loadscope-reorder
+
+# As on machines of other kinds: other kernels of OpenBLAS, Numba's code for any processor, other cores.
+test-portable: export OMP_WAIT_POLICY = passive
+test-portable: export OPENBLAS_THREAD_TIMEOUT = 4
+test-portable: venv
+	$(BIN)/python -m tests.portable
 
 test-clusters: .venv/clusters
 	deploy/slurm/test-cluster install

@@ -27,6 +27,9 @@ _CREDENTIALS = re.compile(
     re.IGNORECASE,
 )
 
+# all but tabs and line breaks; from a terminal's side U+0080 to U+009F begin sequences, too
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 _shown = Repr()
 _shown.maxlevel = 4  # lists in lists
 _shown.maxlist = _shown.maxtuple = _shown.maxdict = 20
@@ -63,9 +66,15 @@ class BagbasisError(Exception):
         return one_line(super().__str__())
 
 
+def printable(text: str) -> str:
+    """Return a text with its control characters escaped: some move a terminal's cursor, or more."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 def one_line(text: str) -> str:
     """Return a text as one line of at most `MOST_CHARACTERS`, without credentials."""
     line = without_credentials(" ".join(part.strip() for part in text.splitlines()))
+    line = printable(line)
     if len(line) <= MOST_CHARACTERS:
         return line
     tail = MOST_CHARACTERS // 3

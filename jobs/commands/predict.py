@@ -18,7 +18,9 @@ class Config(ClusterConfig, ReportConfig):
     data_url: str = Field(description="the store of bags, labelled or not")
     model_url: str = Field(description="the model")
     output_url: str = Field(description="where the predictions go")
-    format: Literal["parquet", "zarr"] = Field(default="parquet", description="of the predictions")
+    format: Literal["parquet", "zarr", "csv"] | None = Field(
+        default=None, description="default what output_url ends in; Parquet if in nothing"
+    )
     columns: list[Literal["std", "leverage", "mahalanobis", "lower", "upper", "outside"]] = Field(
         default=[],
         description="more columns; std, leverage and mahalanobis need a model with uncertainty: "
@@ -31,9 +33,10 @@ class Config(ClusterConfig, ReportConfig):
 def run(config: Config, console: Terminal) -> dict[str, Any]:
     """Predict and write; returns the report."""
     from bagbasis import BagStore, load_model
-    from bagbasis.models import write_predictions
+    from bagbasis.models import format_of, write_predictions
 
     begun = time.perf_counter()
+    form = format_of(config.output_url, config.format, "parquet")
     model = load_model(config.model_url)
     store = BagStore.open(config.data_url)
     with running_on(config.cluster, store.url), console.progress("predict") as progress:
@@ -41,7 +44,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
             model,
             store,
             config.output_url,
-            format=config.format,
+            format=form,
             columns=config.columns,
             coverage=config.coverage,
             overwrite=config.overwrite,
@@ -52,7 +55,7 @@ def run(config: Config, console: Terminal) -> dict[str, Any]:
         "output_url": config.output_url,
         "data_url": store.url,
         "model_url": config.model_url,
-        "format": config.format,
+        "format": form,
         "n_bags": store.n_bags,
         "targets": list(model.target_names_),
         "seconds": seconds,

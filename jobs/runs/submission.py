@@ -24,6 +24,7 @@ from bagbasis.storage import (
     local_path,
     normalize_url,
     storage_errors,
+    working_folder,
     write_json,
     writer_lock,
 )
@@ -96,7 +97,7 @@ def submit(
         "versions": {name: version(name) for name in PACKAGES},
         "python": sys.version.split()[0],
         "launcher": launcher,
-        "folder": os.getcwd(),
+        "folder": str(working_folder()),
     }
     with _holding(url) as hold:
         run = _start(hold, record)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -13,16 +12,13 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError
+from ..execution.memory import memory_limit
 from ..parameters import Integer, None_
 
 Progress = Callable[[int, int], None]
 """Called with (pairs of bags done, pairs in all)."""
 
 BLOCK_POINTS = 1 << 16  # of whole bags at a time, in each thread: some megabytes of distances
-CONTAINER_LIMITS = (  # of control groups, version 2 and 1
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
 
 
 def n_threads() -> int:
@@ -114,13 +110,5 @@ def require_memory(what: str, n_bytes: int, advice: str, max_bytes: int | None =
 
 
 def available_bytes() -> int:
-    """Bytes this process may still take: of the machine, or of its container when that has less."""
-    available = int(psutil.virtual_memory().available)
-    for path in CONTAINER_LIMITS:
-        try:
-            limit = path.read_text().strip()
-        except OSError:  # another system than Linux, or no container
-            continue
-        if limit.isdigit():  # "max": no limit
-            available = min(available, int(limit))
-    return available
+    """Bytes this process may still take: the machine's, or its control groups' if that is less."""
+    return min(int(psutil.virtual_memory().available), memory_limit())

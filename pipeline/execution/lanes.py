@@ -16,6 +16,7 @@ import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have 
 from numba.core import event as events
 from threadpoolctl import ThreadpoolController
 
+from ..errors import ParameterError, shown
 from ..threads import KERNELS
 from .lazy_dask import dask_system, distributed
 
@@ -33,13 +34,28 @@ def lane_cores() -> int:
 
     In a Dask worker: what `connect` put in the environment, else the worker's threads. Outside
     of workers: the cores this process may use (cgroups and affinity respected).
+
+    Raises
+    ------
+    ParameterError
+        The environment has no positive whole number.
     """
     if CORES_VARIABLE in os.environ:
-        return max(1, int(os.environ[CORES_VARIABLE]))
+        return _cores_of(os.environ[CORES_VARIABLE])
     if "distributed" in sys.modules:  # else this is no worker
         with suppress(ValueError):
             return max(1, int(distributed.get_worker().state.nthreads))
     return max(1, int(dask_system.CPU_COUNT))
+
+
+@lru_cache(maxsize=8)
+def _cores_of(text: str) -> int:
+    """Return the number that `CORES_VARIABLE` has."""
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ParameterError(
+            f"the environment has {CORES_VARIABLE}={shown(text)}; expected a positive number"
+        )
+    return int(text)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from .costs import current_limits
 from .keepers import Keeper
 from .lanes import hearing_compilers, lane
 from .lazy_dask import dask, distributed
+from .memory import memory_limit
 from .notebook import watched
 from .progress import Progress, Report, Tally, listening, log_finished, log_said, worker_report
 
@@ -61,7 +62,7 @@ def lane_memory(here: bool = False) -> int:
     """
     client = None if here else current_client()
     if client is None:
-        return int(distributed.system.MEMORY_LIMIT)
+        return memory_limit()
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     limits = [int(worker["memory_limit"]) for worker in workers if worker["memory_limit"]]
     return min(limits, default=sys.maxsize)

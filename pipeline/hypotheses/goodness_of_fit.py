@@ -15,7 +15,7 @@ from ..densities import Densities, ExponentialFamilyDensity
 from ..errors import DataError, ParameterError, shown
 from ..execution import lane
 from ..parameters import Function, Instance, Integer, Real, ShareOrZero, Table, checked
-from ..parameters.hypotheses import TABLES
+from ..parameters.hypotheses import MOST_LOCATIONS, TABLES
 from .goodness.scores import GivenScore, MixtureScore, Score, Scored, SeriesScore
 from .goodness.stein import SteinMoments, SteinSums, learn_stein_locations, stein_features
 from .kernels.kernels import Kernel, resolve_kernel
@@ -100,7 +100,7 @@ class FSSD(FitStatistic):
     n_locations: int = 5
     learn: float = 0.0
 
-    PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1), "learn": ShareOrZero}
+    PARAMETERS: ClassVar[Table] = {"n_locations": Integer(1, MOST_LOCATIONS), "learn": ShareOrZero}
 
     def measure(self, points: ScoredSample) -> Measured:
         """See `FitStatistic`."""

@@ -23,6 +23,9 @@ from .loading import (
 from .predictions.features import (
     features as features,
 )
+from .predictions.formats import (
+    format_of as format_of,
+)
 from .predictions.stored import (
     PredictedBlock as PredictedBlock,
     check_predictable as check_predictable,

@@ -8,6 +8,8 @@ from .embeddings import KERNEL
 from .random_features import SCALES
 
 MOST_PERMUTATIONS = 10**6  # p-values from 10^-6 on; more take hours where 10^3 take seconds
+MOST_LOCATIONS = 4096  # the matrices of NFSIC and FSSD have their square; 5 or 10 are usual
+MOST_FEATURES = 65_536  # of random Fourier features and sines: half a megabyte a row
 
 PERMUTATIONS = Integer(1, MOST_PERMUTATIONS)
 WIDTH = Real(*SCALES)

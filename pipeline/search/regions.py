@@ -150,6 +150,8 @@ class BagRegions(RegionClassifier):
     def salience(self, draws: Floats, regions: Integers) -> Floats:
         """See `RegionClassifier.salience`."""
         chosen = [self.regions[i] for i in regions.tolist()]
+        if not chosen:
+            return np.empty((len(draws), 0))
         places = np.concatenate(chosen)
         first = np.concatenate([self._coordinates[i] for i in regions.tolist()])
         sizes = np.array([len(one) for one in chosen])

@@ -36,6 +36,7 @@ from .urls import (
     is_transactional as is_transactional,
     local_path as local_path,
     normalize_url as normalize_url,
+    working_folder as working_folder,
 )
 from .zarr_reading import (
     array_of as array_of,

@@ -11,6 +11,8 @@ from tests.oracles.divergences import matrix_by_loop, mmd
 from tests.oracles.fourier import median_distance_by_loop
 from tests.oracles.ragged import random_bags
 
+pytestmark = pytest.mark.portable
+
 SIZES = (7, 1, 12, 30, 3)
 FORMS = {"mmd": False, "mmd_unbiased": True}
 

@@ -7,6 +7,8 @@ import pytest
 
 from tests.oracles.hdd_direct_kernels import powers as powers_kernel
 
+pytestmark = pytest.mark.portable
+
 RATES = np.array([0.0, 0.16, 1.3, 9.6, 90.0]).astype(np.float32).astype(np.float64)
 WEIGHTS = np.array([0.5, 1.0, 2.0, 0.125, 0.03125])
 

@@ -13,10 +13,13 @@ from distributed import Client
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagbasis import BagStore, DoubleBasisRegressor
+from bagbasis.errors import ParameterError
 from bagbasis.execution import lane
 from bagbasis.execution.lanes import CORES_VARIABLE, lane_cores, one_blas_thread
 from bagbasis.hypotheses import fit_test, two_sample_test
 from bagbasis.threads import KERNELS
+
+pytestmark = pytest.mark.portable
 
 
 def threads_of(api):
@@ -134,12 +137,15 @@ def test_two_threads_exclude_each_other():
 
 
 def test_cores_outside_of_workers(monkeypatch):
-    """What the environment says, else what the process may use; never less than one."""
+    """What the environment says, if it is a positive number; else what the process may use."""
     monkeypatch.delenv(CORES_VARIABLE, raising=False)
     assert lane_cores() >= 1
-    for text, cores in (("3", 3), ("0", 1)):
+    monkeypatch.setenv(CORES_VARIABLE, "3")
+    assert lane_cores() == 3
+    for text in ("0", "-1", "x", "", "2.5"):
         monkeypatch.setenv(CORES_VARIABLE, text)
-        assert lane_cores() == cores
+        with pytest.raises(ParameterError, match=f"{CORES_VARIABLE}='{text}'"):
+            lane_cores()
 
 
 def test_no_more_cores_than_numba_has(monkeypatch):

@@ -27,6 +27,8 @@ from bagbasis.hypotheses.samples.samples import as_sample, is_bags, read_samples
 from bagbasis.parameters import Integer, Table
 from tests.oracles.hypotheses import kernel_by_formula
 
+pytestmark = pytest.mark.portable
+
 
 @dataclass(frozen=True)
 class Toy(Statistic):

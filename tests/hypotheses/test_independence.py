@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagbasis import BagStore
-from bagbasis.errors import BagbasisError
+from bagbasis.errors import BagbasisError, ParameterError
 from bagbasis.execution.costs import pass_limits
 from bagbasis.hypotheses.dependence.feature_dependence import (
     KCCA,
@@ -17,6 +17,7 @@ from bagbasis.hypotheses.dependence.feature_dependence import (
 )
 from bagbasis.hypotheses.dependence.hsic import HSICBlock
 from bagbasis.hypotheses.dependence.nfsic import NFSIC
+from bagbasis.hypotheses.goodness_of_fit import FSSD
 from bagbasis.hypotheses.independence import INDEPENDENCE, independence_test
 from bagbasis.hypotheses.kernels.kernels import resolve_kernel
 from tests.oracles import dependence
@@ -236,8 +237,18 @@ class TestVariables:
             (np.arange(9), np.arange(9), {"statistic": "nfsic"},
              "9 pairs; null 'chi_square' at 10 locations needs 11"),
             (np.arange(9), np.arange(9), {"statistic": "dcov", "null": "gamma"}, "'dcov' admits"),
+            (np.arange(9), np.arange(9), {"statistic": KCCA(ridge=1e12)}, "leaves nothing"),
+            (2.0 ** np.arange(40) ** 2, np.arange(40), {"statistic": "dcov", "null": "spectral"},
+             "take null='permutation'"),
         ],
     )  # fmt: skip
     def test_refusals(self, x, y, more, text):
         with pytest.raises(BagbasisError, match=text):
             independence_test(x, y, **more)
+
+    @pytest.mark.parametrize("kind", [NFSIC, RDC, HSICFourier, KCCAFourier, FSSD])
+    def test_sizes(self, kind):
+        """Beyond all memory: refused before they are asked for."""
+        name = "n_locations" if kind in (NFSIC, FSSD) else "n_features"
+        with pytest.raises(ParameterError, match=f"{name} is 1000000000000; expected"):
+            kind(**{name: 10**12})

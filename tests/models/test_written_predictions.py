@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from bagbasis import BagStore, DoubleBasisClassifier, connect
-from bagbasis.errors import ModelError, StoreError
+from bagbasis.errors import ModelError, ParameterError, StoreError
 from bagbasis.models import iter_predictions, write_predictions
 from bagbasis.models.predictions import stored as stored_predictions
 from tests.models.predicting import BAGS, FITS, N, Y, fitted, ids_of, read_zarr, regressor
@@ -200,3 +202,38 @@ def test_damaged_store(tmp_path):
     with pytest.raises(StoreError, match=r"s\.zarr: array 'points'"):
         write_predictions(fitted("one target"), BagStore.open(store.url), tmp_path / "p.zarr")
     assert not (tmp_path / "p.zarr").exists()
+
+
+def test_csv(tmp_path, store):
+    """One file, in the order of the bags, of numbers with all digits; it is replaced whole."""
+    model, place = fitted("two targets"), tmp_path / "p.csv"
+    write_predictions(model, store, place)
+    table = pd.read_csv(place, float_precision="round_trip")
+    assert table["id"].tolist() == ids_of(store)
+    assert np.abs(table.drop(columns="id").to_numpy() - model.predict(BAGS)).max() <= 1e-12
+    before = place.read_bytes()
+    with pytest.raises(ModelError, match="exists already"):
+        write_predictions(model, store, place)
+    write_predictions(fitted("classes"), store, place, overwrite=True)
+    assert before != place.read_bytes()
+    assert list(tmp_path.glob("p.csv*")) == [place]
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "text"),
+    [
+        (
+            "p.csv",
+            "zarr",
+            "format is 'zarr'; name it .zarr, or take format 'csv'",
+        ),
+        ("p.PARQUET", "csv", "ends in .parquet"),
+        ("p.txt", None, "names that end in .zarr, .parquet, .csv"),
+    ],
+)
+def test_the_names_ending_says_the_format(tmp_path, store, name, format, text):
+    with pytest.raises(ParameterError, match=re.escape(text)):
+        write_predictions(fitted("one target"), store, tmp_path / name, format=format)
+    assert not (tmp_path / name).exists()
+    write_predictions(fitted("one target"), store, tmp_path / "p.parquet")
+    assert sorted(pd.read_parquet(tmp_path / "p.parquet")["id"]) == sorted(ids_of(store))

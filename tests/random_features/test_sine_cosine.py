@@ -7,6 +7,8 @@ import pytest
 
 from bagbasis.random_features.kernels.fourier_kernels import sine_cosine
 
+pytestmark = pytest.mark.portable
+
 ACCURACY = 2e-7
 
 

@@ -8,6 +8,8 @@ from bagbasis.execution.lanes import use_cores
 from bagbasis.solvers import cholesky as module
 from bagbasis.solvers.cholesky import cholesky, inverse_squares, solve_by_factor
 
+pytestmark = pytest.mark.portable
+
 
 def positive_definite(size):
     rows = np.random.default_rng(size).standard_normal((size + 3, size))

@@ -9,6 +9,8 @@ from hypothesis import given, strategies as st
 
 from bagbasis.solvers.product_kernels import STRIPES, row_products
 
+pytestmark = pytest.mark.portable
+
 
 def products(z, weights, direction, shift):
     """What all stripes leave: zᵀu and Σu."""

@@ -14,6 +14,8 @@ from bagbasis.solvers.ridge import solve, solve_gcv, solve_judged, solve_validat
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, kept
 
+pytestmark = pytest.mark.portable
+
 NOISE = {np.float32: 1e-7, np.float64: 1e-14}
 GRID = 10.0 ** np.arange(-6, 3)
 

@@ -9,6 +9,8 @@ import pytest
 from bagbasis.solvers.spectrum import Factors, Spectrum
 from tests.oracles.ridge_entries import collected, kept
 
+pytestmark = pytest.mark.portable
+
 
 @pytest.mark.parametrize(("n", "D"), [(5, 1), (2, 2), (40, 3), (33, 64), (500, 64), (700, 257)])
 @pytest.mark.parametrize("k", [1, 7])

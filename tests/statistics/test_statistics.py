@@ -11,6 +11,8 @@ from bagbasis.statistics.sums import RidgeStatistics, StatisticsBuilder
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, feature_rows, unpacked
 
+pytestmark = pytest.mark.portable
+
 FIELDS = [field.name for field in fields(RidgeStatistics) if field.name != "weights"]
 
 

@@ -26,6 +26,8 @@ from bagbasis.statistics.tiles.tile_kernels import pack_rows
 from tests.oracles import ridge
 from tests.oracles.ridge_entries import collected, unpacked
 
+pytestmark = pytest.mark.portable
+
 SPLIT = 2.0**-17  # of a product of two numbers of 16 bits
 
 

@@ -11,8 +11,10 @@ from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 
 from ...arrays import Floats
+from ...errors import ParameterError
 from ...execution import SECONDS_PER_PRODUCT, Cost
 from ...parameters import Integer, Real, Table
+from ...parameters.hypotheses import MOST_FEATURES
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel
 from ..kernels.pair_grams import CentredGram
@@ -88,7 +90,7 @@ class HSICFourier(FeatureHSIC):
     name: ClassVar[str] = "hsic_fourier"
     n_features: int = 200
 
-    PARAMETERS: ClassVar[Table] = {"n_features": Integer(2, even=True)}
+    PARAMETERS: ClassVar[Table] = {"n_features": Integer(2, MOST_FEATURES, even=True)}
 
     def _features(self, rows: Floats, kernel: Kernel, seed: int) -> Floats:
         """See `FeatureHSIC`."""
@@ -178,6 +180,10 @@ class KCCA(Correlation):
             values, vectors = eigh(CentredGram.of(kernel, rows).whole(), overwrite_a=True)
             shares = values / (values + n * self.ridge / 2)
             kept = shares > LEAST_SHARE
+            if not kept.any():
+                raise ParameterError(
+                    f"ridge is {self.ridge:g}, which leaves nothing of a kernel: take less"
+                )
             sides.append(vectors[:, kept] * shares[kept] * n**0.5)
         return RowPair(sides[0], sides[1], correlation=True)
 
@@ -197,7 +203,10 @@ class KCCAFourier(Correlation):
     ridge: float = 0.01
     n_features: int = 200
 
-    PARAMETERS: ClassVar[Table] = {"ridge": Real(gt=0), "n_features": Integer(2, even=True)}
+    PARAMETERS: ClassVar[Table] = {
+        "ridge": Real(gt=0),
+        "n_features": Integer(2, MOST_FEATURES, even=True),
+    }
 
     def _row_pair(self, pairs: Pairs) -> RowPair:
         """See `Correlation`."""
@@ -227,7 +236,7 @@ class RDC(Correlation):
     n_features: int = 20
     scale: float = 1 / 6
 
-    PARAMETERS: ClassVar[Table] = {"n_features": Integer(1), "scale": Real(gt=0)}
+    PARAMETERS: ClassVar[Table] = {"n_features": Integer(1, MOST_FEATURES), "scale": Real(gt=0)}
 
     def _row_pair(self, pairs: Pairs) -> RowPair:
         """See `Correlation`."""

@@ -106,9 +106,11 @@ class SteinMoments(AdditiveSums):
         return float((self.first @ self.first - self.squares) / (self.n * (self.n - 1)))
 
     def weights(self) -> Floats:
-        """Return ω: n FSSD² → Σ ω (χ²_1 − 1) for points from p."""
-        mean = self.first / self.n
-        weights: Floats = eigvalsh(self.second / self.n - np.outer(mean, mean))
+        """Return ω: n FSSD² → Σ ω (χ²_1 − 1) for points from p, of which τ is 0 on average.
+
+        That mean is not estimated: with it, p ≤ .05 in 8 % of tests of 35 points.
+        """
+        weights: Floats = eigvalsh(self.second / self.n)
         return weights
 
     def standard_error(self) -> float:

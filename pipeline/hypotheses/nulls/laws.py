@@ -81,17 +81,39 @@ def pearson_null(observed: float, mean: float, variance: float, skewness: float)
     return _of_law("pearson", observed, stats.pearson3(skewness, mean, variance**0.5))
 
 
-def normal_null(observed: float, standard_error: float) -> Null:
-    """Return the normal law about 0."""
-    return _of_law("normal", observed, stats.norm(0.0, standard_error))
+def normal_null(observed: float, standard_error: float, degrees: float = np.inf) -> Null:
+    """Return the normal law about 0; Student's where few estimates give the standard error.
+
+    Parameters
+    ----------
+    degrees : float > 0
+        Of freedom of the standard error.
+    """
+    return _of_law("normal", observed, stats.t(degrees, 0.0, standard_error))
 
 
-def chi_square_null(observed: float, n_features: int, degrees: float, scale: float = 1.0) -> Null:
+def weighted_chi_square_null(
+    observed: float, weights: Floats, degrees: float, scale: float = 1.0
+) -> Null:
+    """Return the law of a T² with a ridge, Σ w_j χ²_1 of many units: see `chi_square_null`.
+
+    That sum's mean and variance are those of a multiple of χ², whose law it has here.
+
+    Parameters
+    ----------
+    weights : shape (J,)
+        w_j = σ_j / (σ_j + ridge), of the eigenvalues σ of the covariance; one is above 0.
+    """
+    share = float((weights**2).sum() / weights.sum())
+    return chi_square_null(observed, float(weights.sum()) / share, degrees, share * scale)
+
+
+def chi_square_null(observed: float, n_features: float, degrees: float, scale: float = 1.0) -> Null:
     """Return the law of ``scale`` times Hotelling's T²: χ² of many units, of few a scaled F.
 
     Parameters
     ----------
-    n_features : int
+    n_features : float
         J, the degrees of the χ².
     degrees : float ≥ J
         Of freedom of the covariance that T² divides by, which is estimated.

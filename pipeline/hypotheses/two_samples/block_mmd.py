@@ -42,7 +42,7 @@ class MeanOfEstimates(TwoSampleStatistic):
         error = float(values.std(ddof=1)) / len(values) ** 0.5
         return Measured(
             statistic=value,
-            null=normal_null(value, max(error, np.finfo(float).tiny)),
+            null=normal_null(value, max(error, np.finfo(float).tiny), len(values) - 1),
             standard_error=error,
             effect=value / spread if spread > 0 else float("nan"),
             details={"n_estimates": len(values), "rows_used": n},

@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ...errors import DataError, ModelError, ParameterError, StoreError, needing_extra
+from ...errors import DataError, ModelError, ParameterError, StoreError
 from ...execution import Progress, Reduction, iter_pass
 from ...labelled import Batch, Holdout, LabelledBags, Targets
 from ...outcomes import Layout, Prediction
@@ -52,9 +51,9 @@ from ..fitted_model import (
     model_of,
 )
 from .features import prediction_ranges
+from .formats import FORMATS, check_csv, format_of, pandas_for, write_csv
 
 SUBSETS = ("all", "holdout", "train")
-FORMATS = ("zarr", "parquet")
 COLUMNS = ("std", "leverage", "mahalanobis", "lower", "upper", "outside")  # beside the predictions
 FORMAT_VERSION = 1
 ATTRIBUTE = "bagbasis_predictions"
@@ -133,23 +132,19 @@ class _WrittenPredictions(_Predictions):
             for name, values in {"ids": ids, **block.as_prediction.arrays()}.items():
                 group[name].oindex[block.rows] = values  # type: ignore[union-attr]
         else:
-            outcome = self._model.outcome
-            columns = outcome.columns(block.as_prediction)
-            columns |= outcome.more_columns(block.as_prediction)
-            frame = _pandas(self._place).DataFrame({"id": ids.tolist(), **columns})
+            columns = _table(self._model, ids, block)
+            frame = pandas_for(self._place).DataFrame(columns)
             fs, path = filesystem(self._place)
             with fs.open(f"{path}/part-{start:012d}.parquet", "wb") as file:
                 frame.to_parquet(file, index=False, write_page_checksum=True)
         return NOTHING  # so that no predictions travel back
 
 
-def _pandas(url: str) -> ModuleType:
-    """Return pandas; ModelError without what writes Parquet."""
-    with needing_extra("tables", f"{url} in Parquet", ModelError):
-        import pandas  # noqa: PLC0415 - an extra, as pyarrow is
-        import pyarrow  # noqa: F401, PLC0415
-    module: ModuleType = pandas
-    return module
+def _table(model: FittedModel, ids: NDArray[Any], block: PredictedBlock) -> dict[str, Any]:
+    """Return the columns of a table of predictions."""
+    columns = model.outcome.columns(block.as_prediction)
+    columns |= model.outcome.more_columns(block.as_prediction)
+    return {"id": ids.tolist(), **columns}
 
 
 def _join(blocks: Sequence[PredictedBlock]) -> PredictedBlock:
@@ -198,7 +193,7 @@ def iter_predictions(
 @checked(
     store=Instance("BagStore"),
     url=Url,
-    format=OneOf(*FORMATS),
+    format=OneOf(*FORMATS) | None_,
     columns=ListOf(Text),
     coverage=Real(),
     overwrite=Boolean,
@@ -209,7 +204,7 @@ def write_predictions(
     store: BagStore,
     url: str | os.PathLike[str],
     *,
-    format: str = "zarr",
+    format: str | None = None,
     columns: Sequence[str] = (),
     coverage: float = COVERAGE,
     overwrite: bool = False,
@@ -228,8 +223,12 @@ def write_predictions(
     than on local files, Zarr's arrays are in the group that the attribute ``bagbasis_current``
     names, and Parquet files appear one by one, after those that were there are deleted.
 
+    CSV: one file of the columns of Parquet, in the order of the bags; this process collects them.
+
     Parameters
     ----------
+    format : {"zarr", "parquet", "csv"}, optional
+        Default what the URL ends in (.zarr, .parquet, .csv), Zarr if it ends in nothing.
     columns : sequence of {"std", "leverage", "mahalanobis", "lower", "upper", "outside"}
         More columns, or arrays; of several targets ``std_<target>``. The first three of a model
         that was fitted with ``uncertainty=True``, see `DoubleBasisRegressor.predict` and
@@ -244,15 +243,21 @@ def write_predictions(
     ------
     ModelError
         Not fitted, columns that the model does not have, bags of another dimension, something is
-        stored at the URL, writing failed, or Parquet without ``bagbasis[tables]``.
+        stored at the URL, writing failed, or a table without ``bagbasis[tables]``.
+    ParameterError
+        The URL ends as no format does, or as another one.
     """
     url = normalize_url(url)
-    if format == "parquet":
-        _pandas(url)
+    format = format_of(url, format)
+    if format != "zarr":
+        pandas_for(url)
     fitted = model_of(model)
     check_predictable(fitted, store, "all")
     given = MoreColumns(tuple(columns), coverage)
     more = check_columns(fitted, given)
+    if format == "csv":
+        _write_csv(fitted, given, store, url, overwrite, progress)
+        return
     check_replaceable(url, overwrite, "written predictions", _are_predictions)
     with (
         storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError),
@@ -266,6 +271,27 @@ def write_predictions(
         if format == "zarr":
             group = open_group(zarr_store(place), "r+")
             group.update_attributes(_attributes(fitted, store))
+
+
+def _write_csv(
+    model: FittedModel,
+    given: MoreColumns,
+    store: BagStore,
+    url: str,
+    overwrite: bool,
+    progress: Progress | None,
+) -> None:
+    """Collect the predictions of all bags, and write them."""
+    with storage_errors(url, "writing predictions failed", kind=ModelError, passing=StoreError):
+        check_csv(url, overwrite)
+        collector = partial(_Predictions, model, given)
+        blocks = []
+        for block in _predict(collector, model, LabelledBags(store), progress):
+            if len(block.rows):
+                start, stop = int(block.rows[0]), int(block.rows[-1]) + 1
+                ids = store.ids(start, stop)[block.rows - start]
+                blocks.append((start, _table(model, ids, block)))
+        write_csv(url, blocks)
 
 
 def _predict(
