@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,9 @@ from ...errors import DataError
 
 ROUNDING = 1e-12  # of the squares of features: smaller variances are those of equal ones
 RIDGE = 1e-9  # of the mean variance: features that depend on each other leave T² finite
+# With both samples' covariance: directions of less variance are those of a few rows, whose mean is
+# not normal. Without it, p ≤ .05 in 11 % of tests of 20 Cauchy numbers against 150.
+POOLED_RIDGE = 1e-2
 LEARNING_RIDGE = 1e-5  # of a row's features, whose variances are from about 1e-3 to 0.25
 
 
@@ -27,6 +31,8 @@ class TSquared:
         Of freedom, of the first split.
     difference : shape (J,)
         Δ, the mean features of the first sample less those of the second.
+    weights : shape (J,)
+        What T² has of each direction of the joint covariance: 1 where the ridge is small beside it.
     shares : shape (J,)
         What each feature adds to T²: Δ_j (S⁻¹ Δ)_j, below 0 where others explain more than all.
     """
@@ -35,6 +41,7 @@ class TSquared:
     per_row: Floats
     degrees: float
     difference: Floats
+    weights: Floats
     shares: Floats
 
 
@@ -45,7 +52,9 @@ def moments(sums: Floats, sizes: Integers) -> Floats:
     return np.hstack([sums, c, c * sums, c**2, squares])
 
 
-def hotelling(splits: Floats, total: Floats, n_first: Floats, n_units: int) -> TSquared:
+def hotelling(
+    splits: Floats, total: Floats, n_first: Floats, n_units: int, pooled: bool = False
+) -> TSquared:
     """Return T² of each split.
 
     The degrees are those of a Wishart law with the first two moments of the joint covariance
@@ -59,6 +68,9 @@ def hotelling(splits: Floats, total: Floats, n_first: Floats, n_units: int) -> T
         Over all units.
     n_first : shape (n_splits,)
         Units of the first sample.
+    pooled : bool
+        One covariance of a unit's features for both samples, as there is without a difference: so
+        few units of one sample are not the only ones that its mean's covariance is known by.
 
     Raises
     ------
@@ -73,6 +85,8 @@ def hotelling(splits: Floats, total: Floats, n_first: Floats, n_units: int) -> T
         sizes.append(rows)
         degrees.append(count[0] - 1)
         squares += float((mean[0] ** 2).sum() * columns[0, 2 * mean.shape[1] + 1] / rows[0] ** 2)
+    if pooled:
+        covariances = _pooled(covariances, sizes, (n_first, n_units - n_first))
     difference = means[0] - means[1]
     joint = covariances[0] + covariances[1]
     J = difference.shape[1]
@@ -82,7 +96,9 @@ def hotelling(splits: Floats, total: Floats, n_first: Floats, n_units: int) -> T
             "the features at the locations are the same for all rows of a sample, in both: take "
             "a wider bandwidth, or locations nearer to the rows"
         )
-    joint += (RIDGE * trace / J + np.finfo(float).tiny)[:, None, None] * np.eye(J)
+    ridge = (POOLED_RIDGE if pooled else RIDGE) * trace / J + np.finfo(float).tiny
+    variances = np.maximum(np.linalg.eigvalsh(joint[0]), 0.0)
+    joint += ridge[:, None, None] * np.eye(J)
     shares = difference * np.linalg.solve(joint, difference[:, :, None])[..., 0]
     parts = [np.linalg.solve(joint[0], one[0]) for one in covariances]
     spread = sum(
@@ -92,10 +108,23 @@ def hotelling(splits: Floats, total: Floats, n_first: Floats, n_units: int) -> T
     return TSquared(
         values=shares.sum(axis=1),
         per_row=1 / sizes[0] + 1 / sizes[1],
-        degrees=float(J * (J + 1) / spread),
+        degrees=float(n_units - 2 if pooled else J * (J + 1) / spread),
         difference=difference[0],
+        weights=variances / (variances + ridge[0]),
         shares=shares[0],
     )
+
+
+def _pooled(
+    covariances: Sequence[Floats], sizes: Sequence[Floats], counts: Sequence[Floats]
+) -> list[Floats]:
+    """Return the covariances of both means, if those of a unit's features are the same."""
+    per_unit = np.zeros_like(covariances[0])
+    for covariance, rows, count in zip(covariances, sizes, counts, strict=True):
+        per_unit += covariance * (rows**2 * (count - 1) / count)[:, None, None]
+    per_unit /= (counts[0] + counts[1] - 2)[:, None, None]
+    both = zip(sizes, counts, strict=True)
+    return [per_unit * (count / rows**2)[:, None, None] for rows, count in both]
 
 
 def _mean_and_covariance(columns: Floats, n_units: Floats) -> tuple[Floats, Floats, Floats]:
