@@ -51,6 +51,11 @@ JOBS = {
 
 STORES = ("info", "verify", "remove", "relabel", "merge", "compact")  # jobs that look after a store
 
+NO_CACHE = (
+    "compiled kernels have no place: neither the package's folder nor this account's home can be "
+    "written; set NUMBA_CACHE_DIR to a folder of this account"
+)
+
 INTERRUPTED, BUSY, WRONG_CONFIG, FAILED = 130, 4, 2, 1
 
 HEADINGS = {  # of `bags --help`, over the commands
@@ -102,6 +107,9 @@ def guarded(name: str, action: Callable[[], int | None], debug: bool = False) ->
         if extra:
             complain(f"{name}: needs pip install 'bagbasis[{extra}]' ({error})", debug)
             return WRONG_CONFIG
+        if "no locator available" in str(error):  # of Numba, when a kernel's module is imported
+            complain(f"{name}: {NO_CACHE}", debug)
+            return FAILED
         complain(f"{name}: {type(error).__name__}: {error} (--debug shows where)", debug)
         return FAILED
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError
-from ..execution.memory import memory_limit
+from ..execution import memory_limit
 from ..parameters import Integer, None_
 
 Progress = Callable[[int, int], None]

@@ -36,6 +36,9 @@ from .lanes import (
     one_blas_thread as one_blas_thread,
     use_cores as use_cores,
 )
+from .memory import (
+    memory_limit as memory_limit,
+)
 from .notebook import (
     bar_html as bar_html,
     in_notebook as in_notebook,
