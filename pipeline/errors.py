@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 import re
 import warnings
 from collections.abc import Collection, Iterator
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from reprlib import Repr
 
 MOST_CHARACTERS = 1000  # of a message: what a terminal, a log and a notebook show of it at once
+MOST_NUMBERS = 8  # of an array that is shown itself
 
 NO_CREDENTIALS = (
     "holds credentials, which would end up in records, models and logs; leave them out, and give "
@@ -30,7 +32,18 @@ _CREDENTIALS = re.compile(
 # all but tabs and line breaks; from a terminal's side U+0080 to U+009F begin sequences, too
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
-_shown = Repr()
+
+class _Shown(Repr):
+    """A `Repr` that describes arrays of many numbers, which would hide what the message says."""
+
+    def repr1(self, x: object, level: int) -> str:
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if isinstance(shape, tuple) and dtype is not None and math.prod(shape) > MOST_NUMBERS:
+            return f"<{type(x).__name__} of shape {shape}, {dtype}>"
+        return super().repr1(x, level)
+
+
+_shown = _Shown()
 _shown.maxlevel = 4  # lists in lists
 _shown.maxlist = _shown.maxtuple = _shown.maxdict = 20
 _shown.maxstring = _shown.maxother = 200

@@ -13,16 +13,11 @@ from numpy.typing import NDArray
 from bagbasis import Bags, BagStore, KernelSmoother, TripleBasisRegressor
 from bagbasis.densities import Densities
 from bagbasis.errors import ConfigError
-from bagbasis.evaluation import (
-    ClassDetails,
-    Errors,
-    evaluate,
-    evaluate_together,
-    names_of_coordinates,
-)
+from bagbasis.evaluation import Errors, evaluate, evaluate_together, names_of_coordinates
 from bagbasis.execution import Progress
 from bagbasis.labelled import LabelledBags, with_responses
 from bagbasis.models import DoubleBasis
+from bagbasis.outcomes import ClassDetails
 
 from ..pictures import (
     SUBSETS,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bagbasis import BagStore
-from bagbasis.evaluation import ClassDetails, DensityDetails, Errors
+from bagbasis.evaluation import Errors
 from bagbasis.models import DoubleBasis
+from bagbasis.outcomes import ClassDetails, DensityDetails
 
 from .bag_dots import N_WORST, Dots
 from .charts import Chart, Series

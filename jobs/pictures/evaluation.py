@@ -60,7 +60,7 @@ def draw_predictions(
     figure, axes = _panels(len(pairs), 5.0)
     for axis, pair, name, error in zip(axes, pairs, names, errors, strict=False):
         _predictions(axis, pair[:, 0], pair[:, 1], name)
-        r2 = "" if error["r2"] is None else f", R² {error['r2']:.3f}"
+        r2 = f", R² {error['r2']:.3f}"
         constant = f", best constant {error['constant_rmse']:.3g}"
         axis.set_title(f"RMSE {error['rmse']:.3g}{constant}{r2}", fontsize=10)
     figure.suptitle(f"Predicted against true targets of {_which(pairs, errors)}")

@@ -19,6 +19,7 @@ from ..arrays import Floats, Integers
 from ..errors import DataError
 from ..execution import SECONDS_PER_PRODUCT, Cost, gram_matrix
 from ..labelled import Batch
+from ..sums import Sums
 
 POINTS_PER_STEP = 2**13  # whose features are held at a time: some tens of MiB
 SECONDS_PER_SINE = 2e-8  # in double precision, of a sine and its cosine, on one core
@@ -96,7 +97,7 @@ class Spectrum:
 
 
 @dataclass(frozen=True, eq=False)
-class FisherSums:
+class FisherSums(Sums):
     """Sums over points z, for several folds f and several spectra c.
 
     Attributes
@@ -132,10 +133,6 @@ class FisherSums:
         shapes = [(f,), (f, d), (f, d, d), (f, c, D), (f, c, d, D), (f, c, D), (f, c, D, D)]
         return cls(*(np.zeros(shape) for shape in shapes))
 
-    def __add__(self, other: FisherSums) -> FisherSums:
-        """Return the sums over both sets of points."""
-        return FisherSums(*(value + vars(other)[name] for name, value in vars(self).items()))
-
     def fold(self, fold: int, chosen: int) -> PointSums:
         """Return the sums of one fold for one spectrum."""
         return PointSums(
@@ -164,7 +161,7 @@ class FisherSums:
 
 
 @dataclass(frozen=True, eq=False)
-class PointSums:
+class PointSums(Sums):
     """`FisherSums` of one fold and one spectrum; they add and subtract."""
 
     n: float
@@ -174,14 +171,6 @@ class PointSums:
     mixed: Floats
     slopes: Floats
     products: Floats
-
-    def __add__(self, other: PointSums) -> PointSums:
-        """Return the sums over both folds."""
-        return PointSums(*(value + vars(other)[name] for name, value in vars(self).items()))
-
-    def __sub__(self, other: PointSums) -> PointSums:
-        """Return the sums over the points that ``other`` does not have."""
-        return PointSums(*(value - vars(other)[name] for name, value in vars(self).items()))
 
 
 @dataclass(frozen=True, eq=False)

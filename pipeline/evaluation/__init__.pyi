@@ -6,17 +6,13 @@ from .baselines import (
 from .cross_validation import (
     cross_val_score as cross_val_score,
 )
-from .errors import (
-    ClassDetails as ClassDetails,
-    DensityDetails as DensityDetails,
-    Errors as Errors,
-)
 from .importance import (
     Importance as Importance,
     names_of_coordinates as names_of_coordinates,
     permutation_importance as permutation_importance,
 )
 from .judging import (
+    Errors as Errors,
     evaluate as evaluate,
     evaluate_together as evaluate_together,
 )

@@ -15,11 +15,9 @@ from ..bags import Bags
 from ..errors import DataError, StoreError
 from ..execution import Cost, Progress
 from ..labelled import Holdout, LabelledBags, SampleWeight, Weights
-from ..models import DoubleBasis, ScoringModel, model_of, take_subset
+from ..models import DoubleBasis, Errors, ScoringModel, evaluate_together, model_of, take_subset
 from ..outcomes import Outcome
 from ..store import BagStore, RunSample
-from .errors import Errors
-from .judging import evaluate_together
 
 # A mean has a few coordinates: more bags than these 20,480 change nothing of their ridge.
 FITTED_SAMPLE = RunSample(64, 320)

@@ -30,16 +30,25 @@ from ..fitting import (
     pose_problem,
 )
 from ..labelled import Batch, Column, LabelledBags, SampleWeight, Weights
-from ..models import DoubleBasis, RidgeModel, fit_ridge, make_model, parameters_of
-from ..outcomes import Reals, Target
+from ..models import (
+    ROWS_PER_BLOCK,
+    DoubleBasis,
+    Errors,
+    Judge,
+    RidgeModel,
+    fit_ridge,
+    judging_cost,
+    make_model,
+    parameters_of,
+)
+from ..outcomes import Target, determination
 from ..parameters import Function, Instance, Integer, ListOf, None_, Text, checked
 from ..statistics import RidgeStatistics, Summary
 from ..store import ListedBags
 from ..units import units_of
-from .errors import Errors
-from .judging import ROWS_PER_BLOCK, Judge, judging_cost
 
 FOLD_SEED = 4  # apart from those of the splits in `bags`
+ROUNDING = 1e-14  # of sums of squares, relative to them
 MOST_FOLDS = 100  # each has sums of its own
 
 
@@ -131,8 +140,8 @@ def cross_val_score(
             raise DataError(f"fold {j} has no labelled bag; take fewer folds")
         models.append(make_model(plan, train, parameters, near=near))
         near = models[-1].solution.alpha / train.train.weight or None  # folds differ little
-        if isinstance(problem.outcome, Reals):
-            scores.append(_determination(models[-1], rows))
+        if problem.outcome.has_squared_losses:
+            scores.append(_score_of_sums(models[-1], rows))
     return np.array(scores or _judge_folds(models, bags, folds, progress, weights))
 
 
@@ -265,15 +274,15 @@ def _fit_folds(
 # -------------------------------------------------------------------------- scores
 
 
-def _determination(model: RidgeModel, rows: Summary) -> float:
-    """Return R², the mean of the targets, from what is known of rows; 0 for equal targets."""
+def _score_of_sums(model: RidgeModel, rows: Summary) -> float:
+    """Return the score of a model whose losses are squared, from the sums of the bags judged."""
     coef, intercept = model.solution.coef, model.solution.intercept
     rows = rows.in_units(np.maximum(rows.exponents, units_of(intercept[None])))
     psi = np.ldexp(coef.T, -rows.exponents)
     squares = rows.judge()(psi, np.ldexp(intercept, -rows.exponents))
-    variances = rows.centred_yy() / rows.weight
-    shares = np.divide(squares, variances, out=np.ones_like(squares), where=variances > 0)
-    return float(1.0 - shares.mean())
+    mean, variances = rows.sum_y / rows.weight, rows.centred_yy() / rows.weight
+    rounding = ROUNDING * (mean**2 + variances)  # of differences of sums
+    return float(np.mean(determination(squares, variances, rounding)))
 
 
 def _judge_folds(
@@ -292,11 +301,8 @@ def _judge_folds(
         rows_per_block=ROWS_PER_BLOCK,
         name="errors",
     )
-    scores = []
-    for errors in run_pass(bags, reduction, progress=progress)[-len(models) :]:
-        found = errors.values().values()
-        scores.append(float(np.mean([one.get("accuracy", one.get("r2")) for one in found])))
-    return scores
+    found = run_pass(bags, reduction, progress=progress)[-len(models) :]
+    return [errors.score for errors in found]
 
 
 class _JudgedFold:

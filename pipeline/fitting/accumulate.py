@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..statistics import RowsBuilder, StatisticsBuilder, Summary
+from ..sums import Sums
 from .feature_map import FeatureMap
 
 
@@ -48,7 +48,7 @@ class FoldStatistics:
 
 
 @dataclass(frozen=True)
-class FitStatistics:
+class FitStatistics(Sums):
     """What a pass over the data leaves: statistics to fit, statistics held out, and counts.
 
     ``folds`` has parts of ``train``, where the penalty is chosen by folds of groups.
@@ -94,21 +94,6 @@ class FitStatistics:
         held = self.validation.statistics() if self.validation else None
         folds = self.folds.summed() if self.folds else None
         return replace(self, train=self.train.statistics(), validation=held, folds=folds)
-
-    def __add__(self, other: FitStatistics) -> FitStatistics:
-        """Return the statistics of both sets of bags."""
-        return self._combined(other, operator.add)
-
-    def __sub__(self, other: FitStatistics) -> FitStatistics:
-        """Return the statistics without some bags that were counted before."""
-        return self._combined(other, operator.sub)
-
-    def _combined(self, other: FitStatistics, combine: Callable[[Any, Any], Any]) -> FitStatistics:
-        values: dict[str, Any] = {}
-        for name in (one.name for one in fields(self)):
-            ours, theirs = getattr(self, name), getattr(other, name)
-            values[name] = None if ours is None or theirs is None else combine(ours, theirs)
-        return FitStatistics(**values)
 
 
 class SplitSums:

@@ -13,6 +13,7 @@ from ..execution import SECONDS_PER_PRODUCT, Cost, multiply
 from ..labelled import Split
 from ..solvers import STRIPES, row_products
 from ..statistics import MomentsBuilder, RidgeMoments, Summary
+from ..sums import Sums
 from .accumulate import FitStatistics
 from .feature_rows import BLOCK_BYTES, FeatureRows, RowBlock
 from .plan import FitPlan
@@ -157,20 +158,12 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Products:
+class Products(Sums):
     """Vᵀu and Σu of u = W (Z − mean) P over the rows fitted; weighted squares of other errors."""
 
     products: Floats
     sums: Floats
     squares: Floats
-
-    def __add__(self, other: Products) -> Products:
-        """Return those of both sets of rows."""
-        return Products(
-            self.products + other.products,
-            self.sums + other.sums,
-            self.squares + other.squares,
-        )
 
 
 class ProductSums:

@@ -174,7 +174,7 @@ def fit_test(
     null: str | None = None,
     n_draws: int = 999,
     groups: ArrayLike | None = None,
-    seed: int = 0,
+    seed: int | np.random.Generator = 0,
 ) -> HypothesisResult:
     """Test whether points come from a density, given by its score ∇ log p.
 
@@ -200,6 +200,7 @@ def fit_test(
         A label per point; the signs of the wild bootstrap are those of groups. Only of "ksd".
     seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
+        Or a numpy Generator, which draws one; ``rng=`` is another name for it.
 
     Returns
     -------
@@ -216,6 +217,7 @@ def fit_test(
     -----
     003; Chwialkowski, Strathmann and Gretton 2016 (KSD), Jitkrittum et al. 2017 (FSSD).
     """
+    assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
     found, null, kernel = find_statistic(FIT, statistic, null, None)
     if groups is not None and null not in found.group_nulls:

@@ -43,7 +43,7 @@ def independence_test(
     null: str | None = None,
     n_permutations: int = 999,
     groups: ArrayLike | None = None,
-    seed: int = 0,
+    seed: int | np.random.Generator = 0,
 ) -> HypothesisResult:
     """Test whether paired variables are independent; where one is of bags, the bag is the unit.
 
@@ -83,6 +83,7 @@ def independence_test(
         A label per pair. Pairs of one label trade places as one, with groups of as many.
     seed : int from 0 to 2^64 − 1, default 0
         From 0 to 2^64 − 1; everything that is drawn follows from it.
+        Or a numpy Generator, which draws one; ``rng=`` is another name for it.
 
     Returns
     -------
@@ -106,6 +107,7 @@ def independence_test(
     covariance), Jitkrittum et al. 2017 (NFSIC), Lopez-Paz et al. 2013 (RDC), Sejdinovic et al.
     2013 (Lancaster).
     """
+    assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
     is_default = null is None
     found, null, kernel = find_statistic(INDEPENDENCE, statistic, null, kernel)

@@ -62,7 +62,7 @@ def two_sample_test(
     null: str | None = None,
     n_permutations: int = 999,
     groups: tuple[ArrayLike, ArrayLike] | None = None,
-    seed: int = 0,
+    seed: int | np.random.Generator = 0,
     unit: str | None = None,
     embedding: Embedding | EmbeddingSpec | None = None,
     thin: bool | int = True,
@@ -124,6 +124,7 @@ def two_sample_test(
     seed : int from 0 to 2^64 − 1, default 0
         Of everything random, from 0 to 2^64 − 1. The result is a pure function of it, the data
         and the parameters, on any number of workers.
+        Or a numpy Generator, which draws one; ``rng=`` is another name for it.
     unit : {"bag", "point"}, optional
         "point" pools the points of bags, all the same.
     embedding : embedding, its spec, or None
@@ -149,6 +150,7 @@ def two_sample_test(
     ParameterError
         A parameter outside its range; a null or a kernel that the statistic does not admit.
     """
+    assert isinstance(seed, int)  # `checked` has drawn it
     started = perf_counter()
     if statistic is None:
         of_one = bandwidth is not None or null not in (None, *Fuse.nulls)

@@ -16,6 +16,7 @@ from .inputs import (
     as_targets as as_targets,
     with_responses as with_responses,
     with_targets as with_targets,
+    with_values as with_values,
 )
 from .labelled import (
     ROWS_PER_BLOCK as ROWS_PER_BLOCK,

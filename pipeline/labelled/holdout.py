@@ -98,6 +98,7 @@ class Holdout:
             Bags in memory, which have no columns, or a date that is none.
         """
         if self.after is not None:
+            refuse_offset(self.after)
             found = replace(self, time=self.time or _only_column(bags))
             split = found.split(bags)
             assert split is not None
@@ -171,6 +172,19 @@ def _number(bags: LabelledBags, name: str, after: str | float) -> float:
             f"after of holdout is {shown(after)}; expected a number, or a date as 2026-01-01"
         ) from None
     return (when.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(days=1)
+
+
+def refuse_offset(after: str | float) -> None:
+    """Raise ParameterError for a time with a UTC offset: columns have none to compare it with."""
+    try:
+        when = None if not isinstance(after, str) else datetime.fromisoformat(after)
+    except ValueError:  # the name of a class, or refused with the column
+        return
+    if when is not None and when.tzinfo is not None:
+        raise ParameterError(
+            f"after of holdout is {shown(after)}; give it without its UTC offset, in the time zone "
+            "of the column"
+        )
 
 
 def _limit(bags: LabelledBags, name: str, fraction: float, seed: int) -> float:

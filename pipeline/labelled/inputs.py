@@ -54,12 +54,23 @@ def with_targets(
         raise DataError("no bags to fit")
     if y is None:
         raise DataError("y is missing: one target, or a row of targets, a bag")
+    return with_values(bags, y)
+
+
+def with_values(data: Bags | BagStore, y: LabelsLike) -> tuple[LabelledBags, bool]:
+    """Return bags with targets that are given, and whether these are one-dimensional.
+
+    Raises
+    ------
+    DataError
+        Targets of another length, or that are no numbers.
+    """
     values = as_targets(y)
     if values.dtype.kind == "O":
         values = as_numbers(values, "y")
-    if values.ndim not in (1, 2) or len(values) != len(bags) or values.size == 0:
-        raise DataError(f"y has shape {values.shape}, there are {len(bags)} bags")
-    return LabelledBags(bags, Targets((), values.reshape(len(bags), -1))), values.ndim == 1
+    if values.ndim not in (1, 2) or len(values) != len(data) or values.size == 0:
+        raise DataError(f"y has shape {values.shape}, there are {len(data)} bags")
+    return LabelledBags(data, Targets((), values.reshape(len(data), -1))), values.ndim == 1
 
 
 def as_targets(y: LabelsLike) -> NDArray[Any]:

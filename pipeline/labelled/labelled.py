@@ -100,9 +100,9 @@ class LabelledBags:
 
     @property
     def n_points(self) -> int:
-        """Points of the range's bags; no points are read."""
+        """Points of the range's bags, those removed among them; no points are read."""
         if self.n_bags == len(self.data):
-            return self.data.n_points
+            return self.data.n_points if isinstance(self.data, Bags) else self.data.meta.n_points
         if isinstance(self.data, Bags):
             return self.data[self.start : self.end].n_points
         first, last = (self.data.offsets(at, at)[0] for at in (self.start, self.end))

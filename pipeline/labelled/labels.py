@@ -55,7 +55,7 @@ class Targets:
     names : tuple of str
         Of a store's columns; empty for bags in memory.
     values : shape (n_bags, k), optional
-        Of bags in memory.
+        Of bags in memory, or in place of a store's columns.
     class_names : tuple of str
         The classes of the one target are read as positions among these, which include all of the
         store's; empty: as the store's own numbers.
@@ -67,6 +67,10 @@ class Targets:
 
     def read(self, store: BagStore, start: int, stop: int) -> NDArray[Any]:
         """See `Labels`."""
+        if self.values is not None:
+            values = self.values[start:stop].astype(np.float64)
+            values[~store.present(start, stop)] = np.nan
+            return values
         values = store.targets(start, stop, self.names)
         if self.class_names:
             theirs = store.meta.class_names[self.names[0]]

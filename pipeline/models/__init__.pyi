@@ -6,6 +6,9 @@ from .base import (
 from .classifier import (
     DoubleBasisClassifier as DoubleBasisClassifier,
 )
+from .errors import (
+    Errors as Errors,
+)
 from .fit import (
     fit_ridge as fit_ridge,
     make_model as make_model,
@@ -16,6 +19,16 @@ from .fitted_model import (
     ScoringModel as ScoringModel,
     mean_of as mean_of,
     model_of as model_of,
+)
+from .judging import (
+    ROWS_PER_BLOCK as ROWS_PER_BLOCK,
+    TOO_LARGE as TOO_LARGE,
+    Judge as Judge,
+    evaluate as evaluate,
+    evaluate_together as evaluate_together,
+    find_subset as find_subset,
+    judging_cost as judging_cost,
+    labelled_for as labelled_for,
 )
 from .loading import (
     load_model as load_model,

@@ -115,13 +115,20 @@ class DoubleBasis(BaseEstimator):
 
     @property
     def coef_(self) -> Floats:
-        """Coefficients of the features, shape (k, n_features)."""
-        return self.model_.solution.coef
+        """Coefficients of the features, shape (k, n_features), or (n_features,) of one target."""
+        coef = self.model_.solution.coef
+        return coef[0] if self.outcome_.single else coef
 
     @property
-    def intercept_(self) -> Floats:
-        """Intercepts, shape (k,); not penalised."""
-        return self.model_.solution.intercept
+    def intercept_(self) -> Floats | float:
+        """Intercepts, shape (k,), or a number of one target; not penalised."""
+        intercept = self.model_.solution.intercept
+        return float(intercept[0]) if self.outcome_.single else intercept
+
+    @property
+    def n_features_in_(self) -> int:
+        """Coordinates of a point of the bags fitted."""
+        return self.model_.features.n_dims
 
     @property
     def alpha_(self) -> float:

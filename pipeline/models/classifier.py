@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, cast
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats
@@ -20,11 +19,10 @@ from ..parameters import Function, Instance, ListOf, None_, Text, Url, checked
 from ..parameters.regression import HOLDOUT, TABLES
 from ..random_features import RandomFeatures
 from ..sklearn_bases import ClassifierMixin
-from ..store import BagStore
 from .base import DoubleBasis
 from .fitted_model import Array
+from .judging import score_of
 from .ridge_model import RidgeModel
-from .scoring import predictions_of_store, refusing_labels
 
 
 class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
@@ -126,13 +124,7 @@ class DoubleBasisClassifier(ClassifierMixin, DoubleBasis):
         self, X: BagsLike, y: ArrayLike | None = None, sample_weight: SampleWeight = None
     ) -> float:
         """Return the accuracy; arguments as in `DoubleBasisRegressor.score`."""
-        model = self._fitted
-        if y is not None or not isinstance(X, BagStore):
-            with refusing_labels(y, sample_weight):
-                return super().score(X, y, sample_weight)
-        labels, predicted, weights = predictions_of_store(model, X, sample_weight)
-        codes = self._outcome.codes_of(np.asarray(predicted).tolist())
-        return float(np.average(labels[:, 0] == codes, weights=weights))
+        return score_of(self._fitted, X, y, sample_weight)
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -22,9 +22,9 @@ from ..store import BagStore
 from .base import DoubleBasis
 from .conformal import Calibration
 from .fitted_model import COVERAGE, Array, MoreColumns
+from .judging import score_of
 from .predictions.stored import take_subset
 from .ridge_model import RidgeModel
-from .scoring import predictions_of_store, r_squared, refusing_labels
 
 
 class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
@@ -73,10 +73,12 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
 
     Attributes
     ----------
-    coef_ : float64, shape (n_targets, n_features)
-        Of the random features, then of the baseline's columns.
-    intercept_ : float64, shape (n_targets,)
+    coef_ : float64, shape (n_targets, n_features) or (n_features,)
+        Of the random features, then of the baseline's columns; one row of one target.
+    intercept_ : float64, shape (n_targets,), or float
         Not penalised.
+    n_features_in_ : int
+        Coordinates of a point.
     alpha_ : float
         The penalty used; ``alphas_`` and ``alpha_scores_`` those tried and their scores (mean
         squared error over target variance; lower is better).
@@ -272,11 +274,7 @@ class DoubleBasisRegressor(RegressorMixin, DoubleBasis):
         DataError
             No labels, weights that are missing, negative or all 0, or an R² that is not finite.
         """
-        model = self._fitted
-        if y is not None or not isinstance(X, BagStore):
-            with refusing_labels(y, sample_weight):
-                return r_squared(model.outcome, y, self.predict(X), sample_weight)
-        return r_squared(model.outcome, *predictions_of_store(model, X, sample_weight))
+        return score_of(self._fitted, X, y, sample_weight)
 
 
 @dataclass(frozen=True)

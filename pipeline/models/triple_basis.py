@@ -12,7 +12,7 @@ from ..bags import Bags
 from ..embeddings import Embedding, ProjectionEmbedding
 from ..execution import Progress
 from ..fitting import CheckpointsLike, Groups, Labels, PenaltiesLike, TrainingBags
-from ..labelled import BagsLike, HoldoutLike, SampleWeight, with_responses
+from ..labelled import BagsLike, HoldoutLike, SampleWeight
 from ..outcomes import Densities
 from ..parameters import Boolean, Function, Instance, Integer, None_, Url, checked
 from ..parameters.regression import HOLDOUT, TABLES
@@ -20,7 +20,8 @@ from ..random_features import RandomFeatures, RandomFourierFeatures
 from ..store import BagStore
 from .base import DoubleBasis
 from .fitted_model import Array
-from .predictions.densities import DensityPrediction, density_values, determination, where
+from .judging import score_of
+from .predictions.densities import DensityPrediction, density_values, where
 from .ridge_model import RidgeModel
 
 
@@ -165,9 +166,16 @@ class TripleBasisRegressor(DensityPrediction[RidgeModel], DoubleBasis):
         tail = (len(points),) if points is not None else (int(grid or 0),) * spec.n_dims
         return model.apply(X, _DensityValues(model, points, grid, project), tail)
 
-    def score(self, X: TrainingBags, responses: Labels = None) -> float:
-        """Return determination of the response densities in L2; see `determination`."""
-        return determination(self._fitted, with_responses(X, responses))
+    def score(
+        self, X: TrainingBags, responses: Labels = None, sample_weight: SampleWeight = None
+    ) -> float:
+        """Return R² of the response densities: 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖².
+
+        q̂ are the projections of the responses, q̄ the average density of the bags fitted. Where all
+        responses are that average it is 1 for a model that says so, else 0. Which bags of a store
+        are scored, and their weights, as for `DoubleBasisRegressor.score`.
+        """
+        return score_of(self._fitted, X, responses, sample_weight)
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,11 @@ class DriftResult:
     coordinates: tuple[CoordinateShift, ...]
     scales: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def pvalue(self) -> float:
+        """The ``p_value``, as scipy calls it."""
+        return self.p_value
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for a report."""
         return {**asdict(self), "coordinates": [asdict(shift) for shift in self.coordinates]}
@@ -98,7 +103,7 @@ def drift_test(
     n_features: int = 1024,
     n_permutations: int = 999,
     level: float | None = None,
-    seed: int = 0,
+    seed: int | np.random.Generator = 0,
     thin: bool | int = True,
     progress: Callable[[int, int], None] | None = None,
     statistic: str = "fuse",
@@ -133,7 +138,7 @@ def drift_test(
     level : float in (0, 1), optional
         What the p-value is compared with, where that is less than these permutations can show:
         they go on, to 2 / level at most, while fewer than ten reach the statistic.
-    seed : int
+    seed : int or numpy Generator
         Of points drawn, frequencies and permutations; from 0 to 2^64 − 1. The result is a pure
         function of it, the points and the parameters: the order of the bags in a set matters
         only to which of more than 4,096 are looked at.
@@ -172,6 +177,7 @@ def drift_test(
     it in 83 %); when all points of the new bags move by 0.4 or more in both coordinates, 40 bags
     against 40 have it in 97 % and more, 30 against 20 in 75 %, and by 0.5 in 95 %.
     """
+    assert isinstance(seed, int)  # `checked` has drawn it
     sets = (as_bag_set(reference, "reference"), as_bag_set(new, "new"))
     if sets[0].bags.n_dims != sets[1].bags.n_dims:
         raise DataError(

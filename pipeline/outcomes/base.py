@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
+from ..bags import Bags, as_bags
 from ..embeddings import Embedding
-from ..errors import DataError
-from ..labelled import BagsLike, LabelledBags, LabelsLike, Targets, with_targets
+from ..errors import DataError, ParameterError
+from ..labelled import BagsLike, LabelledBags, LabelsLike, Targets, with_targets, with_values
 from ..statistics import LINEAR
 from ..store import BagStore, Range
 from ..units import surely_finite
+from .details import ErrorSums, Found, Judged, determination
 
 Rows = NDArray[np.float64]
 FLOAT = np.dtype(np.float64)
@@ -76,6 +79,8 @@ class Outcome(ABC):
         Whether errors of held-out bags give intervals, and the posterior deviations.
     keeps_mean : bool
         Whether a saved model keeps the mean of the encoded labels.
+    single : bool
+        Whether labels are one number per bag, without an axis of targets.
     names : tuple of str
         The store's targets; empty for labels in memory, and for responses.
     n_targets : int
@@ -84,6 +89,11 @@ class Outcome(ABC):
         How many of them say something of their own.
     measure : str
         What `error` is, in words.
+    score_measure : str
+        What a score is, in a word.
+    has_squared_losses : bool
+        Whether losses are squared gaps to the labels and compared with those of their mean, so
+        that scores follow from the sums of a fit.
     """
 
     key: ClassVar[str]
@@ -92,6 +102,8 @@ class Outcome(ABC):
     judged_penalties: ClassVar[tuple[str, ...]] = ("validation",)
     has_intervals: ClassVar[bool] = False
     keeps_mean: ClassVar[bool] = False
+    score_measure: ClassVar[str] = "R²"
+    has_squared_losses: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # at run time an inherited property would shadow a field of its name
 
@@ -105,6 +117,10 @@ class Outcome(ABC):
 
         @property
         def measure(self) -> str:
+            """See above."""
+
+        @property
+        def single(self) -> bool:
             """See above."""
 
     @property
@@ -161,10 +177,42 @@ class Outcome(ABC):
         if not self.names:
             raise DataError(
                 f"{store.url}: the model was fitted to labels in memory, whose name in a store is "
-                "not known; give LabelledBags(store, Targets(names))"
+                "not known; fit it to a store, or give the labels: evaluate(model, store, y)"
             )
         store.target_columns(self.names)
         return LabelledBags(store, Targets(self.names))
+
+    def take_labelled(
+        self, data: BagsLike | LabelledBags, labels: LabelsLike = None
+    ) -> LabelledBags:
+        """Return bags with the labels that a model of this outcome is judged by.
+
+        Parameters
+        ----------
+        data : BagStore, LabelledBags, Bags, or list of arrays (n_i, n_dims)
+        labels : optional
+            Of bags in memory, as for ``fit``; targets in place of those of a store.
+
+        Raises
+        ------
+        DataError
+            No labels, or others than those of the fit.
+        ParameterError
+            Labels beside `LabelledBags`, or responses beside a store.
+        """
+        if isinstance(data, LabelledBags):
+            if labels is not None:
+                raise ParameterError("y is given, but the data carry their labels")
+            return data
+        if isinstance(data, BagStore):
+            return self.take_labels(data) if labels is None else self.label_again(data, labels)
+        return self.label_again(as_bags(data), labels)
+
+    def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
+        """Return bags with labels that are given, as `encode` takes them."""
+        if isinstance(bags, BagStore):
+            return with_values(bags, labels)[0]
+        return with_targets(bags, labels)[0]
 
     @abstractmethod
     def encode(self, labels: Labels) -> tuple[Rows, int]:
@@ -250,6 +298,57 @@ class Outcome(ABC):
         None: by the variance of the target.
         """
         return None
+
+    # ------------------------------------------------------------------ scores
+
+    def scored(self, losses: Rows) -> Rows:
+        """Return losses (…, k) by what is scored, (…, m): targets, a class, or whole densities."""
+        return losses
+
+    @property
+    def scored_names(self) -> tuple[str, ...]:
+        """Names of what is scored."""
+        return self.names or tuple(f"target {j + 1}" for j in range(self.n_targets))
+
+    @abstractmethod
+    def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
+        """Return what the loss of each bag is compared with, shape (n, m).
+
+        A score is 1 − mean loss / mean reference, see `determination`.
+
+        Parameters
+        ----------
+        targets : shape (n, k)
+            Encoded labels of all bags that are scored.
+        weights : shape (n,)
+            Of the bags.
+        mean_targets : shape (k,), or None
+            `ScoringModel.mean_targets`.
+        """
+
+    @abstractmethod
+    def sum_references(self, errors: ErrorSums) -> Rows:
+        """Return the weighed sum of `references` over the bags of ``errors``, shape (m,)."""
+
+    def score(self, errors: ErrorSums) -> Rows:
+        """Return the score of each that is scored, shape (m,); see `determination`."""
+        return determination(self.scored(errors.losses), self.sum_references(errors))
+
+    @property
+    def names_by_code(self) -> tuple[str, ...]:
+        """What people call the classes 0, 1, … of labels in memory; empty of all else."""
+        return ()
+
+    @abstractmethod
+    def details(self, judged: Judged) -> Found:
+        """Return what reports and pictures tell of the errors on a batch of bags."""
+
+    def exponents(self, targets: Rows, scores: Rows | None = None) -> Integers:
+        """Return the units 2^e that encoded labels (n, k) are judged in, shape (k,): 1 by default.
+
+        ``scores`` are what is predicted.
+        """
+        return np.zeros(targets.shape[1], dtype=np.int64)
 
     # ------------------------------------------------------------------ descriptions
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bags import Bags
 from ..embeddings import Embedding
 from ..errors import DataError
 from ..labelled import (
@@ -22,7 +23,9 @@ from ..labelled import (
 )
 from ..store import BagStore, Range
 from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
+from .details import ClassDetails, ErrorSums, Found, Judged
 from .training_labels import (
+    are_booleans,
     as_integers,
     class_codes,
     distinct_labels,
@@ -37,7 +40,7 @@ class Classes(Outcome):
 
     Attributes
     ----------
-    classes : tuple of int, float or str
+    classes : tuple of bool, int, float or str
         Sorted. Labels of text are encoded by their positions, others by themselves.
     class_names : tuple of str
         What the store that was fitted to calls them; empty where they have no names. Predictions
@@ -50,7 +53,9 @@ class Classes(Outcome):
 
     key: ClassVar[str] = "classes"
     kind: ClassVar[str] = "classes"
+    single: ClassVar[bool] = False
     measure: ClassVar[str] = "error rate"
+    score_measure: ClassVar[str] = "accuracy"
 
     @classmethod
     def from_labels(
@@ -62,16 +67,18 @@ class Classes(Outcome):
         response_embedding: Embedding | None,
     ) -> tuple[LabelledBags, Self]:
         """See `Outcome.from_labels`."""
-        names = None
+        names, has_booleans = None, False
         if labels is not None:
-            names, labels = class_codes(as_targets(labels))
+            given = as_targets(labels)
+            has_booleans = are_booleans(given)
+            names, labels = class_codes(given)
         source, _ = with_targets(X, labels, target)
         if n_targets_of(source) != 1:
             raise DataError("a classifier has one target; name it with target=")
         source = take_range(source, bags)
         codes = distinct_labels(source)
         refuse_numbers(source, codes)
-        classes = names if names is not None else as_integers(codes)
+        classes = codes == 1 if has_booleans else as_integers(codes) if names is None else names
         stored = source.class_names.get(source.target_names[0]) if source.target_names else None
         named = () if stored is None else tuple(stored[int(code)] for code in codes)
         return source, cls(tuple(classes.tolist()), source.target_names, named)
@@ -120,6 +127,22 @@ class Classes(Outcome):
         names = [ours.get(code, "") for code in range(max(ours) + 1)] + new
         return replace(bags, labels=Targets(self.names, class_names=tuple(names)))
 
+    def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
+        """See `Outcome.label_again`; text is encoded by its positions among our classes."""
+        if labels is not None:
+            names, codes = class_codes(as_targets(labels))
+            if names is not None:
+                found, is_known = self.codes_of(names.tolist()), ~np.isnan(codes)
+                codes[is_known] = found[codes[is_known].astype(int)]
+            labels = codes
+        return super().label_again(bags, labels)
+
+    @property
+    def names_by_code(self) -> tuple[str, ...]:
+        """What people call the classes 0, 1, … of labels in memory; empty for numbers."""
+        is_named = isinstance(self.classes[0], (str, bool))
+        return tuple(map(str, self.classes)) if is_named else ()
+
     def encode(self, labels: NDArray[Any]) -> tuple[Rows, int]:
         """See `Outcome.encode`; a label of no class has a row of zeros."""
         return (labels == self.codes).astype(np.float64), 0
@@ -155,6 +178,33 @@ class Classes(Outcome):
     def losses(self, scores: Rows, targets: Rows) -> Rows:
         """Return 1 for a wrong class and 0 for the right one, shape (n, 1)."""
         return 1.0 - np.take_along_axis(targets, scores.argmax(axis=1)[:, None], axis=1)
+
+    @property
+    def scored_names(self) -> tuple[str, ...]:
+        """See `Outcome.scored_names`."""
+        return self.names or ("target 1",)
+
+    def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
+        """See `Outcome.references`: 1, so that a score is the share that is right."""
+        return np.ones((len(targets), 1))
+
+    def sum_references(self, errors: ErrorSums) -> Rows:
+        """See `Outcome.sum_references`."""
+        return np.array([errors.weight], dtype=np.float64)
+
+    def details(self, judged: Judged) -> Found:
+        """See `Outcome.details`: of each bag the class, its share, and the Brier score."""
+        scores, targets, codes = judged.scores, judged.targets, self.codes
+        true = judged.batch.labels[:, 0].astype(np.float64)
+        predicted = codes[scores.argmax(axis=1)]
+        counts = ClassDetails.count(
+            judged.names[0], judged.class_names, codes, true, predicted, judged.weights
+        )
+        shares = self.predict(scores).probabilities
+        assert shares is not None
+        unknown = 1 - targets.sum(axis=1)  # of no class of ours
+        brier = ((shares - targets) ** 2).sum(axis=1) + unknown
+        return Found(counts, true[:, None], np.column_stack([predicted, shares.max(axis=1), brier]))
 
     def constant_error(self, mean: Rows, variances: Rows) -> float:
         """See `Outcome.constant_error`: of the most frequent class."""

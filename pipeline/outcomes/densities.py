@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Responses
+from ..bags import Bags, Responses
 from ..embeddings import ChoiceSample, Embedding, ProjectionEmbedding, ProjectionSpec
 from ..errors import DataError, ParameterError
 from ..execution import lane
@@ -18,6 +18,15 @@ from ..sklearn_bases import fresh
 from ..statistics import OWN
 from ..store import BagStore, Range
 from .base import Outcome, Prediction, Rows, Target
+from .details import (
+    DensityDetails,
+    ErrorSums,
+    Found,
+    Judged,
+    project_bags,
+    sampling_noise,
+    weighted_sum,
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,7 @@ class Densities(Outcome):
 
     key: ClassVar[str] = "response"
     kind: ClassVar[str] = "densities"
+    single: ClassVar[bool] = False
     baseline: ClassVar[str] = OWN
     judged_penalties: ClassVar[tuple[str, ...]] = ("validation", "projected")
     keeps_mean: ClassVar[bool] = True
@@ -84,6 +94,41 @@ class Densities(Outcome):
         names = ["a_" + "_".join(map(str, alpha)) for alpha in self.spec.indices.tolist()]
         return dict(zip(names, prediction.values.T, strict=True))
 
+    def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
+        """See `Outcome.label_again`."""
+        return with_responses(bags, labels)
+
+    def scored(self, losses: Rows) -> Rows:
+        """See `Outcome.scored`: by Parseval the sum is a squared L2 distance."""
+        return losses.sum(axis=-1, keepdims=True)
+
+    @property
+    def scored_names(self) -> tuple[str, ...]:
+        """See `Outcome.scored_names`."""
+        return ("densities",)
+
+    def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
+        """See `Outcome.references`: squared distances to the average density of the bags fitted."""
+        return ((targets - _known(mean_targets)) ** 2).sum(axis=1, keepdims=True)
+
+    def sum_references(self, errors: ErrorSums) -> Rows:
+        """See `Outcome.sum_references`."""
+        assert isinstance(errors.details, DensityDetails)
+        return np.array([errors.details.average])
+
+    def details(self, judged: Judged) -> Found:
+        """See `Outcome.details`."""
+        batch, targets, w, own = judged.batch, judged.targets, judged.weights, np.nan
+        if judged.box == self.spec.box:
+            coefficients = np.empty_like(targets)
+            project_bags(self.spec, batch.bags, coefficients)
+            own = float(weighted_sum((coefficients - targets) ** 2, w).sum())
+        gaps = targets - _known(judged.mean_targets)
+        average = float(weighted_sum(gaps**2, w).sum())
+        noise = sampling_noise(self.spec, batch.labels.present, targets, w)
+        empty = np.empty((len(batch), 0))
+        return Found(DensityDetails(average, own, noise), empty, empty)
+
     def units(self) -> Rows:
         """See `Outcome.units`: 1/r for each of r coefficients.
 
@@ -107,6 +152,12 @@ class Densities(Outcome):
         if spec.n_features != k:
             raise ValueError(f"{k} rows of coefficients do not fit the response basis")
         return cls(spec)
+
+
+def _known(mean_targets: Rows | None) -> Rows:
+    """Return the mean of the encoded labels fitted, which models of densities keep."""
+    assert mean_targets is not None
+    return mean_targets
 
 
 def resolve_response(third: Embedding | None, pairs: LabelledBags) -> ProjectionSpec:

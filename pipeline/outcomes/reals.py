@@ -9,12 +9,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Integers
+from ..bags import Bags
 from ..embeddings import Embedding
 from ..errors import DataError
 from ..labelled import BagsLike, LabelledBags, LabelsLike, take_range, with_targets
-from ..store import Range
+from ..store import BagStore, Range
+from ..units import units_of_labels
 from .base import FLOAT, Layout, Outcome, Prediction, Rows, Target
+from .details import (
+    SAMPLED_TARGETS,
+    ErrorSums,
+    Found,
+    Judged,
+    RealDetails,
+    determination,
+    weighted_sum,
+)
 from .training_labels import n_targets_of
+
+ROUNDING = 1e-14  # a smaller spread of targets, relative to their mean, counts as none
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,7 @@ class Reals(Outcome):
     key: ClassVar[str] = "single_target"
     kind: ClassVar[str] = "numbers"
     has_intervals: ClassVar[bool] = True
+    has_squared_losses: ClassVar[bool] = True
 
     @classmethod
     def from_labels(
@@ -49,6 +64,14 @@ class Reals(Outcome):
         refuse_classes(source)
         outcome = cls(n_targets_of(source), single, source.target_names)
         return take_range(source, bags), outcome
+
+    def label_again(self, bags: Bags | BagStore, labels: LabelsLike) -> LabelledBags:
+        """See `Outcome.label_again`."""
+        source = super().label_again(bags, labels)
+        n = n_targets_of(source)
+        if n != self.n_targets:
+            raise DataError(f"y has {n} targets, the model predicts {self.n_targets}")
+        return source
 
     @property
     def measure(self) -> str:
@@ -82,6 +105,31 @@ class Reals(Outcome):
             losses = losses / np.where(variances > 0, variances, 1.0)
         return float(np.sqrt(losses.mean()))
 
+    def references(self, targets: Rows, weights: Rows, mean_targets: Rows | None) -> Rows:
+        """See `Outcome.references`: squared distances to the mean of the bags that are scored."""
+        mean = np.average(targets, axis=0, weights=weights)
+        gaps = targets - mean
+        return np.where(np.abs(gaps) > ROUNDING * np.abs(mean), gaps, 0.0) ** 2
+
+    def sum_references(self, errors: ErrorSums) -> Rows:
+        """See `Outcome.sum_references`."""
+        return np.where(errors.scatter <= rounding_of(errors), 0.0, errors.scatter)
+
+    def score(self, errors: ErrorSums) -> Rows:
+        """See `Outcome.score`."""
+        return determination(errors.losses, errors.scatter, rounding_of(errors))
+
+    def details(self, judged: Judged) -> Found:
+        """See `Outcome.details`."""
+        gaps, shown, w = judged.scores - judged.targets, slice(SAMPLED_TARGETS), judged.weights
+        sums = weighted_sum(np.abs(gaps), w), weighted_sum(gaps, w)
+        true = judged.targets[:, shown].astype(np.float64)
+        return Found(RealDetails(judged.names, *sums), true, judged.scores[:, shown])
+
+    def exponents(self, targets: Rows, scores: Rows | None = None) -> Integers:
+        """See `Outcome.exponents`: columns of zeros have the units of what is predicted."""
+        return units_of_labels(targets, targets if scores is None else scores)
+
     def describe(self) -> dict[str, Any]:
         """See `Outcome.describe`."""
         return {}
@@ -94,6 +142,11 @@ class Reals(Outcome):
     def from_dict(cls, values: Mapping[str, Any], names: tuple[str, ...], k: int) -> Self:
         """See `Outcome.from_dict`."""
         return cls(k, values[cls.key], names)
+
+
+def rounding_of(errors: ErrorSums) -> Rows:
+    """Return how large a sum of squared gaps to equal labels may be by rounding alone."""
+    return errors.weight * (ROUNDING * errors.mean) ** 2
 
 
 def refuse_classes(source: LabelledBags) -> None:

@@ -67,6 +67,14 @@ def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any] | None, NDArray[Any]
     return names, codes
 
 
+def are_booleans(labels: NDArray[Any]) -> bool:
+    """Whether all labels that are not missing are True or False."""
+    if labels.dtype.kind != "O":
+        return labels.dtype.kind == "b"
+    known = [label for label in labels.ravel().tolist() if not is_missing(label)]
+    return bool(known) and all(isinstance(label, (bool, np.bool_)) for label in known)
+
+
 def _numeric(labels: NDArray[Any]) -> Floats:
     try:
         return labels.astype(np.float64)

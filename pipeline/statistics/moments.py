@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 from ..execution import multiply
 from ..random_features import Completion
+from ..sums import Sums
 from ..units import NO_UNIT, in_units, units_of
 from .statistics_kernels import add_sums
 
@@ -20,7 +20,7 @@ MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by ta
 
 
 @dataclass(frozen=True)
-class RidgeMoments:
+class RidgeMoments(Sums):
     """n, Σz, Σy, ZᵀY and Σy² of rows (z, y); all sums in float64.
 
     Each target is summed in a unit of its own, a power of two, see `units_of`: so numbers of any
@@ -83,14 +83,6 @@ class RidgeMoments:
         """Whether all features are."""
         return bool(np.isfinite(self.sum_z).all())
 
-    def __add__(self, other: Self) -> Self:
-        """Return what is known of both sets of rows."""
-        return self._combined(other, operator.add)
-
-    def __sub__(self, other: Self) -> Self:
-        """Return what is known without rows that were counted before."""
-        return self._combined(other, operator.sub)
-
     def in_units(self, exponents: Integers) -> Self:
         """Return the same sums in other units, none of them smaller."""
         shift = self.exponents - exponents
@@ -121,7 +113,8 @@ class RidgeMoments:
         """See `Summary`."""
         return solution
 
-    def _combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
+    def combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
+        """See `Sums`; both are brought to one unit, without rounding."""
         exponents = np.maximum(self.exponents, other.exponents)
         a, b = self.in_units(exponents), other.in_units(exponents)
         names = [one.name for one in fields(self) if one.name not in ("exponents", "weights")]

@@ -31,6 +31,8 @@ from .schema import (
     read_attributes,
 )
 
+BAGS_PER_BLOCK = 2**20  # whose offsets are read at a time: 8 MiB
+
 
 class Snapshot:
     """The bags that a store held when its metadata were read; later appends are not seen.
@@ -51,6 +53,7 @@ class Snapshot:
         self.meta = meta
         self.snapshot = snapshot
         self._store: Store | None = None
+        self._removed: tuple[StoreMeta | None, int] = None, 0  # of which state, and their points
         self._arrays: dict[str, zarr.Array] = {}
         self._changes: Changes | None = None
 
@@ -68,8 +71,8 @@ class Snapshot:
 
     @property
     def n_points(self) -> int:
-        """Committed points."""
-        return self.meta.n_points
+        """Points of the bags that were not removed."""
+        return self.meta.n_points - self._n_points_removed
 
     @property
     def n_dims(self) -> int:
@@ -141,6 +144,7 @@ class Snapshot:
         """Describe the URL, the counts and the targets."""
         responses = "" if self.response_dims is None else f", response_dims={self.response_dims}"
         changes = f", n_changes={self.meta.n_changes}" if self.meta.n_changes else ""
+        changes += f", n_removed={self.n_removed}" if self.n_removed else ""
         return (
             f"{type(self).__name__}({self.url!r}, n_bags={self.n_bags}, n_points={self.n_points}, "
             f"n_dims={self.n_dims}, target_names={list(self.target_names)}{responses}{changes})"
@@ -148,7 +152,8 @@ class Snapshot:
 
     def _repr_html_(self) -> str:
         """Describe the same, and the box, for a notebook; no points are read."""
-        mean = f"{self.n_points / self.n_bags:.4g}" if self.n_bags else "-"
+        n_present = self.n_bags - self.n_removed
+        mean = f"{self.n_points / n_present:.4g}" if n_present else "-"
         rows = {
             "url": self.url,
             "bags": self.n_bags,
@@ -308,6 +313,21 @@ class Snapshot:
             self.read_array(array, max(0, rows - 1), rows)
 
     # ------------------------------------------------------------------ inside
+
+    @property
+    def _n_points_removed(self) -> int:
+        """Points of bags that were removed, which are stored until the store is compacted."""
+        removed = self.changes.removed
+        if not len(removed):
+            return 0
+        if self._removed[0] != self.meta:
+            n, blocks = 0, np.unique(removed // BAGS_PER_BLOCK) * BAGS_PER_BLOCK
+            for start in blocks.tolist():
+                stop = min(self.n_bags, start + BAGS_PER_BLOCK)
+                sizes = np.diff(self._offsets(POINTS, start, stop))
+                n += int(sizes[~self.changes.present(start, stop)].sum())
+            self._removed = self.meta, n
+        return self._removed[1]
 
     def _points(
         self, array: PointArray, offsets: Integers, first: int

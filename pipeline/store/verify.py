@@ -32,7 +32,7 @@ def verify_store(store: Snapshot, progress: Progress | None = None) -> None:
     _check_targets(store)
     if store.meta.n_changes:
         _check_changes(store)
-    done, total = 0, store.n_points + store.n_response_points
+    done, total = 0, store.meta.n_points + store.n_response_points
     for points in points_of(store.meta):
         for checked in _check_points(store, points):
             if progress is not None:

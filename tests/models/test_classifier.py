@@ -12,6 +12,7 @@ from bagbasis import (
     ProjectionEmbedding,
     RandomFourierFeatures,
     evaluate,
+    load_model,
 )
 from bagbasis.errors import DataError
 from bagbasis.evaluation import permutation_importance
@@ -189,3 +190,19 @@ def test_too_few_and_too_many_classes(monkeypatch):
     monkeypatch.setattr("bagbasis.outcomes.training_labels.MAX_CLASSES", 100)
     with pytest.raises(DataError, match="more than 100 classes: is the target a real number"):
         classifier().fit(BAGS, Y)
+
+
+def test_booleans_stay_booleans(tmp_path):
+    """Classes True and False are predicted as such, by a loaded model too, with bags unlabelled."""
+    labels = np.array(CODES) > 0
+    model = classifier().fit(BAGS, labels)
+    assert model.classes_.tolist() == [False, True]
+    assert model.predict(BAGS).dtype == bool
+    assert model.score(BAGS, labels) == classifier().fit(BAGS, labels.astype(int)).score(
+        BAGS, labels.astype(int)
+    )
+    model.save(tmp_path / "model.zarr")
+    assert load_model(tmp_path / "model.zarr").predict(BAGS).dtype == bool
+    some = [None, *labels[1:].tolist()]
+    assert classifier().fit(BAGS, some).predict(BAGS).dtype == bool
+    assert classifier().fit(BAGS, labels.astype(int)).predict(BAGS).dtype == np.int64

@@ -176,7 +176,7 @@ def test_score_by_the_labels_of_a_store(kind, tmp_path):
         model.score(store, sample_weight=y)
     with pytest.raises(DataError, match="y is missing"):
         model.score(BAGS)
-    with pytest.raises(DataError, match="no bag is labelled"):
+    with pytest.raises(DataError, match="no labelled bag among"):
         model.score(stored(tmp_path / "bare.zarr", BAGS, np.full(len(BAGS), np.nan)))
 
 
@@ -191,3 +191,20 @@ def test_decision_function(n_classes, tmp_path):
     np.testing.assert_allclose(lazy.compute(), scores, rtol=1e-12)
     chosen = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
     np.testing.assert_array_equal(model.predict(BAGS), chosen)
+
+
+def test_fitted_attributes_have_the_shapes_of_scikit_learn():
+    """Of one target, as Ridge's, one row of coefficients and a number; of a column, a matrix."""
+    model = small(DoubleBasisRegressor).fit(BAGS, Y)
+    assert model.coef_.shape == (64,)
+    assert isinstance(model.intercept_, float)
+    assert model.n_features_in_ == 2
+    several = small(DoubleBasisRegressor).fit(BAGS, Y[:, None])
+    assert several.coef_.shape == (1, 64)
+    np.testing.assert_array_equal(several.coef_[0], model.coef_)
+    np.testing.assert_array_equal(several.intercept_, [model.intercept_])
+
+
+def test_attributes_before_a_fit():
+    """There are none: `hasattr` says so, as scikit-learn's tools ask."""
+    assert not hasattr(small(DoubleBasisRegressor), "n_features_in_")

@@ -142,7 +142,7 @@ def test_estimators_are_dense_ridges(estimator, n, alpha, seed):
     else:
         solution = ridge.ridge(z[known], targets[known], alpha)
     expected = ridge.predict(np.hstack([z, a]), solution)
-    found = np.hstack([z, a]) @ model.coef_.T + model.intercept_
+    found = np.hstack([z, a]) @ np.atleast_2d(model.coef_).T + model.intercept_
     np.testing.assert_allclose(found, expected, atol=1e-6)
     if kind is DoubleBasisClassifier:
         found, expected = model.predict(bags), expected.argmax(axis=1)

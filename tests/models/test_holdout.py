@@ -160,3 +160,10 @@ def test_memory_has_no_columns():
     """Groups of bags in memory are refused."""
     with pytest.raises(ParameterError, match="groups of holdout is a column of a BagStore"):
         small().fit(BAGS, Y, holdout=BY_GROUPS)
+
+
+@pytest.mark.parametrize("after", ["2026-01-10T00:00+12:00", "2026-01-10T00:00Z"])
+def test_a_time_zone_is_refused(store, after):
+    """Columns have no time zones: an offset would be dropped, and other bags left out."""
+    with pytest.raises(ParameterError, match="without its UTC offset"):
+        small().fit(store, target="y", holdout={"after": after, "time": "day"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,3 +107,12 @@ def test_predictions_leave_them_out(stores, tmp_path):
     classes = DoubleBasisClassifier(*BASES, alpha=0.1).fit(kept, np.arange(len(kept)) % 2)
     found = np.asarray(classes.predict(removed))
     np.testing.assert_array_equal(np.flatnonzero(found == -1), GONE)
+
+
+def test_their_points_are_not_counted(stores):
+    """`n_points` is what `read` gives, on a copy that was pickled, too; repr says how many went."""
+    removed, unlabelled, kept = stores
+    assert removed.n_points == kept.n_points == pickle.loads(pickle.dumps(removed)).n_points
+    assert unlabelled.n_points > kept.n_points
+    assert f"n_removed={len(GONE)}" in repr(removed)
+    assert "n_removed" not in repr(unlabelled)

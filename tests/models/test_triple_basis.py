@@ -22,7 +22,7 @@ from bagbasis.datasets.density_mapping import mapped
 from bagbasis.densities import Densities
 from bagbasis.errors import BagError, DataError, ModelError, ParameterError
 from bagbasis.labelled.splits import VALIDATION_SEED, Split
-from bagbasis.models.predictions import densities as density_prediction
+from bagbasis.models import judging
 from tests.oracles import series
 from tests.oracles.hdd import midpoints
 from tests.oracles.labelled import labelled_bags
@@ -183,9 +183,9 @@ def test_score_of_one_pair_is_a_pass(monkeypatch):
     responses = [1 - bags[0]]
     model = TripleBasisRegressor(random_features=RandomFourierFeatures(16), alpha=1.0)
     model.fit(bags, responses)
-    passes, run = [], density_prediction.run_pass
+    passes, run = [], judging.run_pass
     monkeypatch.setattr(
-        density_prediction, "run_pass", lambda *given: passes.append(given) or run(*given)
+        judging, "run_pass", lambda *given, **more: passes.append(given) or run(*given, **more)
     )
     assert model.score(bags, responses) == 1
     assert len(passes) == 1

@@ -91,7 +91,7 @@ def test_models_are_those_of_the_exact_solver(kind, alpha, exact_steps):
         for solver in ("cg", "cholesky")
     )
     assert ours.alpha_ == exact.alpha_
-    sizes = np.abs(exact.coef_).max(axis=1, keepdims=True)
+    sizes = np.abs(exact.coef_).max(axis=-1, keepdims=True)
     np.testing.assert_allclose(ours.coef_ / sizes, exact.coef_ / sizes, atol=1e-6)
     np.testing.assert_allclose(ours.intercept_, exact.intercept_, rtol=1e-5, atol=1e-7)
     best = exact.alpha_scores_.argmin() if len(given) else 0

@@ -15,12 +15,12 @@ from ...errors import ParameterError
 from ...execution import SECONDS_PER_PRODUCT, Cost
 from ...parameters import Integer, Real, Table
 from ...parameters.hypotheses import MOST_FEATURES
+from ...sums import Sums
 from ..kernels.features import FourierFeatures
 from ..kernels.kernels import Kernel
 from ..kernels.pair_grams import CentredGram
 from ..nulls.draws import generator_of
 from ..registry import Measured
-from ..samples.additive_sums import AdditiveSums
 from .pairs import DependenceStatistic, PairMap, Pairs, product_null
 from .row_pairs import CrossMoments, RowPair, nystroem_rows
 
@@ -106,7 +106,7 @@ class HSICFourier(FeatureHSIC):
         )
         return FourierPairs(x, y)
 
-    def of_sums(self, sums: AdditiveSums, pair_map: PairMap, pairs: Pairs) -> Measured:
+    def of_sums(self, sums: Sums, pair_map: PairMap, pairs: Pairs) -> Measured:
         """See `DependenceStatistic`."""
         assert isinstance(sums, CrossMoments)
         observed = sums.hsic()

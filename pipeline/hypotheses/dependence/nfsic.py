@@ -20,11 +20,11 @@ from ...execution import Cost
 from ...parameters import Integer, ShareOrZero, Table
 from ...parameters.hypotheses import MOST_LOCATIONS
 from ...store import MEDIAN_ROWS, spread_rows
+from ...sums import Sums
 from ..kernels.kernels import Kernel
 from ..nulls.draws import near_rows
 from ..nulls.laws import Null, weighted_chi_square_null
 from ..registry import Measured
-from ..samples.additive_sums import AdditiveSums
 from ..samples.held_out import climb, kernel_gradient, split_units
 from .pairs import DependenceStatistic, PairMap, Pairs
 
@@ -95,7 +95,7 @@ class Locations:
 
 
 @dataclass(frozen=True, eq=False)
-class LocationSums(AdditiveSums):
+class LocationSums(Sums):
     """n, Σs and Σssᵀ of s = (k∘l, k, l) ∈ R^3J: all that NFSIC needs of any number of pairs.
 
     Attributes
@@ -272,7 +272,7 @@ class NFSIC(DependenceStatistic):
         """See `DependenceStatistic`."""
         return self._drawn(pairs) if pairs.null == "chi_square" and not self.learn else None
 
-    def of_sums(self, sums: AdditiveSums, pair_map: PairMap, pairs: Pairs) -> Measured:
+    def of_sums(self, sums: Sums, pair_map: PairMap, pairs: Pairs) -> Measured:
         """See `DependenceStatistic`."""
         assert isinstance(sums, LocationSums)
         assert isinstance(pair_map, Locations)

@@ -12,11 +12,11 @@ import numpy as np
 
 from ...arrays import Floats, Integers
 from ...execution import Cost
+from ...sums import Sums
 from ..kernels.kernels import Kernel, resolve_kernel
 from ..nulls.laws import Null, mixture_null, permutation_null
 from ..nulls.orders import permuted_orders, shifted_orders
 from ..registry import Measured, Statistic
-from ..samples.additive_sums import AdditiveSums
 
 MOST_WEIGHTS = 300  # of a mixture; what the others add varies by less than the simulation
 
@@ -107,7 +107,7 @@ class DependenceStatistic(Statistic):
         """
         return None
 
-    def of_sums(self, sums: AdditiveSums, pair_map: PairMap, pairs: Pairs) -> Measured:
+    def of_sums(self, sums: Sums, pair_map: PairMap, pairs: Pairs) -> Measured:
         """Return the statistic of all pairs with its null; ``pairs`` is still the sample."""
         raise NotImplementedError
 

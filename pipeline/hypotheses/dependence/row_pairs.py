@@ -12,13 +12,13 @@ import numpy as np
 from scipy.linalg import eigh
 
 from ...arrays import Floats, Integers
-from ..samples.additive_sums import AdditiveSums
+from ...sums import Sums
 
 LEAST_EIGENVALUE = 1e-10  # of the largest: Nyström features leave out what is rounding beside it
 
 
 @dataclass(frozen=True, eq=False)
-class CrossMoments(AdditiveSums):
+class CrossMoments(Sums):
     """Sums over pairs of feature vectors φ (p numbers) and ψ (q).
 
     Attributes

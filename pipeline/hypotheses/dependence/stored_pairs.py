@@ -14,13 +14,13 @@ from ...errors import DataError
 from ...execution import Folded, Reduction, run_pass
 from ...labelled import Batch, LabelledBags, Targets
 from ...store import MEDIAN_ROWS, BagStore, RunSample
-from ..samples.additive_sums import AdditiveSums
+from ...sums import Sums
 from ..samples.row_sources import EmbedBags, EmbeddedRows
 from ..samples.samples import read_samples
 from ..samples.variables import VariableLike, target_rows
 from .pairs import PairMap
 
-Sums = TypeVar("Sums", bound=AdditiveSums)
+State = TypeVar("State", bound=Sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class StoredPairs:
             raise DataError(f"{self.bags.url}: no bag has the target {self.target!r}")
         return found
 
-    def _sum(self, pair_map: Callable[..., Sums], batch: Batch) -> Sums:
+    def _sum(self, pair_map: Callable[..., State], batch: Batch) -> State:
         return pair_map(*self._rows(batch))
 
     def _rows(self, batch: Batch) -> tuple[Floats, Floats]:
@@ -76,7 +76,7 @@ class StoredPairs:
         return self.embed(batch.bags), target_rows(store, self.target, batch.labels[kept])
 
 
-def _merge(one: Sums | None, other: Sums | None) -> Sums | None:
+def _merge(one: State | None, other: State | None) -> State | None:
     """Return the sums of both; None is that of no pairs."""
     if one is None or other is None:
         return other if one is None else one

@@ -14,8 +14,8 @@ from scipy.linalg import eigvalsh
 from scipy.spatial.distance import cdist
 
 from ...arrays import Floats
+from ...sums import Sums
 from ..kernels.kernels import tiles
-from ..samples.additive_sums import AdditiveSums
 from ..samples.held_out import climb
 from .scores import Scored
 
@@ -88,7 +88,7 @@ class SteinSums:
 
 
 @dataclass(frozen=True, eq=False)
-class SteinMoments(AdditiveSums):
+class SteinMoments(Sums):
     """n, Στ, Σ‖τ‖² and Σττᵀ of τ(x) ∈ R^{dJ}: FSSD's state, mergeable and subtractable."""
 
     n: int

@@ -8,8 +8,17 @@ from ...arrays import Floats
 
 # Blocks of frequencies, the other streams of a seed, count from 0; these from 2^63 on. Locations
 # are drawn for two samples and orders for pairs: no test draws both.
-USES = {"splits": 0, "simulation": 1, "locations": 2, "orders": 2, "weights": 3, "features": 4,
-        "buckets": 5, "scales": 6}  # fmt: skip
+USES = {
+    "splits": 0,
+    "simulation": 1,
+    "locations": 2,
+    "orders": 2,
+    "weights": 3,
+    "features": 4,
+    "buckets": 5,
+    "scales": 6,
+    "learning": 7,  # the units that locations are learnt on
+}
 FAR = 10.0  # median distances
 
 

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from ...arrays import Floats, Integers
 from ...errors import DataError
+from ..nulls.draws import generator_of
 
 Index = Integers
 Criterion = Callable[[Sequence[Floats], Sequence[float]], tuple[float, Floats]]
@@ -34,7 +35,7 @@ def split_units(units: Index, share: float, seed: int) -> tuple[Index, Index]:
     if not share:
         return np.arange(len(units)), np.arange(len(units))
     n_units = int(units.max()) + 1
-    chosen = np.random.default_rng(seed).permutation(n_units) < share * n_units
+    chosen = generator_of(seed, "learning").permutation(n_units) < share * n_units
     if min(chosen.sum(), (~chosen).sum()) < LEAST_UNITS:
         raise DataError(
             f"learn={share:g} leaves {int(chosen.sum())} of {n_units} units to learn on and "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Generic, TypeVar, cast
 
 import numpy as np
@@ -15,8 +14,7 @@ from ...bags import Bags, as_bags
 from ...densities import Densities
 from ...embeddings import ProjectionSpec
 from ...errors import ParameterError
-from ...execution import lane, rows_of, run_pass
-from ...labelled import Batch, LabelledBags
+from ...execution import lane
 from ...outcomes import Densities as ResponseDensities
 from ...parameters import Boolean, Integer, None_, checked
 from ...params import as_array
@@ -87,8 +85,11 @@ class DensityPrediction(Generic[Model]):
         return density_values(self.model_, as_bags(X), *where(at, grid), project)
 
     @checked(n=Integer(), seed=Integer())
-    def sample(self, X: Bags | Sequence[ArrayLike], n: int, seed: int = 0) -> Bags:
+    def sample(
+        self, X: Bags | Sequence[ArrayLike], n: int, seed: int | np.random.Generator = 0
+    ) -> Bags:
         """Draw ``n`` points from each predicted density, or rather from the nearest valid one."""
+        assert isinstance(seed, int)  # `checked` has drawn it
         return self.densities(X, project=True).sample(n, seed=seed)
 
 
@@ -111,26 +112,6 @@ def density_values(
     predicted = predicted_densities(model, bags, project)
     with lane():
         return predicted.at(at) if at is not None else predicted.on_grid(int(grid or 0))
-
-
-def determination(model: ScoringModel, pairs: LabelledBags) -> float:
-    """Compute 1 − Σ ‖f̂(X) − q̂‖² / Σ ‖q̄ − q̂‖² over the bags with a response, by a pass.
-
-    q̂ the projections of the responses, q̄ the average density of the bags fitted. Where all
-    responses are that average it is 1 for a model that says so, else 0.
-    """
-    squares = rows_of("score", partial(_squares, model), model.features.cost)
-    residual, total = run_pass(pairs, squares).sum(axis=0).tolist()
-    if total == 0:
-        return float(residual == 0)
-    return 1.0 - residual / total
-
-
-def _squares(model: ScoringModel, batch: Batch) -> Floats:
-    """Return ‖f̂(X) − q̂‖² and ‖q̄ − q̂‖² of each bag, shape (n, 2)."""
-    targets, _ = model.outcome.encode(batch.labels)
-    gaps = model.decision_rows(batch.bags) - targets, mean_of(model) - targets
-    return np.stack([(gap**2).sum(axis=1) for gap in gaps], axis=1)
 
 
 def where(at: ArrayLike | None, grid: int | None) -> tuple[Floats | None, int | None]:

@@ -72,7 +72,7 @@ def lazy_predictions(
 
 def prediction_ranges(store: BagStore, features: FeatureMap, row_bytes: int = 8) -> list[Range]:
     """Cut a store into ranges of a few seconds of work, and at most 64 MiB of rows, each."""
-    return plan_blocks(store.n_bags, store.n_points, row_bytes, features.cost)
+    return plan_blocks(store.n_bags, store.meta.n_points, row_bytes, features.cost)
 
 
 def _features_of(features: FeatureMap, dtype: str, batch: Batch) -> NDArray[Any]:

@@ -6,15 +6,16 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ...errors import DataError, ModelError, ParameterError, StoreError
+from ...errors import DataError, ModelError, ParameterError, StoreError, needing_extra
 from ...execution import Progress, Reduction, iter_pass
-from ...labelled import Batch, Holdout, LabelledBags, Targets
+from ...labelled import Batch, Holdout, LabelledBags
 from ...outcomes import Layout, Prediction
 from ...parameters import (
     Boolean,
@@ -394,32 +395,6 @@ def natural_subsets(model: JudgedModel, data: BagStore | LabelledBags) -> tuple[
     fitted_to = model.report.get("data_url")
     is_known = fitted_to is not None and data.url == fitted_to
     return ("holdout", "all") if is_known and model.holdout else ("all",)
-
-
-def predict_labelled(
-    model: FittedModel, store: BagStore
-) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
-    """Return positions, labels (n, n_targets) and predictions of the bags that tell of a model.
-
-    Raises
-    ------
-    DataError
-        The store lacks a target of the model, or no bag is labelled.
-    """
-    targets = cast(Targets, model.outcome.take_labels(store).labels)
-    labels = targets.read(store, 0, store.n_bags)
-    known = ~np.isnan(labels).any(axis=1)
-    for subset in natural_subsets(model, store):
-        check_predictable(model, store, subset)
-        bags = take_subset(LabelledBags(store), model, subset)
-        found = _predict(partial(_Predictions, model), model, bags, None)
-        blocks = [block for block in found if len(block.rows)]
-        rows = [block.rows[known[block.rows]] for block in blocks]
-        if any(map(len, rows)):
-            predicted = [block.prediction[known[block.rows]] for block in blocks]
-            index = np.concatenate(rows)
-            return index, labels[index], np.concatenate(predicted)
-    raise DataError(f"{store.url}: no bag is labelled; there is no score")
 
 
 def take_subset(bags: LabelledBags, model: JudgedModel, subset: str) -> LabelledBags:

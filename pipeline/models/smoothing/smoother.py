@@ -23,8 +23,6 @@ from ...labelled import (
     LabelledBags,
     LabelsLike,
     with_missing,
-    with_responses,
-    with_targets,
 )
 from ...outcomes import Densities, Outcome, Reals
 from ...parameters import Function, ListOf, None_, Text, check_parameters, checked
@@ -32,9 +30,9 @@ from ...parameters.regression import HOLDOUT, TABLES
 from ...sklearn_bases import BaseEstimator, fresh
 from ...store import DISTANCE_SAMPLE, BagStore, median_distance
 from ...units import units_of
-from ..predictions.densities import DensityPrediction, determination
+from ..judging import score_of
+from ..predictions.densities import DensityPrediction
 from ..ridge_model import NOT_FINITE
-from ..scoring import r_squared
 from .model import SmootherModel
 from .sums import RowsInMemory, StreamedRows, TrainingBlock, TrainingRows
 
@@ -213,16 +211,10 @@ class KernelSmoother(DensityPrediction[SmootherModel], BaseEstimator):
             No labels, or an R² that is not finite.
         """
         check_is_fitted(self)
-        outcome = self.model_.outcome
-        if outcome.key == Densities.key:
-            return determination(self.model_, with_responses(X, responses))
-        source, _ = with_targets(X, y, target)
-        found = [(start + rows, labels) for (start, _), rows, labels in source.label_blocks()]
-        known, truth = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        if not len(truth):
-            raise DataError("no bag has a label to score against")
-        predicted = self.predict(X).reshape(source.n_bags, -1)
-        return r_squared(outcome, truth, predicted[known])
+        labels = y if responses is None else responses
+        if target is None:
+            return score_of(self.model_, X, labels)
+        return score_of(self.model_, self.model_.outcome.label(X, labels, target))
 
     def _encoded(
         self,
