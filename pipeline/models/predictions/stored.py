@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from ...errors import DataError, ModelError, ParameterError, StoreError, needing_extra
+from ...errors import ModelError, ParameterError, StoreError
 from ...execution import Progress, Reduction, iter_pass
 from ...labelled import Batch, Holdout, LabelledBags
 from ...outcomes import Layout, Prediction
