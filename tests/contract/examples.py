@@ -32,6 +32,16 @@ TRIPLES = np.random.default_rng(0).laplace(size=(60, 3))
 IMAGE = np.random.default_rng(0).random((12, 12))
 SPEC: dict[str, Any] = {"box": [(0, 1), (0, 1)]}
 
+
+def _detector() -> monitoring.DriftDetector:
+    return monitoring.DriftDetector(n_permutations=9, n_frequencies=8)
+
+
+def _saved_detector(url: Any) -> Any:
+    _detector().fit(np.arange(20.0)[:, None]).save(url)
+    return url
+
+
 EXAMPLES: dict[str, Example] = {
     **DATA_EXAMPLES,
     **MODEL_EXAMPLES,
@@ -215,6 +225,27 @@ EXAMPLES: dict[str, Example] = {
     "hypotheses.two_sample_test": lambda w: (
         hypotheses.two_sample_test,
         {"a": w.features, "b": w.features + 0.1, "n_permutations": 9},
+    ),
+    "monitoring.DriftDetector": lambda w: (
+        lambda **given: monitoring.DriftDetector(**given).fit(w.arrays).predict(w.arrays),
+        {"n_permutations": 9, "n_frequencies": 8},
+    ),
+    "monitoring.DriftDetector.fit": lambda w: (_detector().fit, {"reference": w.features}),
+    "monitoring.DriftDetector.test": lambda w: (
+        _detector().fit(w.features).test,
+        {"new": w.features},
+    ),
+    "monitoring.DriftDetector.predict": lambda w: (
+        _detector().fit(w.features).predict,
+        {"new": w.features},
+    ),
+    "monitoring.DriftDetector.save": lambda w: (
+        _detector().fit(w.features).save,
+        {"url": w.new()},
+    ),
+    "monitoring.DriftDetector.load": lambda w: (
+        monitoring.DriftDetector.load,
+        {"url": _saved_detector(w.new())},
     ),
     "monitoring.drift_test": lambda w: (
         monitoring.drift_test,

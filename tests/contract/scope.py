@@ -53,6 +53,7 @@ RESULTS = """
     densities.Smoothness densities.Width embeddings.Description embeddings.SeriesShape
     evaluation.Errors evaluation.Importance
     hypotheses.HypothesisResult monitoring.CoordinateShift monitoring.DriftResult
+    monitoring.DriftPrediction
     registry.ModelRecord models.PredictedBlock
     objectives.DerivativeNorms objectives.Registration objectives.Selection
     retraining.Round retraining.RoundResult runs.RunState runs.Status
