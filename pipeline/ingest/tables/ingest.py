@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
-from typing import Any, ClassVar, ParamSpec, Self
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from ...bags import Box, box_or_quantile, points_dtype
 from ...errors import DataError, ParameterError
@@ -34,8 +34,23 @@ BoxLike = Box | Sequence[Sequence[float]] | Mapping[str, float] | None
 Sources = Source | Sequence[Source] | None
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
+def _refusing_gone(kind: type[T]) -> type[T]:
+    """Let a class refuse the keys of earlier versions; the error names what to write instead."""
+    declared = kind.__init__
+
+    @wraps(declared)
+    def begin(self: T, *args: object, **parameters: object) -> None:
+        refuse_gone(parameters)
+        declared(self, *args, **parameters)
+
+    type.__setattr__(kind, "__init__", begin)
+    return kind
+
+
+@_refusing_gone
 @dataclass(frozen=True)
 class TableIngest:
     """Make a store from tables: one row per point, in any order, over any number of files.
@@ -179,11 +194,6 @@ class TableIngest:
     known_ids: str = "refuse"
     chunk_points: int | None = None
     progress: Progress | None = None
-
-    def __new__(cls, *args: object, **parameters: object) -> Self:
-        """Refuse the keys of earlier versions; names what to write instead."""
-        refuse_gone(parameters)
-        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Refuse parameters that make no sense, alone or together; ParameterError names them."""
