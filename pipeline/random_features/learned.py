@@ -113,7 +113,7 @@ class LearnedFourierFeatures(RandomFeatures):
         whichever of ⅛ … 4 has the largest evidence.
     scale_multiplier : float > 0, default 1.0
         Of the median; not used when scale is a number.
-    n_sweeps : int ≥ 0, default 20
+    n_sweeps : int from 0 to 10,000, default 20
         Passes. 0: the Gaussian kernel.
     n_bags : int ≥ 1, default 100000
         Bags that are learnt from, in evenly spread runs; all, where there are no more.

@@ -213,7 +213,9 @@ def test_unknown_profile(tmp_path, monkeypatch):
     folder = tmp_path / "configs" / "profiles"
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text("cluster: local\nn_workers: 3\nmemory_limit: 1GiB\n")
-    with pytest.raises(ConfigError, match=r"no cluster profile 'yours' .* there are \['mine'\]"):
+    with pytest.raises(
+        ConfigError, match=r"no cluster profile 'yours' .* there are \[.*'mine', 's"
+    ):
         connect("yours")
     with pytest.raises(ConfigError, match=r"no cluster profile 'other\.yaml'"):
         connect("other.yaml")
