@@ -49,8 +49,8 @@ def _waited(future: Future, say: Callable[[str], None]) -> Any:
         try:
             return future.result(timeout=SECONDS_BETWEEN_LOOKS)
         except TimeoutError:
-            if future.done():  # a task's own
-                raise
+            if future.done():  # it came meanwhile, or the error is the task's own
+                return future.result(timeout=SECONDS_BETWEEN_LOOKS)
         if _has_workers(future.client):
             last = time.monotonic()
             continue
