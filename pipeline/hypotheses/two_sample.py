@@ -86,9 +86,9 @@ def two_sample_test(
         ============ ============================================ ===============================
         name         what                                         nulls, the default first
         ============ ============================================ ===============================
-        fuse         MMD² of ten widths of two kernels,       permutation, wild_bootstrap
+        fuse         MMD² of ten widths of two kernels,           permutation, wild_bootstrap
                      their soft maximum, O(n)
-        agg          the same, each width tested, corrected   as fuse
+        agg          the same, each width tested, corrected       as fuse
         mmd_b        MMD² of all pairs, biased                    permutation, spectral, gamma,
                                                                   pearson, wild_bootstrap
         mmd_u        the same, unbiased                           as mmd_b
