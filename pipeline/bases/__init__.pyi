@@ -1,7 +1,7 @@
 from .coefficients import (
-    PointArguments as PointArguments,
     kernel_arguments as kernel_arguments,
     project as project,
+    projection_seconds as projection_seconds,
 )
 from .function_kernels import (
     FAST as FAST,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..compiling import kernel
 
 LANES = 64  # products that are compared at a time
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "ninf", "nsz", "reassoc", "contract"})
+@kernel(fastmath={"nnan", "ninf", "nsz", "reassoc", "contract"})
 def nearness_of_row(
     products: NDArray[np.float32], halves: NDArray[np.float32], out: NDArray[np.float32],
     least: NDArray[np.float32],
@@ -26,7 +27,7 @@ def nearness_of_row(
         least[block] = smallest
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def insert(ordered: NDArray[np.floating], value: float) -> None:
     """Put a value below the last one into its place; the last one is dropped."""
     i = len(ordered) - 1
@@ -36,7 +37,7 @@ def insert(ordered: NDArray[np.floating], value: float) -> None:
     ordered[i] = value
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def kth_distances(
     products: NDArray[np.float32], halves: NDArray[np.float32], slack: NDArray[np.float32],
     queries: NDArray[np.float64], points: NDArray[np.float64], k: int, out: NDArray[np.float64],

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-import numba
 import psutil
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..errors import DataError
-from ..execution import memory_limit
+from ..execution import lane_cores, memory_limit
 from ..parameters import Integer, None_
 
 Progress = Callable[[int, int], None]
@@ -23,7 +22,7 @@ BLOCK_POINTS = 1 << 16  # of whole bags at a time, in each thread: some megabyte
 
 def n_threads() -> int:
     """Threads of one matrix: the cores this process was given."""
-    return int(numba.get_num_threads())
+    return lane_cores()
 
 
 def for_each(task: Callable[[int], None], n: int, done: Callable[[], None]) -> None:

@@ -14,7 +14,6 @@ from ..bags import Bags, Box
 from ..errors import ParameterError
 from ..parameters import Table, decided
 from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
-from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, MarginalSpec
 from .description import Description
 from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts, lambda_nodes
@@ -77,17 +76,17 @@ class HistogramSpec(MarginalSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        with KERNELS:
-            histogram_powers(
-                *self.arguments(bags),
-                self.n_bins,
-                self.exponent,
-                np.array(self.lambdas),
-                np.sqrt(self.weights),
-                _tables(self.lambdas, self.exponent),
-                out,
-                outside,
-            )
+        self.run_kernel(
+            histogram_powers,
+            bags,
+            self.n_bins,
+            self.exponent,
+            np.array(self.lambdas),
+            np.sqrt(self.weights),
+            _tables(self.lambdas, self.exponent),
+            out,
+            outside,
+        )
 
 
 @lru_cache(maxsize=8)

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from ..arrays import Integers
 from ..bags import Bags, Box
-from ..bases import choose_bandwidth, choose_index_set, damping, index_set, project
+from ..bases import (
+    choose_bandwidth,
+    choose_index_set,
+    damping,
+    index_set,
+    project,
+    projection_seconds,
+)
 from ..errors import ParameterError
 from ..parameters import Table, decided
 from ..parameters.embeddings import TABLES
@@ -53,7 +60,7 @@ class ProjectionSpec(MarginalSpec):
     @property
     def seconds_per_point(self) -> float:
         """See `EmbeddingSpec.seconds_per_point`."""
-        return 1e-10 * self.n_features + 2e-9 * self.n_dims
+        return projection_seconds(self.n_features, self.n_dims)
 
     def describe(self) -> Description:
         """See `EmbeddingSpec.describe`."""

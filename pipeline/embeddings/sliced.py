@@ -14,7 +14,6 @@ from ..bags import Bags, Box
 from ..parameters import Integer, Table, decided
 from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
 from ..random_features import draw_frequencies
-from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.sliced_kernels import sliced_quantiles
@@ -65,10 +64,7 @@ class SlicedWassersteinSpec(EmbeddingSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        with KERNELS:
-            sliced_quantiles(
-                *self.arguments(bags), _directions(self), self.n_quantiles, out, outside
-            )
+        self.run_kernel(sliced_quantiles, bags, _directions(self), self.n_quantiles, out, outside)
 
 
 @lru_cache(maxsize=4)

@@ -17,7 +17,6 @@ from ..errors import DataError, ParameterError, shown
 from ..parameters import Integer, ListOf, Real, Table
 from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
 from ..store import spread_rows
-from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
 from .kernels.words_kernels import word_shares
@@ -63,8 +62,7 @@ class BagOfWordsSpec(EmbeddingSpec):
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
         centres = np.array(self.centres).reshape(-1, self.n_dims)
-        with KERNELS:
-            word_shares(*self.arguments(bags), centres, out, outside)
+        self.run_kernel(word_shares, bags, centres, out, outside)
 
 
 class BagOfWordsEmbedding(Embedding[BagOfWordsSpec]):

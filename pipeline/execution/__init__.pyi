@@ -61,7 +61,10 @@ from .passes import (
     run_pass as run_pass,
 )
 from .pool import (
+    even_edges as even_edges,
+    run_kernel as run_kernel,
     run_parts as run_parts,
+    weighted_edges as weighted_edges,
 )
 from .products import (
     gram_matrix as gram_matrix,

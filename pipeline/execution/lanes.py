@@ -1,4 +1,4 @@
-"""One lane per process: it runs one accumulating task at a time, on all cores of the process."""
+"""One lane per process: the cores it has, and one accumulating task of a cluster at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from threading import Lock
 
-import numba
 import scipy.linalg.cython_blas  # noqa: F401 - SciPy's BLAS, which limits have to find
 from numba.core import event as events
 from threadpoolctl import ThreadpoolController
 
 from ..errors import ParameterError, shown
-from ..threads import KERNELS
 from .lazy_dask import dask_system, distributed
 
 CORES_VARIABLE = "BAGBASIS_LANE_CORES"
@@ -77,23 +75,48 @@ def use_cores(n: int) -> Iterator[None]:
 
 @contextmanager
 def lane() -> Iterator[int]:
-    """Hold the lane until the block ends. Yields the number of its cores.
+    """Leave BLAS one thread until the block ends. Yields the number of the lane's cores.
 
-    Numba and OpenMP use them all, BLAS one: large products are cut by `products`, and run on all
-    of them.
+    `pool` runs kernels, and the parts of large products, on all of them; OpenMP has as many.
     """
-    with KERNELS:
-        _return_freed_memory()
-        _log_compilers()
-        cores = min(lane_cores(), numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-        before = numba.get_num_threads()
-        numba.set_num_threads(cores)
-        try:
-            # OpenMP has one number for each thread of this process; numba's does not ask for it
-            with _thread_pools().limit(limits=cores, user_api="openmp"), one_blas_thread():
-                yield cores
-        finally:
-            numba.set_num_threads(before)
+    _return_freed_memory()
+    _log_compilers()
+    cores = lane_cores()
+    # OpenMP has one number for each thread of this process
+    with _thread_pools().limit(limits=cores, user_api="openmp"), one_blas_thread():
+        yield cores
+
+
+class _Turn:
+    """A lock of the tasks of one process, which a fork leaves open."""
+
+    def __init__(self) -> None:
+        self._begin_anew()
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        """Another thread, which a fork leaves behind, may have held the lock."""
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+TURN: AbstractContextManager[None] = _Turn()
+
+
+@contextmanager
+def task_lane() -> Iterator[int]:
+    """Be the one task of this process that has its `lane`, until the block ends.
+
+    Every task may take the memory of a whole lane, and workers may have several threads. What a
+    caller computes by itself takes no turn, and so waits for nobody.
+    """
+    with TURN, lane() as cores:
+        yield cores
 
 
 class _OneThread:

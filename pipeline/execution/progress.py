@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..threads import KERNELS
 from .lazy_dask import distributed
 
 if TYPE_CHECKING:
@@ -77,8 +76,7 @@ class Tally:
 
     def _tell(self) -> None:
         if self._progress is not silent:
-            with KERNELS.lent():
-                self._progress(sum(self._done), self._total)
+            self._progress(sum(self._done), self._total)
 
     @property
     def can_say(self) -> bool:
@@ -87,8 +85,7 @@ class Tally:
 
     def say(self, text: str) -> None:
         """Show a line beside the count."""
-        with KERNELS.lent():
-            say(self._progress, text)
+        say(self._progress, text)
 
     def finish(self, task: int) -> None:
         """Count all units of a task."""

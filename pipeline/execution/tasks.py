@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ..errors import ParameterError
 from .costs import current_limits
 from .keepers import Keeper
-from .lanes import hearing_compilers, lane
+from .lanes import hearing_compilers, lane, task_lane
 from .lazy_dask import dask, distributed
 from .memory import memory_limit
 from .notebook import watched
@@ -185,7 +185,7 @@ def _run_here(function: Callable[[T, Report], R], tasks: Sequence[T], tally: Tal
 def _run_in_worker(
     function: Callable[[T, Report], R], task: _Plain[T], topic: str, index: int
 ) -> R:
-    with lane(), hearing_compilers(lambda text: log_said(topic, index, text)):
+    with task_lane(), hearing_compilers(lambda text: log_said(topic, index, text)):
         result = function(task.value, worker_report(topic, index))
     log_finished(topic, index)
     return result

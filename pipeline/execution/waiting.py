@@ -8,7 +8,6 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ClusterError
-from ..threads import KERNELS
 from .lazy_dask import distributed
 
 if TYPE_CHECKING:
@@ -26,11 +25,9 @@ def gathered(future: Future, say: Callable[[str], None] = _say_nothing) -> Any:
     """Return a future's result; ClusterError where workers died or the scheduler is gone.
 
     While there is no worker ``say`` is told so, and after half an hour that is an error, too.
-    Workers that are threads of this process need its lane, if the caller holds it, meanwhile.
     """
     try:
-        with KERNELS.lent():
-            return _waited(future, say)
+        return _waited(future, say)
     except distributed.KilledWorker as error:
         raise ClusterError(
             f"workers died running one task ({error}); most often their memory is too small"

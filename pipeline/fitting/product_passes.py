@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..execution import SECONDS_PER_PRODUCT, Cost, multiply
+from ..execution import SECONDS_PER_PRODUCT, Cost, even_edges, multiply, run_kernel
 from ..labelled import Split
 from ..solvers import STRIPES, row_products
 from ..statistics import MomentsBuilder, RidgeMoments, Summary
@@ -21,6 +21,7 @@ from .plan import FitPlan
 # Of the rows that go through both products of a step: cached for one column, and for many of them
 # enough that products of matrices are fast.
 SLICE_BYTES, WIDE_BYTES, WIDE = 2**20, 2**24, 4
+SECONDS_PER_NUMBER = 3e-10  # of a row that is multiplied twice: memory is read
 
 
 def block_rows(n_features: int, precision: str) -> int:
@@ -200,7 +201,9 @@ class ProductSums:
         given, d = self._product, z.shape[1]
         sums, totals = np.zeros((STRIPES, d), z.dtype), np.zeros(STRIPES)
         direction, shift = np.ascontiguousarray(given.directions[:, 0]), float(given.shift[0])
-        row_products(z, np.empty(0) if weights is None else weights, direction, shift, sums, totals)
+        edges = even_edges(STRIPES, SECONDS_PER_NUMBER * z.size / STRIPES)
+        weights = np.empty(0) if weights is None else weights
+        run_kernel(row_products, edges, z, weights, direction, shift, sums, totals)
         self._products += sums.sum(axis=0, dtype=np.float64)[:, None]
         self._sums += totals.sum()
 

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..arrays import Floats, Integers
 from ..bags import Bags, as_bags
 from ..errors import ModelError
-from ..execution import lane, multiply
+from ..execution import SECONDS_PER_PRODUCT, even_edges, lane, multiply, run_kernel
 from ..fitting import FeatureMap
 from ..labelled import BagsLike
 from ..outcomes import OUTCOMES, Outcome, Prediction
@@ -220,7 +220,8 @@ class RidgeModel:
         """Multiply: by sums in float64 for a few targets, by a matrix product for many."""
         coef, intercept = self.solution.coef, self.solution.intercept
         if len(intercept) < MANY_TARGETS:
-            linear_predictions(features, coef, intercept, out)
+            edges = even_edges(len(out), SECONDS_PER_PRODUCT * coef.size)
+            run_kernel(linear_predictions, edges, features, coef, intercept, out)
         else:
             typed, exponents = self._coef_in_precision
             np.ldexp(multiply(features, typed.T).astype(np.float64), exponents, out=out)

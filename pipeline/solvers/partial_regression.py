@@ -27,7 +27,7 @@ import numpy as np
 import scipy.linalg
 
 from ..arrays import Floats
-from ..statistics import RidgeRows, RidgeStatistics, Summary, add_triangle
+from ..statistics import RidgeRows, RidgeStatistics, Summary, add_upper
 from .cholesky import cholesky
 from .penalties import Penalties
 from .ridge import score_validation, solve_gcv
@@ -193,7 +193,7 @@ def _eliminate(whole: RidgeStatistics, d: int, alpha: float) -> tuple[RidgeStati
     given = {"beta": 1.0, "trans": 1, "lower": 1, "overwrite_c": 1}
     square = scipy.linalg.blas.dsyrk(-1.0, half_z, c=of_z, **given)
     gram = np.zeros(d * (d + 1) // 2)
-    add_triangle(gram, square.T)
+    add_upper(gram, square.T)
     yy = whole.centred_yy() - (half_y**2).sum(axis=0)
     cross = right_side[:d].T - half_y.T @ half_z
     left = replace(whole, gram=gram, cross=cross, sum_yy=np.maximum(0.0, yy))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit, prange
+from ..compiling import kernel
 
 STRIPES = 16  # of rows, with sums of their own: as many whatever the number of threads
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"contract", "reassoc"})
-def row_products(z, weights, direction, shift, sums, totals):
+@kernel(fastmath={"contract", "reassoc"})
+def row_products(begin, end, z, weights, direction, shift, sums, totals):
     """Add zᵀu to sums and Σu to totals, stripe by stripe, for u = weights (z direction − shift).
 
     Two rows at a time are multiplied and added while they are in a core's cache: memory is read
@@ -16,6 +16,8 @@ def row_products(z, weights, direction, shift, sums, totals):
 
     Parameters
     ----------
+    begin, end : int
+        The stripes that are summed.
     z : float32 or float64, shape (n, D)
     weights : float64, shape (n,), or (0,) where all are one
     direction : shape (D,)
@@ -24,7 +26,7 @@ def row_products(z, weights, direction, shift, sums, totals):
     totals : float64, shape (STRIPES,)
     """
     n, d = z.shape
-    for stripe in prange(STRIPES):
+    for stripe in range(begin, end):
         start, stop = stripe * n // STRIPES, (stripe + 1) * n // STRIPES
         target = sums[stripe]
         for i in range(start, stop, 2):

@@ -1,3 +1,6 @@
+from .gram_products import (
+    add_upper as add_upper,
+)
 from .linear_columns import (
     LINEAR as LINEAR,
     OWN as OWN,

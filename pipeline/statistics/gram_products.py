@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..arrays import Floats
-from ..execution import add_gram, add_product, one_blas_thread, run_parts
-from .statistics_kernels import add_panels
+from ..execution import add_gram, add_product, even_edges, one_blas_thread, run_kernel, run_parts
+from .statistics_kernels import add_panels, add_triangle, unpack_centred
 from .tiles.products import LEAST_FEATURES, TileProducts, tile_bytes, tiles_serve
 
 # Columns of a panel, at most. BLAS copies both factors of a product before it multiplies them:
@@ -23,6 +23,7 @@ PANEL = 1024
 # Chunks of a full block of rows, where there are 1, 2 or 3 panels: about a dozen parts, which are
 # enough for eight cores. Of more panels the pairs are enough.
 CHUNKS = (8, 4, 2)
+SECONDS_PER_SUM = 5e-10  # of two numbers of a large triangle: memory is read
 STRIPE = 64  # rows of the triangle that one thread adds up at a time
 
 
@@ -83,6 +84,21 @@ class GramProducts:
     @cached_property
     def _tiles(self) -> TileProducts:
         return TileProducts(int(self._edges[-1]))
+
+
+def add_upper(packed: Floats, square: Floats) -> None:
+    """Add the upper triangle of a matrix (D, D) to one that is packed by rows."""
+    n = len(square)
+    run_kernel(add_triangle, even_edges((n + 1) // 2, SECONDS_PER_SUM * n), packed, square)
+
+
+def unpacked(packed: Floats, sums: Floats, n_rows: float, shift: float = 0.0) -> Floats:
+    """Return packed − sums sumsᵀ / n_rows + shift · I, shape (D, D), in the upper triangle."""
+    n = len(sums)
+    square = np.empty((n, n))
+    edges = even_edges(n, SECONDS_PER_SUM * n)
+    run_kernel(unpack_centred, edges, packed, sums, n_rows, shift, square)
+    return square
 
 
 def gram_bytes(n_features: int, dtype: DTypeLike) -> int:

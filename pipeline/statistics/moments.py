@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..execution import multiply
+from ..execution import even_edges, multiply, run_kernel
 from ..random_features import Completion
 from ..sums import Sums
 from ..units import NO_UNIT, in_units, units_of
-from .statistics_kernels import add_sums
+from .statistics_kernels import STRIPE, add_sums
 
+SECONDS_PER_SUM = 3e-10  # of a number that is read from a cache
 MANY_TARGETS = 32  # from here on a matrix product beats exact sums target by target
 
 
@@ -177,10 +178,10 @@ class MomentsBuilder:
 
     def _add_cross(self, z: NDArray[Any], y: Floats) -> None:
         if y.shape[1] < MANY_TARGETS:
-            add_sums(z, y, self._sum_z, self._cross)
+            _add_sums(z, y, self._sum_z, self._cross)
             return
         sums = np.zeros_like(self._sum_z)
-        add_sums(z, y[:, :0], sums, self._cross[:0])
+        _add_sums(z, y[:, :0], sums, self._cross[:0])
         # centred, so that the working precision goes to what varies within the block
         mean = y.mean(axis=0)
         self._cross += multiply((y - mean).astype(z.dtype).T, z)
@@ -198,6 +199,13 @@ class MomentsBuilder:
             centred = (y - mean) * weights[:, None]
             self._cross += multiply(centred.astype(z.dtype).T, z)
         found = np.zeros((columns.shape[1], z.shape[1]))
-        add_sums(z, columns, np.zeros_like(self._sum_z), found)
+        _add_sums(z, columns, np.zeros_like(self._sum_z), found)
         self._sum_z += found[0]
         self._cross += found[1:] if len(found) > 1 else np.outer(mean, found[0])
+
+
+def _add_sums(z: NDArray[Any], y: Floats, sums: Floats, cross: Floats) -> None:
+    """Add Σ z to ``sums`` (D,), and yᵀz to ``cross`` (k, D)."""
+    n, d = z.shape
+    edges = even_edges(-(-d // STRIPE), SECONDS_PER_SUM * n * STRIPE * (1 + y.shape[1]))
+    run_kernel(add_sums, edges, z, y, sums, cross)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+
+from ..compiling import kernel, subkernel
 
 STRIPE = 512  # columns of features summed by one thread at a time: their sums stay in L1
 ROWS = 4  # rows of a stripe converted to double at a time, to load and store each sum once
 
 
-@njit(cache=True, inline="always")
+@subkernel(inline="always")
 def row_start(i, n):
     """Where row i begins in a packed upper triangle of order n."""
     return i * n - i * (i - 1) // 2
 
 
-@njit(cache=True, nogil=True)
+@subkernel()
 def _add_row(packed, square, i):
     n = square.shape[0]
     target = packed[row_start(i, n) : row_start(i + 1, n)]
@@ -24,17 +25,20 @@ def _add_row(packed, square, i):
         target[j] += source[j]
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def add_triangle(packed, square):
-    """Add the upper triangle of ``square`` to ``packed``, row by row; packed is float64."""
+@kernel()
+def add_triangle(begin, end, packed, square):
+    """Add pairs of rows of the upper triangle of ``square`` to ``packed``; packed is float64.
+
+    Pair i, of (n + 1) // 2, has rows i and n − 1 − i, a long and a short one: equal work per pair.
+    """
     n = square.shape[0]
-    for pair in prange((n + 1) // 2):  # a long and a short row: equal work a thread
+    for pair in range(begin, end):
         _add_row(packed, square, pair)
         if n - 1 - pair > pair:
             _add_row(packed, square, n - 1 - pair)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_panels(packed, blocks, edges, n_chunks, panel, start, stop):
     """Add what chunks of rows gave, in their order, to rows start … stop of a packed triangle.
 
@@ -65,7 +69,7 @@ def add_panels(packed, blocks, edges, n_chunks, panel, start, stop):
                     target[j] += source[j]
 
 
-@njit(cache=True, nogil=True)
+@subkernel()
 def _add_shifted_row(packed, square, a, b, i):
     n = square.shape[0]
     target = packed[row_start(i, n) : row_start(i + 1, n)]
@@ -74,21 +78,21 @@ def _add_shifted_row(packed, square, a, b, i):
         target[j] += source[j] + (a[i] * right[j] + b[i] * left[j])
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def add_shifted_triangle(packed, square, a, b):
-    """Add the upper triangle of ``square`` + a bᵀ + b aᵀ to ``packed``; a, b float64 (D,)."""
+@kernel()
+def add_shifted_triangle(begin, end, packed, square, a, b):
+    """Add as `add_triangle` does, of ``square`` + a bᵀ + b aᵀ; a, b float64 (D,)."""
     n = square.shape[0]
-    for pair in prange((n + 1) // 2):
+    for pair in range(begin, end):
         _add_shifted_row(packed, square, a, b, pair)
         if n - 1 - pair > pair:
             _add_shifted_row(packed, square, a, b, n - 1 - pair)
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def unpack_centred(packed, sums, n_rows, shift, square):
-    """Upper triangle of square = packed − sums sumsᵀ / n_rows + shift · I, float64."""
+@kernel()
+def unpack_centred(begin, end, packed, sums, n_rows, shift, square):
+    """Rows of the upper triangle of square = packed − sums sumsᵀ / n_rows + shift · I, float64."""
     n = square.shape[0]
-    for i in prange(n):
+    for i in range(begin, end):
         start = row_start(i, n) - i
         mean = sums[i] / n_rows
         for j in range(i, n):
@@ -96,7 +100,7 @@ def unpack_centred(packed, sums, n_rows, shift, square):
         square[i, i] += shift
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@subkernel(fastmath={"contract"})
 def _add_weighted(rows, weights, target):
     """Add Σ_i weights[i] rows[i] to ``target``, over the rows (at most ROWS) with a weight."""
     m = len(weights)
@@ -110,7 +114,7 @@ def _add_weighted(rows, weights, target):
         target[j] += (a * rows[0, j] + b * rows[1, j]) + (c * rows[2, j] + d * rows[3, j])
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@subkernel(fastmath={"contract"})
 def _take_rows(z, rows, sums):
     """Write ROWS rows of z into ``rows``, and add them to ``sums``: one loop over both."""
     z0, z1, z2, z3 = z[0], z[1], z[2], z[3]
@@ -121,19 +125,21 @@ def _take_rows(z, rows, sums):
         sums[j] += (a + b) + (c + d)
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"contract"})
-def add_sums(z, y, sums, cross):
+@kernel(fastmath={"contract"})
+def add_sums(begin, end, z, y, sums, cross):
     """Add Σ z to sums and zᵀy to cross, in double precision.
 
     Parameters
     ----------
+    begin, end : int
+        The stripes of columns that are summed.
     z : float32 or float64, shape (n, D)
     y : float64, shape (n, k)
     sums : float64, shape (D,)
     cross : float64, shape (k, D)
     """
     n, d = z.shape
-    for stripe in prange((d + STRIPE - 1) // STRIPE):
+    for stripe in range(begin, end):
         columns = slice(stripe * STRIPE, min(d, (stripe + 1) * STRIPE))
         target = sums[columns]
         rows, last = np.empty((ROWS, len(target))), np.zeros((ROWS, len(target)), z.dtype)
@@ -148,19 +154,21 @@ def add_sums(z, y, sums, cross):
                 _add_weighted(rows, y[start : start + m, t], cross[t, columns])
 
 
-@njit(cache=True, parallel=True, nogil=True, fastmath={"contract", "reassoc"})
-def linear_predictions(z, coefficients, intercept, out):
+@kernel(fastmath={"contract", "reassoc"})
+def linear_predictions(begin, end, z, coefficients, intercept, out):
     """Write z coefficientsᵀ + intercept into ``out``, summed in double precision.
 
     Parameters
     ----------
+    begin, end : int
+        The rows that are predicted.
     z : float32 or float64, shape (n, D)
     coefficients : float64, shape (k, D)
     intercept : float64, shape (k,)
     out : float64, shape (n, k), written
     """
-    n, d = z.shape
-    for i in prange(n):
+    d = z.shape[1]
+    for i in range(begin, end):
         for t in range(len(intercept)):
             total = 0.0
             for j in range(d):

@@ -13,9 +13,8 @@ from ..arrays import Floats
 from ..execution import SECONDS_PER_PRODUCT, Cost
 from ..random_features import Completion
 from ..store import spread_rows
-from .gram_products import GramProducts, gram_bytes
+from .gram_products import GramProducts, add_upper, gram_bytes, unpacked
 from .moments import MomentsBuilder, RidgeMoments
-from .statistics_kernels import add_triangle, unpack_centred
 from .summary import Judge
 
 BLOCK_ROWS = 8192  # rows of the block that is multiplied at once: with fewer products are slower
@@ -62,19 +61,16 @@ class RidgeStatistics(RidgeMoments):
 
     def centred_gram(self, shift: float = 0.0) -> Floats:
         """ZᵀZ − n z̄z̄ᵀ + shift·I, shape (D, D); only the upper triangle is set."""
-        square = np.empty((self.n_features, self.n_features))
-        unpack_centred(self.gram, self.sum_z, float(self.weight), float(shift), square)
-        return square
+        return unpacked(self.gram, self.sum_z, float(self.weight), float(shift))
 
     def completed(self, by: Completion) -> RidgeStatistics:
         """See `RidgeMoments`."""
         if not by:
             return self
-        square = np.empty((self.n_features, self.n_features))
-        unpack_centred(self.gram, np.zeros(self.n_features), 1.0, 0.0, square)
+        square = unpacked(self.gram, np.zeros(self.n_features), 1.0)
         by.complete_products(square)
         gram = np.zeros_like(self.gram)
-        add_triangle(gram, square)
+        add_upper(gram, square)
         return replace(super().completed(by), gram=gram)
 
     def statistics(self) -> RidgeStatistics:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pandas as pd
 
@@ -353,7 +352,6 @@ JOBS = (
 
 def warm(folder: Path) -> None:
     """Do most of it once: kernels that this process has loaded are there in its children."""
-    numba.config.THREADING_LAYER = "workqueue"  # OpenMP's threads do not survive a fork
     folder.mkdir()
     place = Place(str(folder), folder)
     with redirect_stdout(io.StringIO()):

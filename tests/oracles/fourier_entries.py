@@ -64,7 +64,7 @@ def _phases(rng: np.random.Generator, n: int) -> tuple[NDArray[Any], NDArray[Any
 
 def _sine_cosine(phases: NDArray[Any], out: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     out[:, :256] = phases
-    sine_cosine(out, np.float32(1))
+    sine_cosine(0, len(out), out, np.float32(1))
     return out[:, :256], out[:, 256:]
 
 

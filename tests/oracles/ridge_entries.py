@@ -183,5 +183,5 @@ def _fields(solution: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _predictions(z: NDArray[Any], coef: NDArray[Any], intercept: NDArray[Any]) -> NDArray[Any]:
     out = np.empty((len(z), len(intercept)))
-    linear_predictions(z, coef, intercept, out)
+    linear_predictions(0, len(z), z, coef, intercept, out)
     return out

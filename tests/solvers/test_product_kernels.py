@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from bagbasis.execution.lanes import use_cores
+from bagbasis.execution.pool import run_kernel
 from bagbasis.solvers.product_kernels import STRIPES, row_products
 
 pytestmark = pytest.mark.portable
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.portable
 def products(z, weights, direction, shift):
     """What all stripes leave: zᵀu and Σu."""
     sums, totals = np.zeros((STRIPES, z.shape[1]), z.dtype), np.zeros(STRIPES)
-    row_products(z, weights, direction, shift, sums, totals)
+    run_kernel(row_products, range(STRIPES + 1), z, weights, direction, shift, sums, totals)
     return sums, totals
 
 
@@ -44,11 +45,8 @@ def test_threads_change_nothing():
     """The same bits from one thread as from all: stripes are as many."""
     rng = np.random.default_rng(0)
     z, direction = (rng.standard_normal(s).astype(np.float32) for s in ((501, 300), 300))
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
+    with use_cores(1):
         alone = products(z, np.empty(0), direction, 0.1)
-    finally:
-        numba.set_num_threads(threads)
-    both = products(z, np.empty(0), direction, 0.1)
+    with use_cores(3):
+        both = products(z, np.empty(0), direction, 0.1)
     assert all(np.array_equal(a, b) for a, b in zip(alone, both, strict=True))

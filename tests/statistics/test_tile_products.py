@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -19,7 +18,7 @@ from bagbasis import DoubleBasisRegressor, ProjectionEmbedding, RandomFourierFea
 from bagbasis.bags import Bags
 from bagbasis.errors import BagbasisError
 from bagbasis.execution.blas import add_gram
-from bagbasis.execution.lanes import one_blas_thread
+from bagbasis.execution.lanes import one_blas_thread, use_cores
 from bagbasis.statistics.tiles.instructions import has_tiles
 from bagbasis.statistics.tiles.products import LEAST_FEATURES, TileProducts, tiles_serve
 from bagbasis.statistics.tiles.tile_kernels import pack_rows
@@ -104,7 +103,7 @@ def test_rows_are_packed_within_their_sums():
     sums, scratch = np.full((4, 32), 7.0), np.zeros((4, 2, 16), np.float32)
     z = features(40, 20)
     given = z, np.zeros(32, np.float32), left, right, sums[:2], scratch, scratch.view(np.uint32)
-    pack_rows.py_func(*given)  # as Python it would raise IndexError where it writes elsewhere
+    pack_rows.py_func(0, 2, *given)  # as Python it would raise IndexError where it writes elsewhere
     np.testing.assert_allclose(sums[:2, :20].sum(axis=0), z.sum(axis=0), atol=1e-4)
     assert (sums[2:] == 7.0).all()
 
@@ -134,13 +133,10 @@ def test_small_parts_are_not_lost():
 def test_threads_change_nothing():
     """The same bits from one thread as from all."""
     z = features(2500, 333)
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
+    with use_cores(1):
         alone = by_tiles(z)
-    finally:
-        numba.set_num_threads(threads)
-    assert np.array_equal(alone, by_tiles(z))
+    with use_cores(3):
+        assert np.array_equal(alone, by_tiles(z))
 
 
 def test_a_builder_takes_them_where_they_serve():

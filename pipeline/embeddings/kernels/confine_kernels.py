@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from ...compiling import subkernel
 
 
-@njit(cache=True)
+@subkernel()
 def confine(point, columns, lo, inverse, x):
     """Scale the box to [0, 1]^g and clip; returns whether the point was inside.
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
-from numba import njit, prange
+
+from ...compiling import kernel, subkernel
 
 _F = np.float32
 TWO_OVER_PI = _F(0.6366197723675814)
@@ -20,7 +24,7 @@ MANTISSA, EXPONENT_OF_ONE = np.int32(0x007FFFFF), np.int32(0x3F800000)
 FAST = {"contract", "nsz"}
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _roots_and_logs(density, floor, exponent, root, log):
     """Write p^exponent and log p of p = max(density, floor), float32.
 
@@ -53,7 +57,7 @@ def _roots_and_logs(density, floor, exponent, root, log):
             root[j] = root[j] ** exponent
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _powers_row(root, log, rate, weight, cosine, sine):
     """Write weight · root · cos(rate · log) and weight · root · sin(rate · log)."""
     for j in range(len(root)):
@@ -73,7 +77,7 @@ def _powers_row(root, log, rate, weight, cosine, sine):
         cosine[j] = -amplitude * b if flip else amplitude * b
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _powers_float32(density, floor, exponent, rates, weights, parts):
     """Write rows of ``parts``: weights[m] · p^{exponent + i·rates[m]}, real and imaginary.
 
@@ -92,7 +96,7 @@ def _powers_float32(density, floor, exponent, rates, weights, parts):
             part += 2
 
 
-@njit(cache=True)
+@subkernel()
 def _powers_float64(density, floor, exponent, rates, weights, parts):
     """`_powers_float32` in double precision."""
     part = 0
@@ -109,7 +113,7 @@ def _powers_float64(density, floor, exponent, rates, weights, parts):
         part += 1 if rates[m] == 0 else 2
 
 
-@njit(cache=True)
+@subkernel()
 def _powers_of(density, floor, exponent, rates, weights, parts):
     if density.itemsize == 4:
         _powers_float32(density, floor, exponent, rates, weights, parts)
@@ -117,7 +121,7 @@ def _powers_of(density, floor, exponent, rates, weights, parts):
         _powers_float64(density, floor, exponent, rates, weights, parts)
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _multiply(a, b, out):
     """Write out = a @ b for a few dozen rows and columns, which stay in the L1 cache."""
     inner = a.shape[1]
@@ -138,7 +142,7 @@ def _multiply(a, b, out):
             k += 1
 
 
-@njit(cache=True)
+@subkernel()
 def _separable(values, g, matrix, transposed, first, second):
     """Apply a matrix (a, b) to each of the g axes of a flat tensor a^g.
 
@@ -161,56 +165,72 @@ def _separable(values, g, matrix, transposed, first, second):
     return source[: b**g]
 
 
-@njit(cache=True, parallel=True)
-def project_powers(
-    estimates,
-    g,
-    to_grid,
-    to_grid_t,
-    from_grid,
-    from_grid_t,
-    floor,
-    exponent,
-    rates,
-    weights,
-    n_parts,
-    chosen,
-    out,
-):
-    """From densities to the coefficients of their powers: to a grid, pointwise, and back.
+def _make_powers(single: bool) -> Callable[..., Any]:
+    """Return `project_powers` for one precision: the other's powers are not compiled with it."""
 
-    Parameters
-    ----------
-    estimates : float32 or float64, shape (n, K^g), or (n, G^g)
-        Coefficients, or, where K is 0, values on the grid.
-    g : int
-        Dimensions.
-    to_grid, to_grid_t : shapes (K, G) and (G, K)
-        Functions on the grid's midpoints in one dimension, and transposed.
-    from_grid, from_grid_t : shapes (G, k) and (k, G)
-    floor : of the estimates' dtype
-        Densities below, negative ones too, count as this; −inf: none, for an exponent of 1 and
-        rates of 0.
-    exponent : of the estimates' dtype
-    rates, weights : of the estimates' dtype, shape (M,)
-        A rate of 0 has no imaginary part.
-    n_parts : int
-    chosen : int64, shape (|V|,)
-        Which of the k^g are wanted.
-    out : shape (n, n_parts · |V|), written
-    """
-    n_coefficients, n_grid = to_grid.shape
-    longest = max(n_coefficients, n_grid, from_grid.shape[1]) ** g
-    dtype = estimates.dtype
-    s = len(chosen)
-    for i in prange(len(estimates)):
+    @kernel()
+    def project_powers(
+        begin,
+        end,
+        estimates,
+        g,
+        to_grid,
+        to_grid_t,
+        from_grid,
+        from_grid_t,
+        floor,
+        exponent,
+        rates,
+        weights,
+        n_parts,
+        chosen,
+        out,
+    ):
+        """From densities to the coefficients of their powers: to a grid, pointwise, and back.
+
+        Parameters
+        ----------
+        begin, end : int
+            The rows of ``estimates`` that are taken.
+        estimates : float32 or float64, shape (n, K^g), or (n, G^g)
+            Coefficients, or, where K is 0, values on the grid.
+        g : int
+            Dimensions.
+        to_grid, to_grid_t : shapes (K, G) and (G, K)
+            Functions on the grid's midpoints in one dimension, and transposed.
+        from_grid, from_grid_t : shapes (G, k) and (k, G)
+        floor : of the estimates' dtype
+            Densities below, negative ones too, count as this; −inf: none, for an exponent of 1 and
+            rates of 0.
+        exponent : of the estimates' dtype
+        rates, weights : of the estimates' dtype, shape (M,)
+            A rate of 0 has no imaginary part.
+        n_parts : int
+        chosen : int64, shape (|V|,)
+            Which of the k^g are wanted.
+        out : shape (n, n_parts · |V|), written
+        """
+        n_coefficients, n_grid = to_grid.shape
+        longest = max(n_coefficients, n_grid, from_grid.shape[1]) ** g
+        dtype = estimates.dtype
+        s = len(chosen)
         first, second = np.empty(longest, dtype), np.empty(longest, dtype)
         parts = np.empty((n_parts, n_grid**g), dtype)
-        density = estimates[i]
-        if n_coefficients > 0:
-            density = _separable(density, g, to_grid, to_grid_t, first, second)
-        _powers_of(density, floor, exponent, rates, weights, parts)
-        for part in range(n_parts):
-            values = _separable(parts[part], g, from_grid, from_grid_t, first, second)
-            for a in range(s):
-                out[i, part * s + a] = values[chosen[a]]
+        for i in range(begin, end):
+            density = estimates[i]
+            if n_coefficients > 0:
+                density = _separable(density, g, to_grid, to_grid_t, first, second)
+            if single:
+                _powers_float32(density, floor, exponent, rates, weights, parts)
+            else:
+                _powers_float64(density, floor, exponent, rates, weights, parts)
+            for part in range(n_parts):
+                values = _separable(parts[part], g, from_grid, from_grid_t, first, second)
+                for a in range(s):
+                    out[i, part * s + a] = values[chosen[a]]
+
+    return project_powers
+
+
+POWERS = {4: _make_powers(True), 8: _make_powers(False)}
+"""`project_powers` by the size of its numbers."""

@@ -1,14 +1,14 @@
-"""Histograms of ragged bags and their homogeneous feature maps, parallel over bags."""
+"""Histograms of ragged bags and their homogeneous feature maps."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
+from ...compiling import kernel, subkernel
 from .confine_kernels import confine
 
 
-@njit(cache=True)
+@subkernel()
 def _count(points, start, stop, columns, lo, inverse, drop, n_bins, x, counts):
     """Points of each bin into ``counts``; returns points kept and points outside."""
     counts[:] = 0
@@ -25,7 +25,7 @@ def _count(points, start, stop, columns, lo, inverse, drop, n_bins, x, counts):
     return kept, outside
 
 
-@njit(cache=True)
+@subkernel()
 def _powers(counts, total, exponent, rate, weight, table, out):
     """Write weight · (counts / total)^{exponent + i·rate}.
 
@@ -48,11 +48,12 @@ def _powers(counts, total, exponent, rate, weight, table, out):
             out[n_cells + q] = amplitude * (imaginary * cosine - real * sine)
 
 
-@njit(cache=True, parallel=True)
+@kernel()
 def histogram_powers(
+    begin,
+    end,
     points,
     offsets,
-    parts,
     groups,
     lo,
     inverse,
@@ -69,7 +70,9 @@ def histogram_powers(
 
     Parameters
     ----------
-    points, offsets, parts, groups, lo, inverse, drop
+    begin, end : int
+        The bags that are embedded.
+    points, offsets, groups, lo, inverse, drop
         See `bases.kernel_arguments`.
     n_bins : int
         A dimension; n_bins^g bins in all.
@@ -85,37 +88,36 @@ def histogram_powers(
     n_groups, g = groups.shape
     n_cells = n_bins**g
     width = out.shape[1] // n_groups
-    for part in prange(len(parts) - 1):
-        counts = np.empty(n_cells, np.int64)
-        x = np.empty(g, np.float64)
-        for i in range(parts[part], parts[part + 1]):
-            n_outside[i] = 0
-            for group in range(n_groups):
-                kept, outside = _count(
-                    points,
-                    offsets[i],
-                    offsets[i + 1],
-                    groups[group],
-                    lo,
-                    inverse,
-                    drop,
-                    n_bins,
-                    x,
+    counts = np.empty(n_cells, np.int64)
+    x = np.empty(g, np.float64)
+    for i in range(begin, end):
+        n_outside[i] = 0
+        for group in range(n_groups):
+            kept, outside = _count(
+                points,
+                offsets[i],
+                offsets[i + 1],
+                groups[group],
+                lo,
+                inverse,
+                drop,
+                n_bins,
+                x,
+                counts,
+            )
+            n_outside[i] = max(n_outside[i], outside)
+            at = group * width
+            if kept == 0:
+                out[i, at : at + width] = np.nan
+                continue
+            for m in range(len(rates)):
+                _powers(
                     counts,
+                    np.float64(kept),
+                    exponent,
+                    rates[m],
+                    weights[m],
+                    tables[m],
+                    out[i, at:],
                 )
-                n_outside[i] = max(n_outside[i], outside)
-                at = group * width
-                if kept == 0:
-                    out[i, at : at + width] = np.nan
-                    continue
-                for m in range(len(rates)):
-                    _powers(
-                        counts,
-                        np.float64(kept),
-                        exponent,
-                        rates[m],
-                        weights[m],
-                        tables[m],
-                        out[i, at:],
-                    )
-                    at += n_cells if rates[m] == 0 else 2 * n_cells
+                at += n_cells if rates[m] == 0 else 2 * n_cells

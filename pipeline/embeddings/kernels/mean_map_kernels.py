@@ -1,4 +1,4 @@
-"""Means of random sines and cosines over ragged bags, parallel over bags.
+"""Means of random sines and cosines over ragged bags.
 
 Points are taken one at a time, frequencies along vector registers, so that the sums are plain
 vectors and nothing is stored in between. Phases are counted in turns, so that taking the nearest
@@ -9,10 +9,12 @@ cos(2πr) = 1 − 2s²: so Σ sc and Σ s² are all that is summed.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numba import njit, prange
 
+from ...compiling import kernel, subkernel
 from .confine_kernels import confine
 
 BLOCK = 256  # points summed in the working precision before they are added in double
@@ -40,7 +42,7 @@ E1, E2, E3, E4, E5, E6, E7, E8, E9, E10, E11 = (
 FAST = {"contract", "nsz"}
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _add_float32(start, u, v, x, y, products, squares):
     """Add sc to ``products`` and s² to ``squares`` for the phases start + x·u + y·v."""
     for j in range(len(start)):
@@ -53,7 +55,7 @@ def _add_float32(start, u, v, x, y, products, squares):
         squares[j] += s * s
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _add_float64(start, u, v, x, y, products, squares):
     """`_add_float32` in double precision."""
     for j in range(len(start)):
@@ -68,29 +70,35 @@ def _add_float64(start, u, v, x, y, products, squares):
         squares[j] += s * s
 
 
-@njit(cache=True, parallel=True, fastmath=FAST)
-def mean_sines_cosines(points, offsets, parts, groups, lo, inverse, drop, turns, out, n_outside):
-    """Mean of √(2/D) [sin(2πωᵀx), cos(2πωᵀx)] over each bag's points (001, §5; 002, Algorithm 2).
+def _make_mean_map(single: bool) -> Callable[..., Any]:
+    """Return `mean_sines_cosines` for one precision: the other's sums are not compiled with it."""
 
-    Parameters
-    ----------
-    points, offsets, parts, groups, lo, inverse, drop
-        See `bases.kernel_arguments`; one group of all columns.
-    turns : of out's dtype, shape (2 ⌈d/2⌉, D / 2)
-        Frequencies ω in turns per unit; a row of zeros after an odd d.
-    out : float32 or float64, shape (n_bags, D), written; its dtype is the working precision
-        NaN where no point was kept.
-    n_outside : int64, shape (n_bags,), written
-    """
-    columns = groups[0]
-    n_rows, n_frequencies = turns.shape
-    amplitude = 1.0 / np.sqrt(n_frequencies)
-    for part in prange(len(parts) - 1):
+    @kernel(fastmath=FAST)
+    def mean_sines_cosines(
+        begin, end, points, offsets, groups, lo, inverse, drop, turns, out, n_outside
+    ):
+        """Mean of √(2/D) [sin(2πωᵀx), cos(2πωᵀx)] over a bag's points (001, §5; 002, Alg. 2).
+
+        Parameters
+        ----------
+        begin, end : int
+            The bags that are embedded.
+        points, offsets, groups, lo, inverse, drop
+            See `bases.kernel_arguments`; one group of all columns.
+        turns : of out's dtype, shape (2 ⌈d/2⌉, D / 2)
+            Frequencies ω in turns per unit; a row of zeros after an odd d.
+        out : float32 or float64, shape (n_bags, D), written; its dtype is the working precision
+            NaN where no point was kept.
+        n_outside : int64, shape (n_bags,), written
+        """
+        columns = groups[0]
+        n_rows, n_frequencies = turns.shape
+        amplitude = 1.0 / np.sqrt(n_frequencies)
         x = np.zeros(n_rows, out.dtype)
         start = np.zeros(n_frequencies, out.dtype)
         products, squares = np.empty_like(start), np.empty_like(start)
         sums = np.empty((2, n_frequencies), np.float64)
-        for i in range(parts[part], parts[part + 1]):
+        for i in range(begin, end):
             sums[:] = 0.0
             kept, outside = 0, 0
             for first in range(offsets[i], offsets[i + 1], BLOCK):
@@ -107,7 +115,7 @@ def mean_sines_cosines(points, offsets, parts, groups, lo, inverse, drop, turns,
                             before = start[j] if k > 0 else start.dtype.type(0)
                             start[j] = before + (x[k] * turns[k, j] + x[k + 1] * turns[k + 1, j])
                     u, v = turns[n_rows - 2], turns[n_rows - 1]
-                    if out.itemsize == 4:
+                    if single:
                         _add_float32(start, u, v, x[n_rows - 2], x[n_rows - 1], products, squares)
                     else:
                         _add_float64(start, u, v, x[n_rows - 2], x[n_rows - 1], products, squares)
@@ -121,3 +129,9 @@ def mean_sines_cosines(points, offsets, parts, groups, lo, inverse, drop, turns,
                 else:
                     out[i, j] = amplitude * 2.0 * sums[0, j] / kept
                     out[i, n_frequencies + j] = amplitude * (1.0 - 2.0 * sums[1, j] / kept)
+
+    return mean_sines_cosines
+
+
+MEAN_MAPS = {4: _make_mean_map(True), 8: _make_mean_map(False)}
+"""`mean_sines_cosines` by the size of its numbers."""

@@ -1,4 +1,4 @@
-"""Gaussian density estimates of ragged bags on a grid, parallel over bags.
+"""Gaussian density estimates of ragged bags on a grid.
 
 A point is spread on the midpoints in its reach alone (Greengard and Lee 2004): what it gives to
 those farther away is below float32's rounding of what it gives to the nearest. Two exponentials
@@ -8,9 +8,9 @@ per coordinate make all weights: exp(−c(f + k)²) = exp(−cf²) · exp(−2cf
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
 from ...bases import BLOCK, load_block
+from ...compiling import kernel, subkernel
 from ...random_features import decay
 
 FAST = {"contract", "nsz"}
@@ -18,7 +18,7 @@ CHUNK = 8  # midpoints of the last coordinate that are written in one unrolled l
 _U = np.uint64  # a signed index is first looked at for whether it counts from the end
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _weigh(x, m, n_grid, squares, table, first, scratch):
     """Write exp(−gap² / 2h²) of the midpoints around m points; ``first`` counts from the margin."""
     half, of = len(squares) - 1, table.dtype.type
@@ -50,7 +50,7 @@ def _weigh(x, m, n_grid, squares, table, first, scratch):
             right[b] *= other[b]
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def _spread(tables, first, m, widths, n, sums):
     """Add the products of weights of m points to ``sums``, a flat grid with n a side."""
     last = np.empty(CHUNK, tables.dtype)
@@ -67,7 +67,7 @@ def _spread(tables, first, m, widths, n, sums):
                         sums[at + _U(k)] += weight * last[_U(k)]
 
 
-@njit(cache=True)
+@subkernel()
 def _fold(sums, n, half, g, factor, out):
     """Mirror the margins into the grid, and write it times ``factor``."""
     for axis in range(g):
@@ -88,15 +88,17 @@ def _fold(sums, n, half, g, factor, out):
             out[row * inner + c] = factor * sums[start + c]
 
 
-@njit(cache=True, parallel=True)
+@kernel()
 def spread_bags(
-    points, offsets, parts, groups, lo, inverse, drop, n_grid, squares, scale, out, n_outside
+    begin, end, points, offsets, groups, lo, inverse, drop, n_grid, squares, scale, out, n_outside
 ):
     """Gaussian density estimates with reflection at the walls, on the midpoints of a grid.
 
     Parameters
     ----------
-    points, offsets, parts, groups, lo, inverse, drop
+    begin, end : int
+        The bags that are embedded.
+    points, offsets, groups, lo, inverse, drop
         See `bases.kernel_arguments`; marginals of at most three coordinates.
     n_grid : int
         Midpoints per dimension; at least as many as a point reaches to one side.
@@ -113,30 +115,29 @@ def spread_bags(
     n_groups, g = groups.shape
     half = len(squares) - 1
     n_cells, n = n_grid**g, n_grid + 2 * half
-    for part in prange(len(parts) - 1):
-        # bags of fewer than three dimensions have weights of 1 in the first
-        widths = (1 if g < 3 else 2 * half, 1 if g < 2 else 2 * half, 2 * half)
-        tables = np.empty((3, 2 * half, BLOCK), out.dtype)
-        tables[:] = 1
-        first = np.empty((3, BLOCK), np.int64)
-        first[:] = 0
-        x = np.empty((g, BLOCK), out.dtype)
-        scratch = np.empty((4, BLOCK), out.dtype)
-        sums = np.empty(n**g, np.float64)
-        for i in range(parts[part], parts[part + 1]):
-            n_outside[i] = 0
-            for group in range(n_groups):
-                sums[:] = 0.0
-                total, outside = 0, 0
-                for start in range(offsets[i], offsets[i + 1], BLOCK):
-                    m = min(BLOCK, offsets[i + 1] - start)
-                    kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
-                    outside += beyond
-                    total += kept
-                    for j in range(g):
-                        to = 3 - g + j
-                        _weigh(x[j], kept, n_grid, squares, tables[to], first[to], scratch)
-                    _spread(tables, first, kept, widths, n, sums)
-                factor = scale / total if total > 0 else np.nan
-                _fold(sums, n, half, g, factor, out[i, group * n_cells : (group + 1) * n_cells])
-                n_outside[i] = max(n_outside[i], outside)
+    # bags of fewer than three dimensions have weights of 1 in the first
+    widths = (1 if g < 3 else 2 * half, 1 if g < 2 else 2 * half, 2 * half)
+    tables = np.empty((3, 2 * half, BLOCK), out.dtype)
+    tables[:] = 1
+    first = np.empty((3, BLOCK), np.int64)
+    first[:] = 0
+    x = np.empty((g, BLOCK), out.dtype)
+    scratch = np.empty((4, BLOCK), out.dtype)
+    sums = np.empty(n**g, np.float64)
+    for i in range(begin, end):
+        n_outside[i] = 0
+        for group in range(n_groups):
+            sums[:] = 0.0
+            total, outside = 0, 0
+            for start in range(offsets[i], offsets[i + 1], BLOCK):
+                m = min(BLOCK, offsets[i + 1] - start)
+                kept, beyond = load_block(points, start, m, groups[group], lo, inverse, drop, x)
+                outside += beyond
+                total += kept
+                for j in range(g):
+                    to = 3 - g + j
+                    _weigh(x[j], kept, n_grid, squares, tables[to], first[to], scratch)
+                _spread(tables, first, kept, widths, n, sums)
+            factor = scale / total if total > 0 else np.nan
+            _fold(sums, n, half, g, factor, out[i, group * n_cells : (group + 1) * n_cells])
+            n_outside[i] = max(n_outside[i], outside)

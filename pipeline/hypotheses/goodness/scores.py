@@ -15,7 +15,6 @@ from ...arrays import Floats, Integers
 from ...densities import Densities
 from ...errors import DataError, ParameterError, shown
 from ...params import as_array
-from ...threads import KERNELS
 
 STEP = 1e-6  # of a box's side: differences of a series then have nine digits
 
@@ -212,8 +211,7 @@ class GivenScore:
             What the function returns is no score.
         """
         try:
-            with KERNELS.lent():
-                slopes = as_array("score", self.function(points.copy()), np.float64)
+            slopes = as_array("score", self.function(points.copy()), np.float64)
         except (TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise DataError(f"the score function fails: {error}") from error
         if slopes.shape != points.shape or not np.isfinite(slopes).all():

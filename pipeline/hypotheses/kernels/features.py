@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
-from ...execution import SECONDS_PER_PRODUCT, Cost
+from ...execution import SECONDS_PER_PRODUCT, Cost, even_edges, run_kernel
 from ...random_features import sine_cosine, walsh_hadamard_rows
-from ...threads import KERNELS
 from .kernels import Kernel
 
 SECONDS_PER_FEATURE = 2e-9  # of a sine and its cosine, or of a kernel value, on one core
@@ -60,8 +59,8 @@ class FourierFeatures:
             out[:, :n] = _fastfood(self).phases(rows)[:, :n]
         else:
             np.matmul(rows.astype(np.float32), _frequencies(self), out=out[:, :n])
-        with KERNELS:
-            sine_cosine(out, np.float32(n**-0.5))
+        edges = even_edges(len(out), SECONDS_PER_FEATURE * n)
+        run_kernel(sine_cosine, edges, out, np.float32(n**-0.5))
         return out
 
     @property
@@ -109,12 +108,11 @@ class Fastfood:
         out = np.zeros((len(rows), n_blocks, width))
         out[:, :, : rows.shape[1]] = rows[:, None]
         out *= self.signs
-        with KERNELS:
-            walsh_hadamard_rows(out.reshape(-1, width))
+        edges = even_edges(len(rows) * n_blocks, SECONDS_PER_FEATURE * width)
+        run_kernel(walsh_hadamard_rows, edges, out.reshape(-1, width))
         out = np.take_along_axis(out, self.orders[None], axis=2)
         out *= self.gaussians
-        with KERNELS:
-            walsh_hadamard_rows(out.reshape(-1, width))
+        run_kernel(walsh_hadamard_rows, edges, out.reshape(-1, width))
         out *= self.lengths
         return out.reshape(len(rows), -1)
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats
-from ...execution import check_memory
+from ...execution import check_memory, even_edges, run_kernel
 from ...store import spread_rows
-from ...threads import KERNELS
 from .kernels import AnyKernel, tiles
 from .pairing_kernels import permuted_products
 
+SECONDS_PER_PAIR = 1e-9  # of rows, in a product of two matrices
 SKEW_ROWS = 1024  # of a law's third moment: it errs by a few percent, in a tenth of a second
 
 
@@ -181,7 +181,8 @@ def products_of_orders(A: Floats, B: Floats, orders: Iterator[NDArray[np.int64]]
     found = []
     for block in orders:
         out = np.empty(len(block))
-        with KERNELS:
-            permuted_products(A, B, block, out)
+        run_kernel(
+            permuted_products, even_edges(len(block), SECONDS_PER_PAIR * A.size), A, B, block, out
+        )
         found.append(out)
     return np.concatenate(found)

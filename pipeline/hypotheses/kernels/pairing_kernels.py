@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from numba import njit, prange
+from ...compiling import kernel
 
 
-@njit(cache=True, parallel=True)
-def permuted_products(A, B, orders, out):
+@kernel()
+def permuted_products(begin, end, A, B, orders, out):
     """Σ_ij A_ij B_{o(i) o(j)} of each order o; both matrices are symmetric.
 
     Parameters
     ----------
+    begin, end : int
+        The orders that are taken.
     A, B : float64, shape (n, n)
     orders : int64, shape (m, n)
     out : float64, shape (m,), written
     """
     n = len(A)
-    for p in prange(len(orders)):
+    for p in range(begin, end):
         order = orders[p]
         total = 0.0
         for i in range(n):

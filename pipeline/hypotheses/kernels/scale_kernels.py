@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...compiling import kernel
 
 _F = np.float32
 # sin(πr) / r and (cos(πr) − 1) / r² in powers of r²: least largest error on |r| ≤ ½ (5e-8)
@@ -18,7 +19,7 @@ C1, C2, C3, C4 = _F(-4.934795518), _F(4.058451346), _F(-1.33209388), _F(0.220080
 ONE, TWO = _F(1), _F(2)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+@kernel(fastmath={"contract", "nsz"})
 def add_waves(turns, scale, units, out):
     """Add [sin(2πst), cos(2πst)] of each row of phases t to the sums of the row's unit.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...compiling import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sliced_squares(values, orders, firsts, out):
     """Write the mean over directions of W₂² between the rows in a part and the others.
 

@@ -5,11 +5,12 @@ The factor is R, upper, with rows in order: RᵀR = A. Only the window start:sto
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ...compiling import kernel
 
-@numba.njit(nogil=True, cache=True)
+
+@kernel()
 def drop_first(R, u, start, stop, row, tail):
     """Take the first row and column of A out of R, and of u = R⁻ᵀc, shape (n, q).
 
@@ -34,7 +35,7 @@ def drop_first(R, u, start, stop, row, tail):
             tail[q] = c * tail[q] - s * above
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel()
 def solve_columns(R, start, stop, columns):
     """Replace columns g of A, in rows (2, n), by R⁻ᵀg."""
     for k in range(start, stop):

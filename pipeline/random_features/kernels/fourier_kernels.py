@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+
+from ...compiling import kernel
 
 _F = np.float32
 TWO_OVER_PI = _F(0.6366197723675814)
@@ -20,19 +21,21 @@ LARGEST = _F(8192)  # beyond, the reduction above loses digits
 FAST = {"contract", "nsz"}
 
 
-@njit(cache=True, parallel=True, fastmath=FAST)
-def sine_cosine(out, amplitude):
+@kernel(fastmath=FAST)
+def sine_cosine(begin, end, out, amplitude):
     """Replace phases by [sin, cos], in place.
 
     Parameters
     ----------
+    begin, end : int
+        The rows that are replaced.
     out : float32, shape (n, 2h)
         The phases in the first h columns; written: amplitude · sin in these, amplitude · cos in
         the last h. Absolute error below 2e-7 · amplitude for any finite phase.
     amplitude : float32
     """
     h = out.shape[1] // 2
-    for i in prange(out.shape[0]):
+    for i in range(begin, end):
         sine, cosine = out[i, :h], out[i, h:]
         large = 0
         for j in range(h):

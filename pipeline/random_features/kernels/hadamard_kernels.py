@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+
+from ...compiling import kernel, subkernel
 
 
-@njit(cache=True, fastmath={"contract", "nsz"})
+@subkernel(fastmath={"contract", "nsz"})
 def walsh_hadamard(x):
     """Multiply by the Hadamard matrix of ±1, in place: p log₂ p additions.
 
@@ -36,19 +37,21 @@ def walsh_hadamard(x):
         h *= 2
 
 
-@njit(cache=True, parallel=True, fastmath={"contract", "nsz"})
-def walsh_hadamard_rows(rows):
-    """Multiply each row by the Hadamard matrix of ±1, in place; see `walsh_hadamard`."""
-    for i in prange(rows.shape[0]):
+@kernel(fastmath={"contract", "nsz"})
+def walsh_hadamard_rows(begin, end, rows):
+    """Multiply each row of a range by the Hadamard matrix of ±1, in place; see `walsh_hadamard`."""
+    for i in range(begin, end):
         walsh_hadamard(rows[i])
 
 
-@njit(cache=True, parallel=True, fastmath={"contract", "nsz"})
-def structured_products(rows, signs, lengths, out):
+@kernel(fastmath={"contract", "nsz"})
+def structured_products(begin, end, rows, signs, lengths, out):
     """Write rows times S H D₁ H D₂ H D₃ of each block, one block after the other.
 
     Parameters
     ----------
+    begin, end : int
+        The rows that are multiplied.
     rows : float32 or float64, shape (n, s)
     signs : of the same type, shape (n_blocks, 3, p)
         D₃, D₂ and D₁: of ±1. p is a power of two, at least 8 and s.
@@ -58,8 +61,8 @@ def structured_products(rows, signs, lengths, out):
         Written; m is at most n_blocks p.
     """
     s, p, m = rows.shape[1], signs.shape[2], out.shape[1]
-    for i in prange(rows.shape[0]):
-        x = np.empty(p, rows.dtype)
+    x = np.empty(p, rows.dtype)
+    for i in range(begin, end):
         for block in range(signs.shape[0]):
             first = signs[block, 0]
             for j in range(s):

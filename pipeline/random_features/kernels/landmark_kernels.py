@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+
+from ...compiling import kernel, subkernel
 
 _F = np.float32
 LOG2_E = _F(1.4426950408889634)
@@ -19,7 +20,7 @@ LEAST = _F(-87)  # exp of less is no normal float32
 FAST = {"contract", "nsz"}
 
 
-@njit(cache=True, fastmath=FAST)
+@subkernel(fastmath=FAST)
 def decay(x):
     """Return exp(x) for x ≤ 0 to 2e-7, or 1e-38 in place of less; loops over it vectorise."""
     x = min(ZERO, max(LEAST, x))
@@ -30,18 +31,20 @@ def decay(x):
     return (ONE + (r + r * r * tail)) * power
 
 
-@njit(cache=True, parallel=True, fastmath=FAST)
-def gaussian_values(products, rows, others):
+@kernel(fastmath=FAST)
+def gaussian_values(begin, end, products, rows, others):
     """Replace aᵀb by exp(−‖a − b‖² / 2), in place.
 
     Parameters
     ----------
+    begin, end : int
+        The rows that are replaced.
     products : float32, shape (n, m)
         Written; as exact as `decay`.
     rows, others : float32, shapes (n,) and (m,)
         ‖a‖² / 2 and ‖b‖² / 2.
     """
-    for i in prange(products.shape[0]):
+    for i in range(begin, end):
         row, own = products[i], rows[i]
         for j in range(row.shape[0]):
             row[j] = decay((row[j] - own) - others[j])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Floats
 from ...errors import BagbasisError
+from ...execution import even_edges, run_kernel
 from ...store import spread_rows
 from ..statistics_kernels import add_shifted_triangle
 from .instructions import ROW_BYTES, has_tiles, tile_shapes
@@ -23,6 +24,7 @@ from .tile_kernels import DEPTH, PANEL, SIDE, add_products, pack_rows
 LEAST_FEATURES = 1024  # with fewer a float32 product takes no time worth saving
 LEAST_ROWS = 256
 PASS_ROWS = 1024  # that are packed at a time: fewer write sums too often, more leave the cache
+SECONDS_PER_NUMBER = 5e-10  # that is packed, or summed
 CENTRE_ROWS = 64  # whose mean is the centre: it need not be exact, but the same for all
 
 
@@ -57,6 +59,7 @@ class TileProducts:
         self._scratch = np.empty((PASS_ROWS // DEPTH, 2, SIDE), np.float32)
         n_panels = -(-width // (SIDE * PANEL))
         self._blocks = _aligned((n_panels, 2 * SIDE, 2 * SIDE), np.float32)
+        self._pairs = list(range((n_panels + 1) // 2 + 1))  # one each
         self._shapes = tile_shapes()
 
     def add(self, packed: Floats, z: NDArray[np.float32], square: NDArray[np.float32]) -> None:
@@ -76,11 +79,15 @@ class TileProducts:
             rows = z[start : start + PASS_ROWS]
             n_steps = -(-len(rows) // DEPTH)
             scratch = self._scratch, self._scratch.view(np.uint32)
-            pack_rows(rows, centre, *tiles, self._sums[:n_steps], *scratch)
-            add_products(*tiles, n_steps, self._shapes, self._blocks, square)
+            given = rows, centre, *tiles, self._sums[:n_steps], *scratch
+            run_kernel(pack_rows, even_edges(n_steps, SECONDS_PER_NUMBER * DEPTH * d), *given)
+            run_kernel(
+                add_products, self._pairs, *tiles, n_steps, self._shapes, self._blocks, square
+            )
             total += self._sums[:n_steps, :d].sum(axis=0)
         half = centre[:d].astype(np.float64)
-        add_shifted_triangle(packed, square, half, total + n * half / 2)
+        edges = even_edges((d + 1) // 2, SECONDS_PER_NUMBER * d)
+        run_kernel(add_shifted_triangle, edges, packed, square, half, total + n * half / 2)
 
 
 def _aligned(shape: tuple[int, ...], dtype: type) -> NDArray[Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
+from ...compiling import kernel, subkernel
 from .instructions import (
     ROW_BYTES,
     clear_tile,
@@ -25,7 +25,7 @@ _HALF, _UPPER = np.uint32(0x8000), np.uint32(0xFFFF0000)
 _LOWER = np.uint32(16)  # bits
 
 
-@njit(cache=True, nogil=True)
+@kernel()  # a test runs its caller as Python
 def _split_pair(values, bits, high, low):
     """Split two rows of 16 numbers into pairs of bfloat16: a high and a low part.
 
@@ -45,19 +45,21 @@ def _split_pair(values, bits, high, low):
         low[j] = (first >> _LOWER) | second
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _transpose(tile, out):
     for i in range(SIDE):
         for j in range(SIDE):
             out[i, j] = tile[j, i]
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def pack_rows(z, centre, left, right, sums, scratch, scratch_bits):
+@kernel()
+def pack_rows(begin, end, z, centre, left, right, sums, scratch, scratch_bits):
     """Split rows less their centre, and lay them out as tiles.
 
     Parameters
     ----------
+    begin, end : int
+        The steps, of DEPTH rows each, that are packed.
     z : float32, shape (n, D)
     centre : float32, shape (padded D,)
     left, right : uint32, shape (2, padded D / 16, at least padded n / 32, 16, 16), written
@@ -70,7 +72,7 @@ def pack_rows(z, centre, left, right, sums, scratch, scratch_bits):
         The same memory.
     """
     n, d = z.shape
-    for step in prange(len(sums)):
+    for step in range(begin, end):
         values, bits = scratch[step], scratch_bits[step]
         for group in range(left.shape[1]):
             begin = group * SIDE
@@ -93,19 +95,19 @@ def pack_rows(z, centre, left, right, sums, scratch, scratch_bits):
                 _transpose(right[part, group, step], left[part, group, step])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@subkernel(inline="always")
 def _load_left(address, to_group):
     load_tile(4, address, ROW_BYTES)
     load_tile(5, address + to_group, ROW_BYTES)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@subkernel(inline="always")
 def _load_right(address, to_group):
     load_tile(6, address, ROW_BYTES)
     load_tile(7, address + to_group, ROW_BYTES)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@subkernel(inline="always")
 def _multiply_loaded():
     """Add the products of two groups on the left with two on the right to the first four tiles."""
     multiply_tiles(0, 4, 6)
@@ -114,7 +116,7 @@ def _multiply_loaded():
     multiply_tiles(3, 5, 7)
 
 
-@njit(cache=True, nogil=True)
+@subkernel()
 def _multiply_block(left, right, to_low, to_group, n_steps, out):
     """Write the products of two groups of features on each side, float32 (32, 32).
 
@@ -146,7 +148,7 @@ def _multiply_block(left, right, to_low, to_group, n_steps, out):
     store_tile(3, out + 2112, 128)
 
 
-@njit(cache=True, nogil=True)
+@subkernel()
 def _add_panel(left, right, n_steps, first, shapes, block, square):
     """Add the products of all features with those of a panel that begins at group ``first``."""
     d, n_groups = len(square), left.shape[1]
@@ -166,12 +168,14 @@ def _add_panel(left, right, n_steps, first, shapes, block, square):
     release_tiles()
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def add_products(left, right, n_steps, shapes, blocks, square):
+@kernel()
+def add_products(begin, end, left, right, n_steps, shapes, blocks, square):
     """Add the products of packed rows to the upper triangle of ``square``.
 
     Parameters
     ----------
+    begin, end : int
+        The pairs of panels that are multiplied, a long and a short one: equal work per pair.
     left, right : uint32, shape (2, groups, steps, 16, 16)
         As `pack_rows` writes them; an even number of groups; 64 divides their addresses.
     n_steps : int
@@ -184,7 +188,7 @@ def add_products(left, right, n_steps, shapes, blocks, square):
         What is below the diagonal is left in any state.
     """
     n_panels = len(blocks)
-    for pair in prange((n_panels + 1) // 2):  # a long and a short panel: equal work a thread
+    for pair in range(begin, end):
         block = blocks[pair]
         _add_panel(left, right, n_steps, pair * PANEL, shapes, block, square)
         other = n_panels - 1 - pair
