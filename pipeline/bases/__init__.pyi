@@ -18,6 +18,7 @@ from .functions import (
 )
 from .index_sets import (
     index_set as index_set,
+    known_index_set as known_index_set,
     norms as norms,
 )
 from .projection_kernels import (

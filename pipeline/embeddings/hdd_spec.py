@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bags import Bags
-from ..bases import evaluate_basis, index_set, kernel_arguments, project
+from ..bases import evaluate_basis, index_set, kernel_arguments, known_index_set, project
 from ..errors import ParameterError
 from ..execution import even_edges, run_kernel, weighted_edges
 from ..parameters import Integer, None_, Real, Table, decided
@@ -86,7 +86,7 @@ class HDDSpec(MarginalSpec):
     @property
     def indices(self) -> NDArray[np.int64]:
         """Multi-indices of the functions the powers are projected on, shape (|V|, g)."""
-        return index_set(self.group_size, self.n_per_dim, self.max_norm)
+        return known_index_set(self.group_size, self.n_per_dim, self.max_norm)
 
     @property
     def n_parts(self) -> int:

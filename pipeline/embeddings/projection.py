@@ -15,7 +15,7 @@ from ..bases import (
     choose_bandwidth,
     choose_index_set,
     damping,
-    index_set,
+    known_index_set,
     project,
     projection_seconds,
 )
@@ -50,7 +50,7 @@ class ProjectionSpec(MarginalSpec):
     @property
     def indices(self) -> Integers:
         """Multi-indices of one marginal, shape (s / n_groups, g)."""
-        return index_set(self.group_size, self.n_per_dim, self.max_norm, self.basis)
+        return known_index_set(self.group_size, self.n_per_dim, self.max_norm, self.basis)
 
     @property
     def n_features(self) -> int:

@@ -80,7 +80,7 @@ def lane() -> Iterator[int]:
     `pool` runs kernels, and the parts of large products, on all of them; OpenMP has as many.
     """
     _return_freed_memory()
-    _log_compilers()
+    log_compilers()
     cores = lane_cores()
     # OpenMP has one number for each thread of this process
     with _thread_pools().limit(limits=cores, user_api="openmp"), one_blas_thread():
@@ -173,7 +173,7 @@ def hearing_compilers(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _log_compilers() -> None:
+def log_compilers() -> None:
     """Log that kernels are compiled, once per process, where no `hearing_compilers` says it."""
     events.register("numba:compile", _Compiling(_log_unless_heard))
 

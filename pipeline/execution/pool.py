@@ -19,7 +19,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from .lanes import lane_cores
+from .lanes import lane_cores, log_compilers
 
 Work = Callable[[int], None]
 
@@ -110,6 +110,7 @@ def run_kernel(kernel: Callable[..., None], edges: Sequence[int], *arguments: ob
     edges : sequence of int
         Increasing, see `even_edges` and `weighted_edges`. One range is run by the caller.
     """
+    log_compilers()
     if len(edges) == 2:
         kernel(edges[0], edges[1], *arguments)
         return

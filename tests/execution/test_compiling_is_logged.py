@@ -37,4 +37,4 @@ def test_a_lane_installs_the_listener():
     """The first lane of a process."""
     with lanes.lane():
         pass
-    assert lanes._log_compilers.cache_info().currsize == 1
+    assert lanes.log_compilers.cache_info().currsize == 1
