@@ -1,17 +1,7 @@
-"""Orthonormal bases of L2([0, 1]^d): index sets, evaluation and projection.
+"""Orthonormal bases of L2([0, 1]^d): index sets, evaluation and projection."""
 
-The room imports clusters and the rooms below it.
-"""
+from .coefficients import project
+from .functions import BASES, evaluate_basis, evaluate_series
+from .index_sets import index_set, norms
 
-import lazy_loader
-
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-
-__all__ = [
-    "BASES",
-    "evaluate_basis",
-    "evaluate_series",
-    "index_set",
-    "norms",
-    "project",
-]
+__all__ = ["BASES", "evaluate_basis", "evaluate_series", "index_set", "norms", "project"]

@@ -22,7 +22,6 @@ from ..arrays import Floats, Integers
 from ..bags import Bags, Box
 from ..errors import DataError
 from ..parameters import OneOf
-from ..sums import Sums
 from .coefficients import project
 from .index_sets import index_set, norms
 
@@ -40,7 +39,7 @@ Limits = tuple[int | None, float | None]
 
 
 @dataclass(frozen=True)
-class LeaveOneOutSums(Sums):
+class LeaveOneOutSums:
     """Σ a_α² and Σ (n a_α² − mean φ_α²)/(n − 1) over the bags of two points or more.
 
     Attributes
@@ -59,6 +58,16 @@ class LeaveOneOutSums(Sums):
     n_bags: int
     n_alone: int
     n_outside: int
+
+    def __add__(self, other: LeaveOneOutSums) -> LeaveOneOutSums:
+        """Return the sums over both sets of bags."""
+        return LeaveOneOutSums(
+            self.squares + other.squares,
+            self.cross + other.cross,
+            self.n_bags + other.n_bags,
+            self.n_alone + other.n_alone,
+            self.n_outside + other.n_outside,
+        )
 
     @classmethod
     def empty(cls, n_functions: int) -> LeaveOneOutSums:

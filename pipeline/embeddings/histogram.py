@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
+from ..bases.index_sets import MAX_FUNCTIONS
 from ..errors import ParameterError
 from ..parameters import Table, decided
-from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
+from ..parameters.embeddings import TABLES
+from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, MarginalSpec
 from .description import Description
 from .hdd_measures import NODES_OF_SPEC, check_nodes, count_parts, lambda_nodes
-from .kernels.histogram_kernels import histogram_powers
+from .histogram_kernels import histogram_powers
 
 # The measure over λ of each distance; that of "l2" is the histogram itself.
 MEASURES = {"js": "js", "chi2": "chi2", "intersection": "tv", "l2": None}
@@ -76,17 +78,17 @@ class HistogramSpec(MarginalSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        self.run_kernel(
-            histogram_powers,
-            bags,
-            self.n_bins,
-            self.exponent,
-            np.array(self.lambdas),
-            np.sqrt(self.weights),
-            _tables(self.lambdas, self.exponent),
-            out,
-            outside,
-        )
+        with KERNELS:
+            histogram_powers(
+                *self.arguments(bags),
+                self.n_bins,
+                self.exponent,
+                np.array(self.lambdas),
+                np.sqrt(self.weights),
+                _tables(self.lambdas, self.exponent),
+                out,
+                outside,
+            )
 
 
 @lru_cache(maxsize=8)

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..bags import Bags, Box
+from ..bases.index_sets import MAX_FUNCTIONS
 from ..parameters import Integer, Table, decided
-from ..parameters.embeddings import MAX_FUNCTIONS, TABLES
-from ..random_features import draw_frequencies
+from ..parameters.embeddings import TABLES
+from ..random_features.frequencies import draw_frequencies
+from ..threads import KERNELS
 from .base import BoxLike, ChoiceSample, Embedding, EmbeddingSpec
 from .description import Description
-from .kernels.sliced_kernels import sliced_quantiles
+from .sliced_kernels import sliced_quantiles
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,10 @@ class SlicedWassersteinSpec(EmbeddingSpec):
 
     def fill(self, bags: Bags, out: NDArray[Any], outside: Integers) -> None:
         """See `EmbeddingSpec.fill`."""
-        self.run_kernel(sliced_quantiles, bags, _directions(self), self.n_quantiles, out, outside)
+        with KERNELS:
+            sliced_quantiles(
+                *self.arguments(bags), _directions(self), self.n_quantiles, out, outside
+            )
 
 
 @lru_cache(maxsize=4)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..threads import KERNELS
 from .lazy_dask import distributed
 
 if TYPE_CHECKING:
@@ -76,16 +77,13 @@ class Tally:
 
     def _tell(self) -> None:
         if self._progress is not silent:
-            self._progress(sum(self._done), self._total)
-
-    @property
-    def can_say(self) -> bool:
-        """Whether the progress shows lines, too; a plain function does not."""
-        return hasattr(self._progress, "say")
+            with KERNELS.lent():
+                self._progress(sum(self._done), self._total)
 
     def say(self, text: str) -> None:
         """Show a line beside the count."""
-        say(self._progress, text)
+        with KERNELS.lent():
+            say(self._progress, text)
 
     def finish(self, task: int) -> None:
         """Count all units of a task."""

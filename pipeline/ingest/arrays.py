@@ -15,9 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..bags import FRACTIONS, GIVE_BOX, MOST_DIMS, PACKED, Box, box_or_quantile, range_of
+from ..bags.box import MOST_DIMS, Box, box_or_quantile, range_of
+from ..bags.creation import check_place, is_vacant
+from ..bags.packed_points import FRACTIONS, GIVE_BOX, PACKED
+from ..bags.store import BagStore
 from ..errors import DataError, ParameterError, StoreError, WriterBusyError, shown
-from ..execution import computed
+from ..execution.delayed import computed
 from ..parameters import (
     Boolean,
     Function,
@@ -33,8 +36,9 @@ from ..parameters import (
 )
 from ..parameters.ingest import MODE
 from ..params import check_dtype
-from ..storage import normalize_url, remove, writer_lock
-from ..store import BagStore, check_place, is_vacant
+from ..storage.files import remove
+from ..storage.lock import writer_lock
+from ..storage.urls import normalize_url
 from .batches import BagsToWrite, batches_of, columns_of, is_whole, slices_of
 from .npz import NpzBags, read_npz
 

@@ -11,7 +11,8 @@ import fsspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bags import Bags, Responses, as_responses, offsets_of
+from ..bags.bags import Bags, offsets_of
+from ..bags.responses import Responses, as_responses
 from ..errors import DataError
 
 RESPONSE = "response_"

@@ -1,14 +1,6 @@
-"""Versions of models, the champion among them, and the way back.
+"""Versions of models, the champion among them, and the way back."""
 
-The room imports tuning and the rooms below it.
-"""
+from .mlflow_models import log_model
+from .registry import ModelRecord, Registry
 
-import lazy_loader
-
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
-
-__all__ = [
-    "ModelRecord",
-    "Registry",
-    "log_model",
-]
+__all__ = ["ModelRecord", "Registry", "log_model"]

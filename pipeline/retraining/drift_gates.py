@@ -2,8 +2,8 @@
 
 Three tests by permutation, with the bag as the unit, of the new bags against the window before.
 
-- ``inputs``: the bags' embeddings, at many widths (`drift_test`).
-- ``labels``: the labels, in the same way.
+- ``inputs``: MMD² of the bags' embeddings (`drift_test`).
+- ``labels``: MMD² of the labels.
 - ``concept``: what a champion's residual r owes to the bag, E[r z(A)], has changed. z are its
   features, so that this is HSIC by random features with a linear kernel of the residual; it is
   about 0 while the champion is right, whatever bags come and however noisy labels are. The
@@ -25,20 +25,16 @@ import numpy as np
 
 from ..arrays import Floats
 from ..bags import concatenate
+from ..bags.labelled import LabelledBags, take_range
+from ..bags.plan import Range
+from ..bags.sampling import RunSample, spread_rows
 from ..execution import lane
-from ..hypotheses import (
-    FourierFeatures,
-    FusedDifference,
-    MeanDifference,
-    compare_means,
-    fuse_rows,
-    resolve_kernel,
-)
-from ..labelled import LabelledBags, take_range
-from ..models import RidgeModel
+from ..hypotheses.features import FourierFeatures
+from ..hypotheses.kernels import resolve_kernel
+from ..hypotheses.mean_difference import MeanDifference, compare_means
 from ..monitoring import DriftResult, drift_test
-from ..outcomes import Outcome
-from ..store import Range, RunSample, spread_rows
+from ..regression.outcomes import Outcome
+from ..regression.ridge_model import RidgeModel
 from .settings import DriftGate, Spending
 
 ALARMS = {
@@ -57,7 +53,7 @@ class GateResult:
     Attributes
     ----------
     statistic : float
-        The squared distance of the two sets' mean features, or of "fuse" their soft maximum.
+        The squared distance of the two sets' mean features.
     p_value : float
     effect : float
         The statistic in units of the spread within the sets, see `MeanDifference`.
@@ -76,7 +72,7 @@ class GateResult:
     @classmethod
     def of(
         cls,
-        found: MeanDifference | FusedDifference | DriftResult,
+        found: MeanDifference | DriftResult,
         n_reference: int,
         n_new: int,
         level: float,
@@ -133,7 +129,6 @@ class GateResults:
             "horizon": gate.horizon,
             "least_effect": gate.least_effect,
             "action": gate.action,
-            "statistic": gate.statistic,
             **asdict(self.spending),
             "gates": {name: asdict(found) for name, found in self.gates.items()},
         }
@@ -166,7 +161,7 @@ def measure_drift(
     if min(one.n_bags for one in both) < LEAST_ROWS:
         return GateResults(spending)
     runs = RunSample.of_about(gate.n_bags)
-    rows = _rows_to_compare(both, models, reference, runs, seed, gate.statistic)
+    rows = _rows_to_compare(both, models, reference, runs, seed)
     samples = [list(one.sample(runs)) for one in both]
     has_inputs = min(sum(map(len, parts)) for parts in samples) >= LEAST_ROWS
     if not rows and not has_inputs:
@@ -175,13 +170,10 @@ def measure_drift(
     level /= len(rows) + has_inputs
     found: dict[str, GateResult] = {}
     how = gate.n_permutations, seed, level or None
-    is_fused = gate.statistic != "mmd_u"
     with lane():
         for name, sets in rows.items():
             is_first = np.repeat([True, False], [len(one) for one in sets])
-            # what errors owe to bags is a mean: another noise of them is no drift of it
-            compare = fuse_rows if is_fused and name == "labels" else compare_means
-            difference = compare(np.concatenate(sets), is_first, *how)
+            difference = compare_means(np.concatenate(sets), is_first, *how)
             found[name] = GateResult.of(difference, len(sets[0]), len(sets[1]), level, gate)
     inputs = None
     if has_inputs:
@@ -192,7 +184,6 @@ def measure_drift(
             n_permutations=gate.n_permutations,
             level=level or None,
             seed=seed,
-            statistic="fuse" if is_fused else "mmd_u",
         )
         sizes = inputs.n_reference, inputs.n_new
         found["inputs"] = GateResult.of(inputs, *sizes, level, gate)
@@ -208,10 +199,9 @@ def _rows_to_compare(
     reference: LabelledBags,
     runs: RunSample,
     seed: int,
-    statistic: str | None,
 ) -> dict[str, tuple[Floats, Floats]]:
     """Return the rows of both sets, of those gates whose mean features are compared."""
-    rows = {"labels": _label_features(models[0].outcome, both, runs, seed, statistic)}
+    rows = {"labels": _label_features(models[0].outcome, both, runs, seed)}
     if len(models) > 1:
         new_ranges = runs.ranges(both[1].start, both[1].end)
         products = _products(models[1], (reference, both[1]), new_ranges, seed)
@@ -222,13 +212,9 @@ def _rows_to_compare(
 
 
 def _label_features(
-    outcome: Outcome,
-    sets: tuple[LabelledBags, ...],
-    runs: RunSample,
-    seed: int,
-    statistic: str | None,
+    outcome: Outcome, sets: tuple[LabelledBags, ...], runs: RunSample, seed: int
 ) -> tuple[Floats, Floats]:
-    """Return the labels of some bags of both sets, or of "mmd_u" random features of them."""
+    """Return random features of the labels of some bags of both sets."""
     parts = [
         [
             outcome.encode(labels)[0]
@@ -242,9 +228,7 @@ def _label_features(
     if not blocks:
         return np.empty((0, 1)), np.empty((0, 1))
     labels = _scaled(np.concatenate(blocks).astype(np.float64), outcome, centre=True)
-    if statistic != "mmd_u":
-        features = labels
-    elif (labels == labels[0]).all():
+    if (labels == labels[0]).all():
         features = np.zeros((len(labels), 1))
     else:
         kernel = resolve_kernel("gaussian", None, labels)

@@ -18,9 +18,9 @@ from bagbasis.errors import ModelError
 from bagbasis.registry import Registry, registry
 from bagbasis.storage import folders
 from bagbasis.storage.partials import partial_path
-from tests.models.predicting import BAGS, fitted
+from tests.bags.processes import running
 from tests.oracles.planned import set_solution
-from tests.store.processes import running
+from tests.regression.predicting import BAGS, fitted
 
 OLD, NEW = "one target", "two targets"
 

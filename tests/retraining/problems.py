@@ -78,8 +78,7 @@ def from_scratch(store: BagStore, task: str = "regression", **params: Any) -> An
 
 def difference(model: Any, other: Any) -> float:
     """Of coefficients and intercepts, relative to the largest one."""
-    solutions = model.model_.solution, other.model_.solution
-    ours, theirs = (np.hstack([one.coef, one.intercept[:, None]]) for one in solutions)
+    ours, theirs = (np.hstack([m.coef_, m.intercept_[:, None]]) for m in (model, other))
     return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
 
 

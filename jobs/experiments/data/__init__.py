@@ -1,5 +1,5 @@
 """Data that only experiments need: simulations, mixtures, fields, and files of CIFAR-10."""
 
-from .nbody.dataset import NBody
+from .nbody import NBody
 
 __all__ = ["NBody"]

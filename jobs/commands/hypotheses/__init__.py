@@ -1,1 +1,0 @@
-"""Jobs that test hypotheses (`bags test NAME`)."""

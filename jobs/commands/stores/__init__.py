@@ -1,1 +1,0 @@
-"""Jobs that look after a store."""

@@ -1,1 +1,0 @@
-"""Experiments on responses that are densities."""

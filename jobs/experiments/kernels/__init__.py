@@ -1,1 +1,0 @@
-"""Experiments on kernels and their random features."""

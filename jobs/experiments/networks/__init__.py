@@ -1,1 +1,0 @@
-"""Experiments on networks: sequences, densities in many dimensions, densities of bags."""

@@ -1,1 +1,0 @@
-"""Experiments on numbers and classes of bags."""

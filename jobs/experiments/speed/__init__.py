@@ -1,1 +1,0 @@
-"""Experiments that measure time and memory, beside others' tools."""

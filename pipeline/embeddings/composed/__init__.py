@@ -1,1 +1,0 @@
-"""Embeddings made of other embeddings, or behind a map of the points."""

@@ -1,1 +1,0 @@
-"""Compiled loops of embeddings: arrays in, `out` written."""

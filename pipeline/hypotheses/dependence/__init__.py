@@ -1,1 +1,0 @@
-"""Statistics of dependence between paired variables."""

@@ -1,1 +1,0 @@
-"""Statistics of fit to a law, from its score."""

@@ -1,1 +1,0 @@
-"""Kernels of tests, their matrices and their random features."""

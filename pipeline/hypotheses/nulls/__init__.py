@@ -1,1 +1,0 @@
-"""Laws of statistics under the null hypothesis: permutations, moments, wild bootstrap."""

@@ -1,1 +1,0 @@
-"""Samples that tests are computed of: points or bags, from memory or a store."""

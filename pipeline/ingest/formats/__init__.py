@@ -1,1 +1,0 @@
-"""Tables of other libraries, and the files of their fields, handed to the ingest of tables."""

@@ -1,1 +1,0 @@
-"""Predictions of stores: lazy features, blocks, files, densities."""

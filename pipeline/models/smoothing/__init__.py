@@ -1,1 +1,0 @@
-"""The kernel smoother: means of labels weighted by distance, without a fit of coefficients."""

@@ -1,1 +1,0 @@
-"""Compiled loops of random features: arrays in, `out` written."""
